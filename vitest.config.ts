@@ -1,0 +1,26 @@
+import { defineConfig } from 'vitest/config'
+
+const source = (file: string): string => new URL(`./src/${file}`, import.meta.url).pathname
+
+export default defineConfig({
+  resolve: {
+    alias: [
+      { find: /^mcp-rally$/, replacement: source('index.ts') },
+      { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
+      { find: /^mcp-rally\/testing$/, replacement: source('testing.ts') },
+    ],
+  },
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
+    pool: 'forks',
+    execArgv: ['--expose-gc'],
+    testTimeout: 30_000,
+    typecheck: {
+      enabled: true,
+      include: ['**/*.test-d.ts'],
+      checker: 'tsc',
+      ignoreSourceErrors: true,
+      tsconfig: './tsconfig.json',
+    },
+  },
+})
