@@ -1,0 +1,63 @@
+// What a flow carries between rounds beside its journal: the questions it left open, and answers it has not used yet.
+import { FlowError } from './errors.ts'
+import type { Action } from './journal.ts'
+
+export interface OpenQuestion {
+  /** Digest of the question as the client was shown it. */
+  pin: string
+  /** How often it has been asked in this flow. */
+  asked: number
+}
+
+export interface HeldAnswer extends OpenQuestion {
+  /** Either the validated answer, or the raw one that came for a question the pass did not reach. */
+  answer: { action: Action; value?: unknown } | { raw: Record<string, unknown> }
+}
+
+export interface Carry {
+  open: Map<string, OpenQuestion>
+  held: Map<string, HeldAnswer>
+}
+
+export function emptyCarry(): Carry {
+  return { open: new Map(), held: new Map() }
+}
+
+/** Compact and positional; `readCarry` is its inverse. */
+export function writeCarry({ open, held }: Carry): unknown {
+  return [
+    Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
+    Array.from(held, ([key, { pin, asked, answer }]) =>
+      'raw' in answer
+        ? [key, pin, asked, 'raw', answer.raw]
+        : // In an array JSON would make null of what is not there.
+          [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
+    ),
+  ]
+}
+
+export function readCarry(json: unknown): Carry {
+  const carry = emptyCarry()
+  if (!Array.isArray(json) || !Array.isArray(json[0]) || !Array.isArray(json[1])) throw torn()
+  for (const row of json[0]) {
+    const [key, pin, asked] = readRow(row)
+    carry.open.set(key, { pin, asked })
+  }
+  for (const row of json[1]) {
+    const [key, pin, asked, action, value] = readRow(row)
+    if (action === 'raw') carry.held.set(key, { pin, asked, answer: { raw: value as Record<string, unknown> } })
+    else carry.held.set(key, { pin, asked, answer: { action: action as Action, value } })
+  }
+  return carry
+}
+
+function readRow(row: unknown): [string, string, number, ...unknown[]] {
+  if (Array.isArray(row) && typeof row[0] === 'string' && typeof row[1] === 'string' && typeof row[2] === 'number') {
+    return row as [string, string, number, ...unknown[]]
+  }
+  throw torn()
+}
+
+function torn(): FlowError {
+  return new FlowError('JOURNAL_INVALID', 'What the flow carries beside its journal has an unknown form.')
+}

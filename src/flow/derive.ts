@@ -1,0 +1,26 @@
+// Values that are the same on every pass, derived from the flow's secret id and a key.
+import { hash } from 'node:crypto'
+
+export function idempotencyKey(flowId: string, key: string): string {
+  return derive(flowId, 'step', key, 'base64url').slice(0, 22)
+}
+
+export function visitToken(flowId: string, key: string): string {
+  return derive(flowId, 'visit', key, 'base64url').slice(0, 22)
+}
+
+/** A number in [0, 1) with 52 random bits. */
+export function derivedRandom(flowId: string, key: string): number {
+  return Number.parseInt(derive(flowId, 'random', key, 'hex').slice(0, 13), 16) / 2 ** 52
+}
+
+/** Laid out as version 4: a hash of a random secret cannot be told from random bits. */
+export function derivedUuid(flowId: string, key: string): string {
+  const hex = derive(flowId, 'uuid', key, 'hex')
+  const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) & 3]
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
+
+function derive(flowId: string, purpose: string, key: string, encoding: 'hex' | 'base64url'): string {
+  return hash('sha256', `${flowId}\0${purpose}\0${key}`, encoding)
+}

@@ -1,0 +1,137 @@
+// What can go wrong in a flow, as a handler or a carrier sees it.
+import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { ClientCapabilities } from '../protocol/messages.ts'
+
+export type FlowErrorCode =
+  | 'KEY_INVALID'
+  | 'KEY_REUSED'
+  | 'KEY_KIND'
+  | 'NESTED_CALL'
+  | 'QUESTION_CHANGED'
+  | 'QUESTION_INVALID'
+  | 'ASKED_TOO_OFTEN'
+  | 'JOURNAL_TOO_LARGE'
+  | 'JOURNAL_INVALID'
+  | 'TIME_LIMIT'
+
+/** A rule of the flow was broken; the pass has failed, whether or not the handler caught anything. */
+export class FlowError extends RallyError {
+  override readonly code: FlowErrorCode
+
+  constructor(code: FlowErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+    this.code = code
+  }
+}
+
+/** The user declined or cancelled a question. Catch it to go on without the answer. */
+export class Declined extends RallyError {
+  readonly key: string
+  readonly action: 'decline' | 'cancel'
+
+  constructor(key: string, action: 'decline' | 'cancel') {
+    super('DECLINED', `The user ${action === 'decline' ? 'declined' : 'cancelled'} the question "${key}".`)
+    this.key = key
+    this.action = action
+  }
+}
+
+/** A step or scope failed. It carries the name, message and code of the original error, live and replayed alike. */
+export class StepFailed extends RallyError {
+  readonly step: string
+  readonly #name: string
+
+  constructor(step: string, failure: Failure) {
+    super(failure.code ?? 'STEP_FAILED', failure.message)
+    this.step = step
+    this.#name = failure.name
+  }
+
+  override get name(): string {
+    return this.#name
+  }
+}
+
+/** The client did not declare what a question needs (-32021). */
+export class MissingCapability extends ProtocolError {
+  constructor(key: string, required: ClientCapabilities) {
+    super(
+      MISSING_CAPABILITY,
+      `The question "${key}" needs a capability that the client did not declare: ${Object.keys(required).join(', ')}`,
+      { requiredCapabilities: required },
+    )
+  }
+}
+
+/** An error as it is recorded: what survives a trip through the journal. */
+export interface Failure {
+  name: string
+  message: string
+  code?: string | number
+}
+
+export function toFailure(error: unknown): Failure {
+  if (!(error instanceof Error)) return { name: 'Error', message: typeof error === 'string' ? error : 'Unknown error' }
+  const failure: Failure = { name: error.name, message: error.message }
+  const code: unknown = 'code' in error ? error.code : undefined
+  if (typeof code === 'string' || typeof code === 'number') failure.code = code
+  return failure
+}
+
+export function keyInvalid(key: unknown): FlowError {
+  const shown = typeof key === 'string' ? JSON.stringify(key.slice(0, 160)) : `of type ${typeof key}`
+  return new FlowError('KEY_INVALID', `The key ${shown} is not valid: use 1 to 128 of A-Z a-z 0-9 _ . : / - [ ].`)
+}
+
+export function keyReused(key: string): FlowError {
+  return new FlowError(
+    'KEY_REUSED',
+    `The key "${key}" was used twice in one flow. Give every call its own; in a loop, put the index into it: "${key}[0]".`,
+  )
+}
+
+export function keyKind(key: string, was: string, is: string): FlowError {
+  return new FlowError(
+    'KEY_KIND',
+    `"${key}" was recorded as a call of io.${was} and is now one of io.${is}. Give it a new key, or the tool a new version.`,
+  )
+}
+
+export function nestedCall(key: string, step: string): FlowError {
+  return new FlowError(
+    'NESTED_CALL',
+    `io was called ("${key}") inside the step "${step}". A step is one side effect: ask before it, or use io.scope.`,
+  )
+}
+
+export function questionChanged(key: string, effect: string): FlowError {
+  return new FlowError(
+    'QUESTION_CHANGED',
+    `The question "${key}" has changed since it was answered, and "${effect}" was done after that answer. Derive questions from arguments and recorded values only, or give the tool a new version.`,
+  )
+}
+
+export function askedTooOften(key: string, times: number, why = ''): FlowError {
+  return new FlowError(
+    'ASKED_TOO_OFTEN',
+    `The question "${key}" was asked ${times} times without an answer that can be used. ${why}`.trim(),
+  )
+}
+
+export function tooLarge(bytes: number, allowed: number, largest: string[]): FlowError {
+  return new FlowError(
+    'JOURNAL_TOO_LARGE',
+    `The journal has ${bytes} bytes and may have ${allowed}. Record ids instead of documents, or put many small steps into a scope. Largest: ${largest.join(', ')}.`,
+  )
+}
+
+export function timeLimit(ms: number, waitingFor: string): FlowError {
+  return new FlowError(
+    'TIME_LIMIT',
+    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. Long work belongs into several steps or a task.`,
+  )
+}
+
+export function questionInvalid(key: string, why: string): FlowError {
+  return new FlowError('QUESTION_INVALID', `The question "${key}" cannot be asked: ${why}.`)
+}

@@ -1,0 +1,288 @@
+// What a handler holds in its hands: every way to ask, record and report in a flow.
+import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
+import type { Output, Schema } from '../protocol/standard.ts'
+import { derivedRandom, derivedUuid, idempotencyKey, visitToken } from './derive.ts'
+import { parked } from './call.ts'
+import { Declined, questionInvalid } from './errors.ts'
+import type { Action } from './journal.ts'
+import type { Pass } from './pass.ts'
+import { SCOPE_SEPARATOR } from './pass.ts'
+import type { Capability, Form, VisitOptions } from './question.ts'
+import { FormQuestion, RootsQuestion, SampleQuestion, prepareForm, VisitQuestion } from './question.ts'
+import { scheduler } from './scheduler.ts'
+
+/** Schemas of the questions a handler asks, by key: declared once, checked when the app is built. */
+export type Asks = Readonly<Record<string, Schema>>
+
+/** A declared key, or one with an index for use in a loop: `item`, `item[3]`. */
+export type AskKey<A extends Asks> = (keyof A & string) | `${keyof A & string}[${string}]`
+
+type AskOutput<A extends Asks, K> = K extends keyof A
+  ? Output<A[K]>
+  : K extends `${infer Name}[${string}]`
+    ? Name extends keyof A
+      ? Output<A[Name]>
+      : never
+    : never
+
+export type Elicited<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
+
+export interface StepContext {
+  /** Stable for this flow and step: pass it on, so that a step done twice takes effect once. */
+  readonly idempotencyKey: string
+  /** Aborted when the call is cancelled or over for good. */
+  readonly signal: AbortSignal
+  progress(progress: number, total?: number, message?: string): void
+  log(level: LogLevel, data: unknown, logger?: string): void
+}
+
+export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
+
+export type Choice = string | { readonly value: string; readonly title: string }
+type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
+
+const CONFIRM = prepareForm(
+  { type: 'object', properties: { confirm: { type: 'boolean', title: 'Confirm' } }, required: ['confirm'] },
+  'io.confirm',
+)
+
+const FIRST_LOOK_MS = 100
+const LONGEST_LOOK_MS = 1_000
+const DEFAULT_WAIT_MS = 10_000
+
+export class Io<A extends Asks = Asks> {
+  readonly #pass: Pass
+  readonly #prefix: string
+
+  constructor(pass: Pass, prefix = '') {
+    this.#pass = pass
+    this.#prefix = prefix
+  }
+
+  /** The accepted, validated answer. A decline or cancel throws `Declined`. */
+  ask<K extends AskKey<A>>(key: K, message: string): Promise<AskOutput<A, K>>
+  ask<S extends Schema>(key: string, message: string, schema: S): Promise<Output<S>>
+  ask(key: string, message: string, schema?: Schema): Promise<unknown> {
+    return this.#form(key, message, schema, (action, value) => {
+      if (action !== 'accept') throw new Declined(this.#prefix + key, action)
+      return value
+    })
+  }
+
+  /** What the user did: `accept` with content, `decline` or `cancel`. */
+  elicit<K extends AskKey<A>>(key: K, message: string): Promise<Elicited<AskOutput<A, K>>>
+  elicit<S extends Schema>(key: string, message: string, schema: S): Promise<Elicited<Output<S>>>
+  elicit(key: string, message: string, schema?: Schema): Promise<unknown> {
+    return this.#form(key, message, schema, (action, value) =>
+      action === 'accept' ? { action, content: value } : { action },
+    )
+  }
+
+  /** Yes or no. A decline is a no; a cancel throws `Declined`. */
+  confirm(key: string, message: string): Promise<boolean> {
+    if (!this.#pass.checkKey(key)) return parked()
+    return this.#pass.ask(
+      this.#prefix + key,
+      () => new FormQuestion(text(message, key), CONFIRM),
+      (action, value) => {
+        if (action === 'cancel') throw new Declined(this.#prefix + key, action)
+        return action === 'accept' && (value as { confirm: boolean }).confirm
+      },
+    )
+  }
+
+  /** One of the options. A decline or cancel throws `Declined`. */
+  choose<const C extends Choice>(key: string, message: string, options: readonly C[]): Promise<ChoiceValue<C>> {
+    if (!this.#pass.checkKey(key)) return parked()
+    return this.#pass.ask(
+      this.#prefix + key,
+      () => new FormQuestion(text(message, key), choiceForm(key, options)),
+      (action, value) => {
+        if (action !== 'accept') throw new Declined(this.#prefix + key, action)
+        return (value as { choice: unknown }).choice
+      },
+    )
+  }
+
+  /**
+   * Sends the user to a page. Acceptance is consent, not completion: it settles once `done` holds, which is tried for a
+   * while in each round. The token is derived from the flow and known to nobody else, so the page can check who came.
+   */
+  visit(key: string, message: string, url: string | ((token: string) => string), options: VisitOptions): Promise<void> {
+    if (!this.#pass.checkKey(key)) return parked()
+    const fullKey = this.#prefix + key
+    return this.#pass.ask(
+      fullKey,
+      () => {
+        const token = visitToken(this.#pass.input.flow.id, fullKey)
+        const address = typeof url === 'function' ? url(token) : url
+        if (!isWebAddress(address)) throw questionInvalid(key, 'its url must be an http or https address')
+        return new VisitQuestion(text(message, key), address, () => this.#completed(token, options))
+      },
+      (action) => {
+        if (action !== 'accept') throw new Declined(fullKey, action)
+      },
+    )
+  }
+
+  /** What the client's model said. */
+  sample(key: string, params: CreateMessageRequestParams): Promise<CreateMessageResult> {
+    if (!this.#pass.checkKey(key)) return parked()
+    return this.#pass.ask(this.#prefix + key, () => new SampleQuestion(params), accepted)
+  }
+
+  /** The client's roots. */
+  roots(key: string): Promise<Root[]> {
+    if (!this.#pass.checkKey(key)) return parked()
+    return this.#pass.ask(this.#prefix + key, () => new RootsQuestion(), accepted)
+  }
+
+  /** Does a side effect and records its result, so that no later pass does it again. At least once: use the key. */
+  step<T>(key: string, run: (context: StepContext) => T | Promise<T>): Promise<T> {
+    if (!this.#pass.checkKey(key)) return parked()
+    const fullKey = this.#prefix + key
+    return this.#pass.step(fullKey, () => run(new StepScene(this.#pass, fullKey)))
+  }
+
+  /** A group with its own keys. Its value is recorded, and its contents then leave the journal. */
+  scope<T>(key: string, run: (io: Io<A>) => T | Promise<T>): Promise<T> {
+    if (!this.#pass.checkKey(key)) return parked()
+    const fullKey = this.#prefix + key
+    const inner = new Io<A>(this.#pass, fullKey + SCOPE_SEPARATOR)
+    return this.#pass.scope(fullKey, () => run(inner))
+  }
+
+  /** When the last answer or step settled, in milliseconds: the same on every pass. */
+  now(): number {
+    return this.#pass.now
+  }
+
+  /** A number in [0, 1), the same on every pass. */
+  random(key: string): number {
+    return this.#pass.checkKey(key) ? derivedRandom(this.#pass.input.flow.id, this.#prefix + key) : 0
+  }
+
+  /** The same on every pass. */
+  uuid(key: string): string {
+    return this.#pass.checkKey(key) ? derivedUuid(this.#pass.input.flow.id, this.#prefix + key) : ''
+  }
+
+  progress(progress: number, total?: number, message?: string): void {
+    if (!this.#pass.silent) this.#pass.input.progress?.(progress, total, message)
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    if (!this.#pass.silent) this.#pass.input.log?.(level, data, logger)
+  }
+
+  /** What the client declared in the flow's first round, to offer something else instead of failing. */
+  can(capability: Capability): boolean {
+    return this.#pass.input.flow.declared(capability)
+  }
+
+  get revision(): string {
+    return this.#pass.input.flow.revision
+  }
+
+  /** "Hand me over here if you are draining or overloaded." */
+  yield(): Promise<void> {
+    return this.#pass.yield()
+  }
+
+  /** Cleans up when a pass ends before the handler does. */
+  onSuspend(cleanUp: () => void): void {
+    this.#pass.onSuspend(cleanUp)
+  }
+
+  /** Aborted when the call is cancelled or over for good, never on suspension. */
+  get signal(): AbortSignal {
+    return this.#pass.signal
+  }
+
+  #form(
+    key: string,
+    message: string,
+    schema: Schema | undefined,
+    give: (action: Action, value: unknown) => unknown,
+  ): Promise<unknown> {
+    if (!this.#pass.checkKey(key)) return parked()
+    return this.#pass.ask(
+      this.#prefix + key,
+      () => new FormQuestion(text(message, key), schema ? prepareForm(schema, key) : this.#declared(key)),
+      give,
+    )
+  }
+
+  #declared(key: string): Form {
+    const { forms } = this.#pass.input
+    const form = forms.get(key) ?? forms.get(key.slice(0, Math.max(key.indexOf('['), 0)))
+    if (form === undefined) {
+      throw questionInvalid(key, 'it has no schema; declare one under "asks", or give it as the third argument')
+    }
+    return form
+  }
+
+  async #completed(token: string, { done, waitMs = DEFAULT_WAIT_MS }: VisitOptions): Promise<boolean> {
+    const { signal } = this.#pass
+    const clock = this.#pass.input.scheduler ?? scheduler
+    let waited = 0
+    for (let pause = FIRST_LOOK_MS; !this.#pass.ended; pause = Math.min(pause * 2, LONGEST_LOOK_MS)) {
+      if (await done({ token, signal })) return true
+      if (waited + pause > waitMs) return false
+      await clock.sleep(pause)
+      waited += pause
+    }
+    return false
+  }
+}
+
+class StepScene implements StepContext {
+  readonly #pass: Pass
+  readonly #key: string
+
+  constructor(pass: Pass, key: string) {
+    this.#pass = pass
+    this.#key = key
+  }
+
+  get idempotencyKey(): string {
+    return idempotencyKey(this.#pass.input.flow.id, this.#key)
+  }
+
+  get signal(): AbortSignal {
+    return this.#pass.signal
+  }
+
+  // A step that runs is new work: what it reports is never a repetition.
+  progress(progress: number, total?: number, message?: string): void {
+    if (!this.#pass.ended) this.#pass.input.progress?.(progress, total, message)
+  }
+
+  log(level: LogLevel, data: unknown, logger?: string): void {
+    if (!this.#pass.ended) this.#pass.input.log?.(level, data, logger)
+  }
+}
+
+function accepted(_action: Action, value: unknown): unknown {
+  return value
+}
+
+function choiceForm(key: string, options: readonly Choice[]): Form {
+  if (options.length === 0) throw questionInvalid(key, 'it has no options to choose from')
+  const titled = options.map((option) => (typeof option === 'string' ? { value: option, title: option } : option))
+  const choice = options.every((option) => typeof option === 'string')
+    ? { type: 'string', enum: options }
+    : { type: 'string', oneOf: titled.map(({ value, title }) => ({ const: value, title })) }
+  return prepareForm({ type: 'object', properties: { choice }, required: ['choice'] }, key)
+}
+
+function text(message: string, key: string): string {
+  if (typeof message !== 'string' || message === '') throw questionInvalid(key, 'its message must be a text')
+  return message
+}
+
+function isWebAddress(address: string): boolean {
+  if (!URL.canParse(address)) return false
+  const { protocol } = new URL(address)
+  return protocol === 'https:' || protocol === 'http:'
+}

@@ -1,0 +1,501 @@
+// One run of a handler, from its top, against the journal.
+//
+// Invariants; the numbers are the engine rules in ARCHITECTURE.md, and tests cite them:
+//  1. A question suspends by a promise that never settles. Nothing that outlives the pass holds its frame.
+//  2. A pass ends when nothing runs, nothing is left to settle, an ask is open, and one macrotask turn brought no io call.
+//  3. After the end io calls never settle. A handler that returns with calls open wins over them.
+//  4. A wrong or repeated key fails the pass, whatever the handler catches.
+//  8. What is delivered has been through JSON, live and replayed alike.
+//  9. Failures are journaled like results.
+// 10. No ask, step or yield inside a step.
+// 12. Past the size limit no further step starts.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { toJsonText } from '../protocol/json.ts'
+import type { Logger } from '../protocol/logger.ts'
+import type { Answers, Asker } from './answering.ts'
+import { Answering } from './answering.ts'
+import type { Asking, Call, CallKind } from './call.ts'
+import { newCall, parked } from './call.ts'
+import type { Cancel } from './cancel.ts'
+import type { Carry } from './carry.ts'
+import { forgetDeadline, watchDeadline } from './deadline.ts'
+import {
+  Declined,
+  keyInvalid,
+  keyKind,
+  keyReused,
+  nestedCall,
+  StepFailed,
+  timeLimit,
+  toFailure,
+  tooLarge,
+} from './errors.ts'
+import type { AnswerPayload, Entry, Journal, Tag } from './journal.ts'
+import type { Capability, Form, Question } from './question.ts'
+import { pinOf } from './question.ts'
+import type { Scheduler } from './scheduler.ts'
+import { scheduler as defaultScheduler } from './scheduler.ts'
+import type { Settlement, Settler } from './settling.ts'
+import { Settling } from './settling.ts'
+
+export interface PassInput {
+  readonly flow: Flow
+  readonly journal: Journal
+  /** What came with the journal. The pass takes from it, and the outcome's carry replaces it. */
+  readonly carry: Carry
+  /** The client's answers, each a JSON object; `undefined` when it sent none. */
+  readonly answers: Answers | undefined
+  /** Schemas declared with the handler, by key. */
+  readonly forms: ReadonlyMap<string, Form>
+  /** What the current request declared: whether a question may be sent now. */
+  readonly can: (capability: Capability) => boolean
+  readonly limits: PassLimits
+  readonly logger: Logger
+  /** Notifications on the request's own stream; absent when the client asked for none. */
+  readonly progress?: Progress | undefined
+  readonly log?: Log | undefined
+  /** Whether the instance would rather hand this flow over now. */
+  readonly wantsHandover?: (() => boolean) | undefined
+  readonly cancel?: Cancel | undefined
+  /** Finds io calls inside steps at once, at the price of slower awaits. For tests and development. */
+  readonly strict?: boolean | undefined
+  readonly scheduler?: Scheduler | undefined
+  readonly now?: (() => number) | undefined
+  readonly trace?: ((event: TraceEvent) => void) | undefined
+}
+
+export interface Flow {
+  /** Secret: idempotency keys and derived values come from it. */
+  readonly id: string
+  readonly startedAt: number
+  /** 0 in the first round. */
+  readonly round: number
+  readonly revision: string
+  /** What the client declared in the first round: the same on every pass. */
+  readonly declared: (capability: Capability) => boolean
+}
+
+export interface PassLimits {
+  /** Largest journal text, in bytes. */
+  readonly journalBytes: number
+  /** Longest pass, in milliseconds. */
+  readonly passMs: number
+}
+
+export type Progress = (progress: number, total?: number, message?: string) => void
+export type Log = (level: string, data: unknown, logger?: string) => void
+
+export type Outcome =
+  | { kind: 'done'; value: unknown }
+  /** `questions` holds the wire text of each question by its key. */
+  | { kind: 'asks'; questions: Map<string, string>; journal: Journal; carry: Carry }
+  | { kind: 'deferred'; journal: Journal; carry: Carry }
+  | { kind: 'failed'; error: unknown }
+  | { kind: 'cancelled' }
+
+export type TraceEvent =
+  | { type: 'call'; key: string; kind: CallKind }
+  | { type: 'settle'; key: string; value?: unknown; error?: unknown; replayed: boolean }
+
+const KEY = /^[A-Za-z0-9_.:/\-[\]]{1,128}$/
+
+/** Stands between a scope's key and the keys inside it; no author's key can hold it. */
+export const SCOPE_SEPARATOR = '>'
+
+/** Which step of which pass is running. In strict passes only: it makes every await almost three times dearer. */
+let runningStep: AsyncLocalStorage<{ pass: Pass; key: string }> | undefined
+
+export class Pass implements Settler, Asker {
+  readonly input: PassInput
+  readonly #finish: (outcome: Outcome) => void
+  readonly #calls = new Map<string, Call>()
+  /** These two are made with the first io call: many handlers never make one. */
+  #settlingMade: Settling | undefined
+  #answeringMade: Answering | undefined
+  /** Steps and validations under way. */
+  #busy = 0
+  /** Entries appended in this pass. */
+  #fresh = 0
+  /** Milliseconds from the flow's start to its last settlement. */
+  #elapsed = 0
+  #handover = false
+  /** Handed over at a yield: the handler is not heard any more, and only what already runs is still recorded. */
+  #yielded = false
+  /** How the pass ended, once it has. */
+  #ended: Outcome['kind'] | undefined
+  #loggedLate = false
+  #insideStep: string | undefined
+  #closedScopes: string[] | undefined
+  #abort: AbortController | undefined
+  #cleanUps: (() => void)[] | undefined
+
+  constructor(input: PassInput, finish: (outcome: Outcome) => void) {
+    this.input = input
+    this.#finish = finish
+  }
+
+  start(run: () => unknown): void {
+    const { cancel, limits } = this.input
+    if (cancel?.cancelled) return this.#end({ kind: 'cancelled' })
+    cancel?.listen(() => this.#end({ kind: 'cancelled' }))
+    watchDeadline(this, limits.passMs)
+    attempt(
+      run,
+      (value) => this.#finished({ kind: 'done', value }),
+      (error) => this.#finished({ kind: 'failed', error }),
+    )
+  }
+
+  get now(): number {
+    return this.input.flow.startedAt + this.#elapsed
+  }
+
+  /** Made when first asked for: most handlers never look at it. */
+  get signal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController()
+      if (this.#overForGood) this.#abort.abort()
+    }
+    return this.#abort.signal
+  }
+
+  get ended(): boolean {
+    return this.#ended !== undefined
+  }
+
+  get #overForGood(): boolean {
+    return this.ended && this.#ended !== 'asks' && this.#ended !== 'deferred'
+  }
+
+  /** A replay repeats no notification: it is silent until its first new settlement. */
+  get silent(): boolean {
+    return this.ended || (this.input.flow.round > 0 && this.#fresh === 0)
+  }
+
+  onSuspend(cleanUp: () => void): void {
+    ;(this.#cleanUps ??= []).push(cleanUp)
+    // What was opened while the pass ended is closed too.
+    if (this.ended && this.#ended !== 'done') this.#cleanUp()
+  }
+
+  ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
+    const call = this.#begin(key, 'ask')
+    if (call === undefined) return parked()
+    try {
+      const question = toQuestion()
+      call.asking = { question, pin: pinOf(question), give }
+    } catch (error) {
+      return this.fail(error)
+    }
+    this.#answering.answer(call, call.asking)
+    return call.promise as Promise<T>
+  }
+
+  step<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+    const call = this.#begin(key, 'step')
+    if (call === undefined) return parked()
+    const { promise } = call as { promise: Promise<T> }
+    if (this.#isRecorded(call)) return promise
+    if (this.#outgrown()) return parked()
+    if (this.#handsOver()) {
+      // Never begun, so it neither keeps the pass from ending nor is missed by it.
+      call.settled = true
+      return parked()
+    }
+    this.#busy += 1
+    this.#insideStep = key
+    attempt(
+      this.input.strict ? () => strictly(this, key, run) : run,
+      (value) => this.#worked(call, value === undefined ? 'sv' : 's', value ?? null),
+      (error) => this.#worked(call, 'se', toFailure(error)),
+    )
+    this.#insideStep = undefined
+    return promise
+  }
+
+  scope<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+    const call = this.#begin(key, 'scope')
+    if (call === undefined) return parked()
+    const { promise } = call as { promise: Promise<T> }
+    if (this.#isRecorded(call)) return promise
+    // Not busy: its own calls keep the pass going, and it may be parked on one of them.
+    attempt(
+      run,
+      (value) => this.#record(call, value === undefined ? 'cv' : 'c', value ?? null),
+      (error) =>
+        this.#record(
+          call,
+          'ce',
+          error instanceof Declined ? { declined: error.key, action: error.action } : toFailure(error),
+        ),
+    )
+    return promise
+  }
+
+  /** Where the author says that a hand-over does no harm. */
+  yield(): Promise<void> {
+    if (this.#refuses('yield')) return parked()
+    if (!this.#handsOver()) return Promise.resolve()
+    // The next pass goes on from here at once. Whatever another branch did meanwhile would come too early in this one.
+    this.#yielded = true
+    return parked()
+  }
+
+  checkKey(key: unknown): key is string {
+    if (typeof key === 'string' && KEY.test(key) && key !== '__proto__') return true
+    void this.fail(keyInvalid(key))
+    return false
+  }
+
+  /** The time limit has passed. */
+  expire(): void {
+    void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled()))
+  }
+
+  fail(error: unknown): Promise<never> {
+    this.#end({ kind: 'failed', error })
+    return parked()
+  }
+
+  find(key: string): Call | undefined {
+    return this.#calls.get(key)
+  }
+
+  answered(call: Call, payloadText: string): void {
+    this.#settling.add({ call, tag: 'a', payloadText })
+  }
+
+  answeredLate(call: Call, entry: Entry): void {
+    this.#settling.addLate(call, entry)
+  }
+
+  removeSkipped(entry: Entry): void {
+    this.#settling.removeSkipped(entry)
+  }
+
+  busy(change: 1 | -1): void {
+    this.#busy += change
+    this.#settling.touch()
+  }
+
+  get #settling(): Settling {
+    const { journal, scheduler = defaultScheduler, logger } = this.input
+    return (this.#settlingMade ??= new Settling(journal, this.#calls, this, scheduler, logger))
+  }
+
+  get #answering(): Answering {
+    return (this.#answeringMade ??= new Answering(this))
+  }
+
+  #begin(key: string, kind: CallKind): Call | undefined {
+    if (this.#refuses(key) || this.#yielded || this.#inClosedScope(key)) return undefined
+    if (this.#calls.has(key)) {
+      void this.fail(keyReused(key))
+      return undefined
+    }
+    const call = newCall(key, kind)
+    this.#calls.set(key, call)
+    this.input.trace?.({ type: 'call', key, kind })
+    const entry = this.input.journal.get(key)
+    if (entry !== undefined && kindOf(entry) !== kind) {
+      void this.fail(keyKind(key, kindOf(entry), kind))
+      return undefined
+    }
+    this.#settling.touch()
+    return call
+  }
+
+  /** Whether this io call must come to nothing: the pass is over, or the call was made inside a step. */
+  #refuses(key: string): boolean {
+    if (this.ended) {
+      if (!this.#loggedLate) this.input.logger.warn(`io was called ("${key}") after its pass ended; it never settles.`)
+      this.#loggedLate = true
+      return true
+    }
+    const store = runningStep?.getStore()
+    const inside = this.#insideStep ?? (store?.pass === this ? store.key : undefined)
+    if (inside === undefined) return false
+    void this.fail(nestedCall(key, inside))
+    return true
+  }
+
+  /** Whether the journal holds this step or scope; then its turn comes. */
+  #isRecorded(call: Call): boolean {
+    const entry = this.input.journal.get(call.key)
+    if (entry?.skipped) this.#settling.addLate(call, entry)
+    return entry !== undefined
+  }
+
+  /** A pass makes progress before it may be handed over, so that a flow always gets on. */
+  #handsOver(): boolean {
+    if (!this.#handover && this.#fresh > 0 && this.input.wantsHandover?.()) this.#handover = true
+    if (this.#handover) this.#settling.touch()
+    return this.#handover
+  }
+
+  #outgrown(): boolean {
+    const { journal, limits } = this.input
+    if (journal.bytes <= limits.journalBytes) return false
+    void this.fail(tooLarge(journal.bytes, limits.journalBytes, journal.largest(3)))
+    return true
+  }
+
+  #worked(call: Call, tag: Tag, result: unknown): void {
+    this.#busy -= 1
+    this.#record(call, tag, result)
+  }
+
+  #record(call: Call, tag: Tag, result: unknown): void {
+    if (this.ended) return
+    try {
+      const payloadText = toJsonText(result, `the ${call.kind} "${call.key}"`)
+      this.#settling.add({ call, tag, payloadText })
+    } catch (error) {
+      void this.fail(error)
+    }
+  }
+
+  replay(call: Call, entry: Entry): void {
+    this.#elapsed = Math.max(this.#elapsed, entry.at)
+    this.#deliver(call, entry.tag, entry.payload, true)
+  }
+
+  settle({ call, tag, payloadText }: Settlement): void {
+    const { journal, flow, now = Date.now } = this.input
+    if (call.kind === 'scope') {
+      // The next pass goes through it again, with a handler that is heard.
+      if (this.#yielded) return
+      this.#closeScope(`${call.key}${SCOPE_SEPARATOR}`)
+    }
+    // What is still going on inside a scope that is over is not worth keeping: no later pass looks at it.
+    if (!this.#inClosedScope(call.key)) {
+      this.#elapsed = Math.max(this.#elapsed, now() - flow.startedAt)
+      journal.append(tag, call.key, this.#elapsed, payloadText)
+      this.#fresh += 1
+    }
+    this.#deliver(call, tag, JSON.parse(payloadText), false)
+  }
+
+  #inClosedScope(key: string): boolean {
+    return this.#closedScopes?.some((prefix) => key.startsWith(prefix)) ?? false
+  }
+
+  #closeScope(prefix: string): void {
+    this.#settling.dropScope(prefix)
+    this.#answering.dropScope(prefix)
+    ;(this.#closedScopes ??= []).push(prefix)
+  }
+
+  #deliver(call: Call, tag: Tag, payload: unknown, replayed: boolean): void {
+    const { key } = call
+    call.settled = true
+    if (this.#yielded) return
+    try {
+      const value = meaning(call, tag, payload)
+      this.input.trace?.({ type: 'settle', key, value, replayed })
+      call.resolve(value)
+    } catch (error) {
+      this.input.trace?.({ type: 'settle', key, error, replayed })
+      // The handler may look at it later, or never: an unhandled rejection would end the whole process.
+      call.promise.catch(() => {})
+      call.reject(error)
+    }
+  }
+
+  #finished(outcome: Outcome): void {
+    if (!this.#yielded) this.#end(outcome)
+  }
+
+  canEnd(): boolean {
+    return this.#busy === 0 && (this.#handover || this.#answeringMade?.anyOpen === true)
+  }
+
+  /** Nothing is left to do but to wait for the client, or for whoever takes the flow over. */
+  quiet(): void {
+    if (this.#outgrown()) return
+    const { journal } = this.input
+    try {
+      const { questions, carry } = this.#answering.close(this.#fresh > 0)
+      if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, carry })
+      else this.#end({ kind: 'deferred', journal, carry })
+    } catch (error) {
+      void this.fail(error)
+    }
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.ended) return
+    this.#ended = outcome.kind
+    forgetDeadline(this)
+    this.input.cancel?.listen(undefined)
+    this.#settlingMade?.stop()
+    if (outcome.kind === 'done') {
+      const dropped = this.#unsettled()
+      if (dropped !== '') this.input.logger.warn(`The handler returned with ${dropped} still open; they are dropped.`)
+    } else this.#cleanUp()
+    if (this.#overForGood) this.#abort?.abort()
+    this.#calls.clear()
+    this.#finish(outcome)
+  }
+
+  #cleanUp(): void {
+    for (const cleanUp of this.#cleanUps?.splice(0) ?? []) {
+      try {
+        cleanUp()
+      } catch (error) {
+        this.input.logger.error('A clean-up given to io.onSuspend failed.', { error })
+      }
+    }
+  }
+
+  #unsettled(): string {
+    const keys = [...this.#calls.values()].filter(({ settled }) => !settled).map(({ key }) => `"${key}"`)
+    return keys.length > 5 ? `${keys.slice(0, 5).join(', ')} and ${keys.length - 5} more` : keys.join(', ')
+  }
+}
+
+/** What an entry's payload is to the caller; throws what the caller is to catch. */
+function meaning({ key, asking }: Call, tag: Tag, payload: unknown): unknown {
+  switch (tag) {
+    case 'a': {
+      const [, , action, value] = payload as AnswerPayload
+      return asking?.give(action, value)
+    }
+    case 's':
+    case 'c':
+      return payload
+    case 'sv':
+    case 'cv':
+      return undefined
+    case 'se':
+    case 'ce': {
+      const failure = payload as { declined: string; action: 'decline' | 'cancel' } | ReturnType<typeof toFailure>
+      throw 'declined' in failure ? new Declined(failure.declined, failure.action) : new StepFailed(key, failure)
+    }
+  }
+}
+
+function kindOf({ tag }: Entry): CallKind {
+  return tag === 'a' ? 'ask' : tag.startsWith('s') ? 'step' : 'scope'
+}
+
+function strictly<T>(pass: Pass, key: string, run: () => T): T {
+  runningStep ??= new AsyncLocalStorage()
+  return runningStep.run({ pass, key }, run)
+}
+
+/** Runs what may return, throw or give a promise, and tells how it went. */
+function attempt(run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+  let result: unknown
+  try {
+    result = run()
+  } catch (error) {
+    return threw(error)
+  }
+  if (isThenable(result)) result.then(returned, threw)
+  else returned(result)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
