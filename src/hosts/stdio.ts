@@ -1,0 +1,116 @@
+// Standard streams as a host: one JSON message a line, any number of calls under way at once.
+import type { Readable, Writable } from 'node:stream'
+import { Cancel } from '../flow/cancel.ts'
+import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { RequestId } from '../protocol/messages.ts'
+import type { App } from '../server/app.ts'
+import { errorReply } from '../server/reply.ts'
+import { idOf, isObject } from '../server/request.ts'
+
+export interface StdioOptions {
+  /** Default `process.stdin`. */
+  input?: Readable
+  /** Default `process.stdout`. */
+  output?: Writable
+  /** Longest line, in bytes. Default 4 194 304. */
+  maxLineBytes?: number
+}
+
+const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
+const NEWLINE = 0x0a
+
+/** Serves an app over standard streams. Resolves when the input ends: the client is gone, and its calls are cancelled. */
+export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
+  const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
+  const underWay = new Map<RequestId, Cancel>()
+  const send = (text: string): void => void output.write(`${text}\n`)
+
+  const receive = (line: string): void => {
+    let message: unknown
+    try {
+      message = JSON.parse(line)
+    } catch {
+      return send(errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the line is not JSON')).text)
+    }
+    if (cancels(message, underWay)) return
+    const id = idOf(message)
+    if (id !== undefined && underWay.has(id)) {
+      return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
+    }
+    const cancel = new Cancel()
+    if (id !== undefined) underWay.set(id, cancel)
+    const notify = (text: string): void => {
+      if (!cancel.cancelled) send(text)
+    }
+    void app.dispatch(message, { cancel, notify }).then((reply) => {
+      if (id !== undefined) underWay.delete(id)
+      if (reply !== undefined && !cancel.cancelled) send(reply.text)
+    })
+  }
+
+  return new Promise((resolve) => {
+    const lines = new Lines(maxLineBytes, receive, () =>
+      send(
+        errorReply(undefined, new ProtocolError(INVALID_REQUEST, `The line is longer than ${maxLineBytes} bytes`)).text,
+      ),
+    )
+    const over = (): void => {
+      for (const cancel of underWay.values()) cancel.cancel()
+      underWay.clear()
+      resolve()
+    }
+    input.on('data', (chunk: Buffer) => lines.add(chunk))
+    input.once('end', over)
+    input.once('close', over)
+    // A reader that went away is no reason to die of it: the end of the input follows.
+    output.on('error', () => {})
+  })
+}
+
+/** Whether the message was a cancellation; it ends the call it names, and is never answered. */
+function cancels(message: unknown, underWay: Map<RequestId, Cancel>): boolean {
+  if (!isObject(message) || message['method'] !== 'notifications/cancelled') return false
+  const { params } = message
+  const requestId = isObject(params) ? params['requestId'] : undefined
+  if (typeof requestId === 'string' || typeof requestId === 'number') underWay.get(requestId)?.cancel()
+  return true
+}
+
+/** Cuts a stream into lines, holding at most one line that is not complete. */
+class Lines {
+  readonly #maxBytes: number
+  readonly #receive: (line: string) => void
+  readonly #tooLong: () => void
+  #parts: Buffer[] = []
+  #bytes = 0
+
+  constructor(maxBytes: number, receive: (line: string) => void, tooLong: () => void) {
+    this.#maxBytes = maxBytes
+    this.#receive = receive
+    this.#tooLong = tooLong
+  }
+
+  add(chunk: Buffer): void {
+    let from = 0
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
+      this.#keep(chunk.subarray(from, end))
+      this.#complete()
+      from = end + 1
+    }
+    this.#keep(chunk.subarray(from))
+  }
+
+  #keep(part: Buffer): void {
+    this.#bytes += part.length
+    if (this.#bytes > this.#maxBytes) this.#parts = []
+    else if (part.length > 0) this.#parts.push(part)
+  }
+
+  #complete(): void {
+    const line = this.#bytes > this.#maxBytes ? undefined : Buffer.concat(this.#parts).toString('utf8').trim()
+    this.#parts = []
+    this.#bytes = 0
+    if (line === undefined) this.#tooLong()
+    else if (line !== '') this.#receive(line)
+  }
+}

@@ -1,0 +1,4 @@
+// mcp-rally/node: the hosts that need Node, its HTTP server and the standard streams.
+export { nodeHandler, serve, type ServeOptions, type Serving } from './hosts/node.ts'
+export { stdio, type StdioOptions } from './hosts/stdio.ts'
+export type { Authenticate, Authenticated, HttpRequest } from './hosts/authenticate.ts'

@@ -1,0 +1,26 @@
+// An app with its fetch handler: what `rally()` makes.
+import type { FetchHandler } from './hosts/fetch.ts'
+import { fetchHandler } from './hosts/fetch.ts'
+import type { HttpOptions } from './hosts/http.ts'
+import type { AppOptions } from './server/app.ts'
+import { App } from './server/app.ts'
+
+export interface RallyOptions extends AppOptions {
+  /** How `app.fetch` treats HTTP requests. A Node server takes the same as options of `serve`. */
+  http?: HttpOptions
+}
+
+export class Rally extends App {
+  /** Serves one HTTP request: give it to Hono, Bun, Deno or Workers. */
+  readonly fetch: FetchHandler
+
+  constructor(options: RallyOptions) {
+    super(options)
+    this.fetch = fetchHandler(this, options.http)
+  }
+}
+
+/** Makes an app: register tools on it, then serve it. */
+export function rally(options: RallyOptions): Rally {
+  return new Rally(options)
+}

@@ -1,0 +1,43 @@
+// What a client declared, as bits: small enough to be sealed with the flow, so that every pass sees the same.
+import type { Capability } from '../flow/question.ts'
+
+const CAPABILITIES: readonly Capability[] = [
+  // The position is the bit, and sealed states live on: append, never reorder.
+  'elicitation.form',
+  'elicitation.url',
+  'sampling',
+  'sampling.tools',
+  'sampling.context',
+  'roots',
+]
+
+export function readCapabilities(declared: Record<string, unknown>): number {
+  const { elicitation, sampling, roots } = declared
+  let bits = 0
+  if (isObject(elicitation)) {
+    const url = isObject(elicitation['url'])
+    if (url) bits |= bitOf('elicitation.url')
+    // An empty object means forms: the revision that introduced elicitation had nothing else.
+    if (isObject(elicitation['form']) || !url) bits |= bitOf('elicitation.form')
+  }
+  if (isObject(sampling)) {
+    bits |= bitOf('sampling')
+    if (isObject(sampling['tools'])) bits |= bitOf('sampling.tools')
+    if (isObject(sampling['context'])) bits |= bitOf('sampling.context')
+  }
+  if (isObject(roots)) bits |= bitOf('roots')
+  return bits
+}
+
+export function hasCapability(bits: number, capability: Capability): boolean {
+  return (bits & bitOf(capability)) !== 0
+}
+
+function bitOf(capability: Capability): number {
+  const position = CAPABILITIES.indexOf(capability)
+  return position === -1 ? 0 : 1 << position
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

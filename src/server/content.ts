@@ -1,0 +1,93 @@
+// What a tool handler returned or threw, as the text of a result that the model can read.
+import { Declined } from '../flow/errors.ts'
+import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { ContentBlock } from '../protocol/messages.ts'
+import type { Check } from '../protocol/check.ts'
+import { isObject } from './request.ts'
+
+/** A result a handler may put together itself, with content and structured content of its own. */
+export interface ToolResult {
+  content: ContentBlock[]
+  structuredContent?: unknown
+  isError?: boolean
+  _meta?: Record<string, unknown>
+}
+
+/** What a tool without an output schema may return. */
+export type ToolReturn = string | ContentBlock | ContentBlock[] | ToolResult | undefined | void
+
+/** The result of a tool without an output schema. */
+export function resultText(value: unknown, serverMeta: string): string {
+  // The most common result by far, and the cheapest to write.
+  if (typeof value === 'string') {
+    return `{"resultType":"complete","content":[{"type":"text","text":${JSON.stringify(value)}}],"_meta":${serverMeta}}`
+  }
+  return writeResult(toResult(value), serverMeta)
+}
+
+/** The result of a tool with an output schema: a value that fits it, or a whole result that holds one. */
+export async function structuredText(value: unknown, output: Check, serverMeta: string): Promise<string> {
+  if (!isToolResult(value) || (value.isError !== true && !('structuredContent' in value))) {
+    return writeResult(withText(await fitting(value, output)), serverMeta)
+  }
+  if (value.isError === true) return writeResult(value, serverMeta)
+  return writeResult({ ...value, structuredContent: await fitting(value.structuredContent, output) }, serverMeta)
+}
+
+export function errorText(message: string, serverMeta: string): string {
+  return `{"resultType":"complete","content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true,"_meta":${serverMeta}}`
+}
+
+/** What the model reads of an error: its message, never a stack. */
+export function messageOf(error: unknown): string {
+  if (error instanceof Declined) return `${error.message} Nothing further was done.`
+  if (error instanceof Error && error.message !== '') return error.message
+  return typeof error === 'string' && error !== '' ? error : 'The tool failed.'
+}
+
+function writeResult({ content, structuredContent, isError, _meta }: ToolResult, serverMeta: string): string {
+  const parts = [`"resultType":"complete","content":${JSON.stringify(content)}`]
+  if (structuredContent !== undefined) parts.push(`"structuredContent":${JSON.stringify(structuredContent)}`)
+  if (isError) parts.push('"isError":true')
+  const meta = _meta === undefined ? serverMeta : JSON.stringify({ ..._meta, ...(JSON.parse(serverMeta) as object) })
+  return `{${parts.join(',')},"_meta":${meta}}`
+}
+
+function toResult(value: unknown): ToolResult {
+  if (value === undefined || value === null) return { content: [] }
+  if (Array.isArray(value) && value.every(isBlock)) return { content: value }
+  if (isBlock(value)) return { content: [value] }
+  if (isToolResult(value)) return value
+  if (typeof value === 'object') return withText(value)
+  return { content: [{ type: 'text', text: JSON.stringify(value) ?? '' }] }
+}
+
+async function fitting(value: unknown, output: Check): Promise<unknown> {
+  const checked = await output(value)
+  if ('value' in checked) return checked.value
+  throw new ProtocolError(
+    INTERNAL_ERROR,
+    `The tool's result does not fit its output schema: ${checked.issues.join('; ')}`,
+  )
+}
+
+/** Clients that know no structured content read it as text. */
+function withText(value: unknown): ToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value }
+}
+
+function isToolResult(value: unknown): value is ToolResult {
+  return isObject(value) && Array.isArray(value['content']) && value['content'].every(isBlock)
+}
+
+const BLOCKS: ReadonlySet<unknown> = new Set<ContentBlock['type']>([
+  'text',
+  'image',
+  'audio',
+  'resource',
+  'resource_link',
+])
+
+function isBlock(value: unknown): value is ContentBlock {
+  return isObject(value) && BLOCKS.has(value['type'])
+}

@@ -1,0 +1,53 @@
+// Responses as text. They are put together from pieces that are already JSON, because that is what a host writes.
+import {
+  HEADER_MISMATCH,
+  INTERNAL_ERROR,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  MISSING_CAPABILITY,
+  PARSE_ERROR,
+  ProtocolError,
+  UNSUPPORTED_VERSION,
+} from '../protocol/errors.ts'
+import type { RequestId } from '../protocol/messages.ts'
+
+export interface Reply {
+  /** One JSON-RPC response. */
+  readonly text: string
+  /** The HTTP status for a host that has one. */
+  readonly status: number
+}
+
+export function resultReply(id: RequestId, resultText: string): Reply {
+  return { text: `{"jsonrpc":"2.0","id":${idText(id)},"result":${resultText}}`, status: 200 }
+}
+
+/** An error that was found in the request itself has a status of its own; one that came of serving it is a 200. */
+export function errorReply(id: RequestId | undefined, error: ProtocolError, status = statusOf(error.rpcCode)): Reply {
+  const { rpcCode: code, message, data } = error
+  const idPart = id === undefined ? '' : `"id":${idText(id)},`
+  return { text: `{"jsonrpc":"2.0",${idPart}"error":${JSON.stringify({ code, message, data })}}`, status }
+}
+
+export function internalError(): ProtocolError {
+  return new ProtocolError(INTERNAL_ERROR, 'Internal error')
+}
+
+function statusOf(code: number): number {
+  switch (code) {
+    case PARSE_ERROR:
+    case INVALID_REQUEST:
+    case HEADER_MISMATCH:
+    case MISSING_CAPABILITY:
+    case UNSUPPORTED_VERSION:
+      return 400
+    case METHOD_NOT_FOUND:
+      return 404
+    default:
+      return 200
+  }
+}
+
+function idText(id: RequestId): string {
+  return typeof id === 'number' ? String(id) : JSON.stringify(id)
+}

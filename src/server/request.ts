@@ -1,0 +1,98 @@
+// Reads an untrusted JSON-RPC message: its envelope, and the `_meta` that every request of 2026-07-28 carries.
+import { INVALID_PARAMS, INVALID_REQUEST, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
+import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
+import {
+  LOGGING_LEVELS,
+  META_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_VERSION,
+} from '../protocol/messages.ts'
+import { readCapabilities } from './capabilities.ts'
+
+export const REVISION = '2026-07-28'
+export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
+
+export interface Envelope {
+  /** Absent on a notification. */
+  id: RequestId | undefined
+  method: string
+  params: Record<string, unknown> | undefined
+}
+
+export interface RequestInfo {
+  revision: string
+  capabilities: number
+  logLevel: LoggingLevel | undefined
+  progressToken: ProgressToken | undefined
+}
+
+export function readEnvelope(message: unknown): Envelope {
+  if (!isObject(message)) throw invalidRequest('a message must be one JSON object; batches are not supported')
+  const { jsonrpc, id, method, params } = message
+  if (jsonrpc !== '2.0') throw invalidRequest('jsonrpc must be "2.0"')
+  if (typeof method !== 'string') throw invalidRequest('method must be a string; a server takes no responses')
+  if (id !== undefined && !isId(id)) throw invalidRequest('id must be a string or an integer')
+  if (params !== undefined && !isObject(params)) throw invalidRequest('params must be an object')
+  return { id, method, params }
+}
+
+/** The id of a message that may be broken elsewhere, so that its error can be matched to it. */
+export function idOf(message: unknown): RequestId | undefined {
+  return isObject(message) && isId(message['id']) ? message['id'] : undefined
+}
+
+export function readMeta(params: Record<string, unknown> | undefined): RequestInfo {
+  const meta = params?.['_meta']
+  if (!isObject(meta)) throw invalidMeta(`params._meta is required, with ${META_VERSION} and ${META_CAPABILITIES}`)
+  const revision = meta[META_VERSION]
+  if (typeof revision !== 'string') throw invalidMeta(`${META_VERSION} must be a string`)
+  if (!SUPPORTED_REVISIONS.includes(revision)) throw unsupportedVersion(revision)
+  const capabilities = meta[META_CAPABILITIES]
+  if (!isObject(capabilities)) throw invalidMeta(`${META_CAPABILITIES} must be an object`)
+  const clientInfo = meta[META_CLIENT_INFO]
+  if (clientInfo !== undefined && !isImplementation(clientInfo)) {
+    throw invalidMeta(`${META_CLIENT_INFO} must have a name and a version`)
+  }
+  const logLevel = meta[META_LOG_LEVEL]
+  if (logLevel !== undefined && !isLevel(logLevel)) {
+    throw invalidMeta(`${META_LOG_LEVEL} must be one of ${LOGGING_LEVELS.join(', ')}`)
+  }
+  const { progressToken } = meta
+  if (progressToken !== undefined && !isId(progressToken)) {
+    throw invalidMeta('progressToken must be a string or an integer')
+  }
+  return { revision, capabilities: readCapabilities(capabilities), logLevel, progressToken }
+}
+
+export function unsupportedVersion(requested: string): ProtocolError {
+  return new ProtocolError(
+    UNSUPPORTED_VERSION,
+    `Unsupported protocol version. This server speaks ${SUPPORTED_REVISIONS.join(', ')}.`,
+    { supported: SUPPORTED_REVISIONS, requested },
+  )
+}
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isId(value: unknown): value is RequestId {
+  return typeof value === 'string' || Number.isSafeInteger(value)
+}
+
+function isLevel(value: unknown): value is LoggingLevel {
+  return (LOGGING_LEVELS as readonly unknown[]).includes(value)
+}
+
+function isImplementation(value: unknown): boolean {
+  return isObject(value) && typeof value['name'] === 'string' && typeof value['version'] === 'string'
+}
+
+function invalidRequest(why: string): ProtocolError {
+  return new ProtocolError(INVALID_REQUEST, `Invalid request: ${why}`)
+}
+
+function invalidMeta(why: string): ProtocolError {
+  return new ProtocolError(INVALID_PARAMS, `Invalid params: ${why}`)
+}
