@@ -1,0 +1,63 @@
+// The two scenarios as text on the wire: what a connection sends, and what must stand in the answer.
+
+const meta = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+  'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+}
+
+// Ids keep one width, so that the content-length of a request does not depend on them.
+export const firstId = 100_000_000
+
+const accepted = { confirm: { action: 'accept', content: { confirm: true } } }
+
+// A scenario is a cycle of rounds; a round with `state` sends back the requestState of the round before.
+const scenarios = {
+  plain: [{ tool: 'add', params: { arguments: { a: 2, b: 3 } }, marker: '"text":"5"' }],
+  sealed: [
+    { tool: 'deploy', params: { arguments: { env: 'prod' } }, marker: '"resultType":"input_required"' },
+    {
+      tool: 'deploy',
+      params: { arguments: { env: 'prod' }, inputResponses: accepted },
+      state: true,
+      marker: '"text":"Deployed to prod"',
+    },
+  ],
+}
+
+export const scenarioNames = Object.keys(scenarios)
+
+// Everything that does not change from one request to the next is joined here, once per run.
+export function roundsOf(scenario, port) {
+  const rounds = scenarios[scenario]
+  return rounds.map(({ tool, params, state = false, marker }, index) => {
+    const opening = '{"jsonrpc":"2.0","id":'
+    const middle = `,"method":"tools/call","params":${JSON.stringify({ name: tool, ...params, _meta: meta }).slice(0, -1)}`
+    const beforeState = state ? `${middle},"requestState":"` : middle
+    const closing = state ? '"}}' : '}}'
+    const fixedLength = Buffer.byteLength(opening + firstId + beforeState + closing)
+    return {
+      marker,
+      fixedLength,
+      givesState: rounds[index + 1]?.state === true,
+      textOf: requestText(headOf(tool, port), opening, beforeState, closing, fixedLength),
+    }
+  })
+}
+
+function headOf(tool, port) {
+  return [
+    'POST /mcp HTTP/1.1',
+    `host: 127.0.0.1:${port}`,
+    'content-type: application/json',
+    'accept: application/json, text/event-stream',
+    'mcp-protocol-version: 2026-07-28',
+    'mcp-method: tools/call',
+    `mcp-name: ${tool}`,
+    'content-length: ',
+  ].join('\r\n')
+}
+
+function requestText(head, opening, beforeState, closing, fixedLength) {
+  return (id, state) => `${head}${fixedLength + state.length}\r\n\r\n${opening}${id}${beforeState}${state}${closing}`
+}
