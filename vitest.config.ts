@@ -7,6 +7,8 @@ export default defineConfig({
     alias: [
       { find: /^mcp-rally$/, replacement: source('index.ts') },
       { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
+      { find: /^mcp-rally\/client$/, replacement: source('client.ts') },
+      { find: /^mcp-rally\/bearer$/, replacement: source('bearer.ts') },
       { find: /^mcp-rally\/testing$/, replacement: source('testing.ts') },
     ],
   },

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { scenarioNames } from './requests.mjs'
 
-const allPeers = ['echo', 'rally', 'official']
+const allPeers = ['echo', 'rally', 'official', 'tuned']
 
 export function readOptions(args) {
   const { values } = parseArgs({

@@ -6,6 +6,7 @@ const pairs = [
   ['rally', 'echo'],
   ['official', 'echo'],
   ['rally', 'official'],
+  ['rally', 'tuned'],
 ]
 
 // `rounds` holds one object per round, from a peer's name to what was measured. A ratio is the median of the ratios

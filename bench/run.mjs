@@ -6,11 +6,12 @@ import { importTable, measureImports } from './import.mjs'
 import { readOptions } from './options.mjs'
 import { printTables, summarize } from './report.mjs'
 
-const longestRun = 240_000
+const longestRun = 300_000
 const files = {
   echo: new URL('./peers/echo.mjs', import.meta.url),
   rally: new URL('./peers/rally.mjs', import.meta.url),
   official: new URL('./peers/official.mjs', import.meta.url),
+  tuned: new URL('./peers/tuned.mjs', import.meta.url),
 }
 const children = []
 
@@ -25,7 +26,7 @@ try {
     throw new Error('dist/ is not there: `npm run build`, or leave Rally out with `--peers echo,official`')
   const summaries = (await measure(options)).map(summarize)
   stopChildren()
-  const names = options.peers.filter((name) => name !== 'echo')
+  const names = options.peers.filter((name) => name === 'rally' || name === 'official')
   const imports = await measureImports({ times: options.imports, names })
 
   printTables(summaries)

@@ -1,41 +1,48 @@
 // The demo server: `npm start`, with --port N or --stdio. RALLY_KEYS holds its secrets, comma-separated; the first mints.
 import { parseArgs } from 'node:util'
+import { RallyError } from 'mcp-rally'
 import { serve, stdio } from 'mcp-rally/node'
 import { demoApp } from './tools.ts'
+import { welcome } from './welcome.ts'
 
-const { values } = parseArgs({ options: { port: { type: 'string', default: '3000' }, stdio: { type: 'boolean' } } })
-const keys = (process.env['RALLY_KEYS'] ?? '').split(',').filter((key) => key !== '')
-const app = demoApp(keys.length > 0 ? { keys } : {})
+const USAGE = 'Usage: npm start -- [--port N | --stdio]'
 
-if (values.stdio) {
-  await stdio(app)
-} else {
-  const { url } = await serve(app, { port: Number(values.port) })
-  console.log(welcome(url))
+try {
+  const { values } = parseArgs({ options: { port: { type: 'string', default: '3000' }, stdio: { type: 'boolean' } } })
+  const keys = readKeys(process.env['RALLY_KEYS'] ?? '')
+  const app = demoApp(keys.length > 0 ? { keys } : {})
+  if (values.stdio) {
+    await stdio(app)
+  } else {
+    const { url } = await serve(app, { port: toPort(values.port) })
+    console.log(welcome(url, keys.length > 0))
+  }
+} catch (error) {
+  console.error(whatIsWrong(error))
+  process.exitCode = 1
 }
 
-function welcome(url: string): string {
-  const meta = {
-    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-    'io.modelcontextprotocol/clientCapabilities': { elicitation: {} },
+function readKeys(text: string): string[] {
+  return text
+    .split(',')
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+}
+
+function toPort(text: string): number {
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
+    throw new Error(`--port ${text} is not a port: give a number from 0 to 65535, where 0 takes any that is free.`)
   }
-  const call = {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: 'deploy', arguments: { env: 'staging' }, _meta: meta },
+  return Number(text)
+}
+
+/** For the person who started it: a sentence, not a stack. */
+function whatIsWrong(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const code = 'code' in error ? String(error.code) : ''
+  if (error instanceof RallyError && code === 'SEAL_KEY') return `RALLY_KEYS: ${error.message}`
+  if (code === 'EADDRINUSE' && 'port' in error) {
+    return `Port ${String(error.port)} is in use. Take another one: --port 3001, or --port 0 for any that is free.`
   }
-  return `
-  Rally is listening on ${url}
-
-  Begin a call; it comes back with a question and a requestState:
-
-  curl -s ${url} -H 'Content-Type: application/json' -H 'Accept: application/json, text/event-stream' \\
-    -H 'MCP-Protocol-Version: 2026-07-28' -H 'Mcp-Method: tools/call' -H 'Mcp-Name: deploy' \\
-    -d '${JSON.stringify(call)}'
-
-  Answer it by sending the same request with a new id and, in params,
-  "inputResponses": {"confirm": {"action": "accept", "content": {"confirm": true}}} and the "requestState" you got.
-  ${keys.length > 0 ? 'Any process with the same RALLY_KEYS can take the answer.' : 'Set RALLY_KEYS to a secret of 32 characters or more, and any process that has it can take the answer.'}
-`
+  return code.startsWith('ERR_PARSE_ARGS') ? `${error.message}\n${USAGE}` : error.message
 }

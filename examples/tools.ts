@@ -1,4 +1,5 @@
 // The demo's tools: one of each kind of question, written in straight lines.
+import { setTimeout } from 'node:timers/promises'
 import { rally, type Rally, type RallyOptions } from 'mcp-rally'
 import { z } from 'zod'
 
@@ -89,7 +90,8 @@ export function demoApp(options: Partial<RallyOptions> = {}): Rally {
     async ({ n }, io) => {
       let sum = 0
       for (let i = 1; i <= n; i += 1) {
-        sum += await io.step(`add[${i}]`, () => i)
+        // A millisecond stands for work: a step worth recording takes time.
+        sum += await io.step(`add[${i}]`, () => setTimeout(1, i))
         io.progress(i, n)
       }
       return String(sum)

@@ -1,21 +1,40 @@
-// Makes a clone ready to run: installs what is missing, builds the package and the examples.
+// Makes a clone ready to run: installs what is missing, builds the package and the examples when they have changed.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const installed = join(root, 'node_modules/.package-lock.json')
+/** Its time is when the last build that succeeded began. */
+const built = join(root, 'dist-examples/.built')
 
 if (!existsSync(installed) || !sameVersions(join(root, 'package-lock.json'), installed))
   run('npm', ['ci', '--no-audit', '--no-fund'])
-run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])
-run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.examples.json'])
+// Not without need: another process may be reading what a build would write.
+if (!isBuilt()) {
+  const began = new Date()
+  run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])
+  run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.examples.json'])
+  writeFileSync(built, '')
+  utimesSync(built, began, began)
+}
 
 function run(command, args) {
   // What the build prints must not mix with a stdio server's messages.
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
   if (error) throw error
   if (status !== 0) process.exit(status ?? 1)
+}
+
+function isBuilt() {
+  if (!existsSync(built) || !existsSync(join(root, 'dist/index.js'))) return false
+  const { mtimeMs } = statSync(built)
+  const sources = ['src', 'examples', 'node_modules/.package-lock.json']
+  for (const name of readdirSync(root)) if (/^tsconfig.*\.json$/.test(name)) sources.push(name)
+  // A folder changes when a file in it comes or goes.
+  for (const folder of ['src', 'examples'])
+    for (const name of readdirSync(join(root, folder), { recursive: true })) sources.push(join(folder, name))
+  return sources.every((path) => statSync(join(root, path)).mtimeMs < mtimeMs)
 }
 
 function sameVersions(wantedFile, haveFile) {

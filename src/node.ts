@@ -1,4 +1,5 @@
 // mcp-rally/node: the hosts that need Node, its HTTP server and the standard streams.
-export { nodeHandler, serve, type ServeOptions, type Serving } from './hosts/node.ts'
+export { nodeHandler } from './hosts/node.ts'
+export { serve, type ServeOptions, type Serving } from './hosts/serve.ts'
 export { stdio, type StdioOptions } from './hosts/stdio.ts'
 export type { Authenticate, Authenticated, HttpRequest } from './hosts/authenticate.ts'

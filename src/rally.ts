@@ -1,6 +1,5 @@
 // An app with its fetch handler: what `rally()` makes.
 import type { FetchHandler } from './hosts/fetch.ts'
-import { fetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import type { AppOptions } from './server/app.ts'
 import { App } from './server/app.ts'
@@ -16,7 +15,12 @@ export class Rally extends App {
 
   constructor(options: RallyOptions) {
     super(options)
-    this.fetch = fetchHandler(this, options.http)
+    // Loaded with the first request: an app that is served otherwise never needs it.
+    let handler: Promise<FetchHandler> | undefined
+    this.fetch = async (request) => {
+      handler ??= import('./hosts/fetch.ts').then(({ fetchHandler }) => fetchHandler(this, options.http))
+      return (await handler)(request)
+    }
   }
 }
 

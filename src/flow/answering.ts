@@ -50,6 +50,8 @@ interface OpenAsk {
 export class Answering {
   readonly #asker: Asker
   readonly #open = new Map<string, OpenAsk>()
+  /** Answers whose validation is under way. */
+  readonly #reading = new Map<string, HeldAnswer>()
 
   constructor(asker: Asker) {
     this.#asker = asker
@@ -88,6 +90,8 @@ export class Answering {
       const raw = own(answers, key)
       if (raw !== undefined) carry.held.set(key, { ...shown, answer: { raw } })
     }
+    // Interrupted before it was read to the end: the next pass reads it again.
+    for (const [key, held] of this.#reading) carry.held.set(key, held)
     const questions = new Map<string, string>()
     const open: Carry['open'] = new Map()
     for (const [key, { asking, asked, note, leftOut }] of this.#open) {
@@ -96,13 +100,13 @@ export class Answering {
       questions.set(key, asking.question.text(note))
       open.set(key, { pin: asking.pin, asked: count })
     }
-    return { questions, carry: { open, held: carry.held } }
+    return { questions, carry: { ...carry, open } }
   }
 
   /** A scope is over: nobody waits for the questions inside it any more. */
   dropScope(prefix: string): void {
     const { carry } = this.#asker.input
-    for (const kept of [this.#open, carry.open, carry.held]) {
+    for (const kept of [this.#open, this.#reading, carry.open, carry.held]) {
       for (const key of kept.keys()) if (key.startsWith(prefix)) kept.delete(key)
     }
   }
@@ -155,7 +159,12 @@ export class Answering {
       const fit = asking.question.fit(answer)
       if (!(fit instanceof Promise)) return read(fit)
       this.#asker.busy(1)
-      fit.then(read, (error: unknown) => void this.#asker.fail(error)).finally(() => this.#asker.busy(-1))
+      this.#reading.set(call.key, { pin: asking.pin, asked, answer: { raw: answer } })
+      const over = (): void => {
+        this.#reading.delete(call.key)
+        this.#asker.busy(-1)
+      }
+      fit.then(read, (error: unknown) => void this.#asker.fail(error)).finally(over)
     } catch (error) {
       this.#asker.fail(error)
     }

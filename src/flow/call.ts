@@ -4,6 +4,13 @@ import type { Question } from './question.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope'
 
+const KEY = /^[A-Za-z0-9_.:/\-[\]]{1,128}$/
+
+/** Whether an author may give this as a key. */
+export function isKey(key: unknown): key is string {
+  return typeof key === 'string' && KEY.test(key) && key !== '__proto__'
+}
+
 export interface Call {
   readonly key: string
   readonly kind: CallKind

@@ -1,6 +1,6 @@
 // What a flow carries between rounds beside its journal: the questions it left open, and answers it has not used yet.
 import { FlowError } from './errors.ts'
-import type { Action } from './journal.ts'
+import type { Action, AnswerPayload, Journal } from './journal.ts'
 
 export interface OpenQuestion {
   /** Digest of the question as the client was shown it. */
@@ -17,6 +17,8 @@ export interface HeldAnswer extends OpenQuestion {
 export interface Carry {
   open: Map<string, OpenQuestion>
   held: Map<string, HeldAnswer>
+  /** The last round was taken by hand. Its handler may keep a state, which is JSON, from one round to the next. */
+  byHand?: { readonly state?: unknown }
 }
 
 export function emptyCarry(): Carry {
@@ -24,8 +26,8 @@ export function emptyCarry(): Carry {
 }
 
 /** Compact and positional; `readCarry` is its inverse. */
-export function writeCarry({ open, held }: Carry): unknown {
-  return [
+export function writeCarry({ open, held, byHand }: Carry): unknown {
+  const carried: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
     Array.from(held, ([key, { pin, asked, answer }]) =>
       'raw' in answer
@@ -34,6 +36,8 @@ export function writeCarry({ open, held }: Carry): unknown {
           [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
     ),
   ]
+  if (byHand !== undefined) carried.push(byHand.state === undefined ? [] : [byHand.state])
+  return carried
 }
 
 export function readCarry(json: unknown): Carry {
@@ -48,7 +52,20 @@ export function readCarry(json: unknown): Carry {
     if (action === 'raw') carry.held.set(key, { pin, asked, answer: { raw: value as Record<string, unknown> } })
     else carry.held.set(key, { pin, asked, answer: { action: action as Action, value } })
   }
+  if (json.length > 2) carry.byHand = readByHand(json[2])
   return carry
+}
+
+/** From another version of the handler. Answers alone are held under their own pins: the new version takes those whose question it asks in the same words. */
+export function carryOver(journal: Journal, carry: Carry): Carry {
+  const carried: Carry = { ...carry, held: new Map(carry.held) }
+  for (let i = 0; i < journal.length; i += 1) {
+    const entry = journal.at(i)
+    if (entry?.tag !== 'a') continue
+    const [pin, asked, action, value] = entry.payload as AnswerPayload
+    carried.held.set(entry.key, { pin, asked, answer: { action, value } })
+  }
+  return carried
 }
 
 function readRow(row: unknown): [string, string, number, ...unknown[]] {
@@ -56,6 +73,11 @@ function readRow(row: unknown): [string, string, number, ...unknown[]] {
     return row as [string, string, number, ...unknown[]]
   }
   throw torn()
+}
+
+function readByHand(kept: unknown): { state?: unknown } {
+  if (!Array.isArray(kept) || kept.length > 1) throw torn()
+  return kept.length === 0 ? {} : { state: kept[0] as unknown }
 }
 
 function torn(): FlowError {

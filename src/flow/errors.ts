@@ -7,6 +7,8 @@ export type FlowErrorCode =
   | 'KEY_REUSED'
   | 'KEY_KIND'
   | 'NESTED_CALL'
+  | 'MIXED_STYLES'
+  | 'INTERRUPTED'
   | 'QUESTION_CHANGED'
   | 'QUESTION_INVALID'
   | 'ASKED_TOO_OFTEN'
@@ -134,4 +136,20 @@ export function timeLimit(ms: number, waitingFor: string): FlowError {
 
 export function questionInvalid(key: string, why: string): FlowError {
   return new FlowError('QUESTION_INVALID', `The question "${key}" cannot be asked: ${why}.`)
+}
+
+/** Both directions: `key` is the question that io was asked after a round by hand. */
+export function mixedStyles(key?: string): FlowError {
+  const what =
+    key === undefined
+      ? 'asked through io and then returned inputRequired'
+      : `returned inputRequired and then asked "${key}" through io`
+  return new FlowError('MIXED_STYLES', `This call ${what}. Take all of its rounds by hand, or none.`)
+}
+
+export function interrupted(): FlowError {
+  return new FlowError(
+    'INTERRUPTED',
+    'The server is going down before this call was done, and it recorded nothing to go on from. What it has done may stand.',
+  )
 }

@@ -2,13 +2,17 @@
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../protocol/standard.ts'
 import { derivedRandom, derivedUuid, idempotencyKey, visitToken } from './derive.ts'
+import { Responses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
+import type { OnceStore } from './once.ts'
+import { stepOnce } from './once.ts'
 import type { Pass } from './pass.ts'
 import { SCOPE_SEPARATOR } from './pass.ts'
 import type { Capability, Form, VisitOptions } from './question.ts'
-import { FormQuestion, RootsQuestion, SampleQuestion, prepareForm, VisitQuestion } from './question.ts'
+import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, VisitQuestion } from './question.ts'
+import { SampleQuestion } from './sampling.ts'
 import { scheduler } from './scheduler.ts'
 
 /** Schemas of the questions a handler asks, by key: declared once, checked when the app is built. */
@@ -32,8 +36,8 @@ export interface StepContext {
   readonly idempotencyKey: string
   /** Aborted when the call is cancelled or over for good. */
   readonly signal: AbortSignal
-  progress(progress: number, total?: number, message?: string): void
-  log(level: LogLevel, data: unknown, logger?: string): void
+  readonly progress: (progress: number, total?: number, message?: string) => void
+  readonly log: (level: LogLevel, data: unknown, logger?: string) => void
 }
 
 export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
@@ -48,15 +52,28 @@ const CONFIRM = prepareForm(
 
 const FIRST_LOOK_MS = 100
 const LONGEST_LOOK_MS = 1_000
+export interface StepOptions {
+  /** Where passes of the same flow, on whatever instance, agree which one of them does it. */
+  once?: OnceStore
+}
+
 const DEFAULT_WAIT_MS = 10_000
 
 export class Io<A extends Asks = Asks> {
   readonly #pass: Pass
   readonly #prefix: string
+  readonly #forms: ReadonlyMap<string, Form>
 
-  constructor(pass: Pass, prefix = '') {
+  constructor(pass: Pass, prefix = '', forms = pass.input.forms) {
     this.#pass = pass
     this.#prefix = prefix
+    this.#forms = forms
+  }
+
+  /** A scope whose questions are declared with it and not with the handler: what a resolver runs in. */
+  static within<T>(io: Io, key: string, forms: ReadonlyMap<string, Form>, run: (io: Io) => T | Promise<T>): Promise<T> {
+    const fullKey = io.#prefix + key
+    return io.#pass.scope(fullKey, () => run(new Io(io.#pass, fullKey + SCOPE_SEPARATOR, forms)))
   }
 
   /** The accepted, validated answer. A decline or cancel throws `Declined`. */
@@ -83,7 +100,7 @@ export class Io<A extends Asks = Asks> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
       this.#prefix + key,
-      () => new FormQuestion(text(message, key), CONFIRM),
+      () => new FormQuestion(checkMessage(message, key), CONFIRM),
       (action, value) => {
         if (action === 'cancel') throw new Declined(this.#prefix + key, action)
         return action === 'accept' && (value as { confirm: boolean }).confirm
@@ -96,7 +113,7 @@ export class Io<A extends Asks = Asks> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
       this.#prefix + key,
-      () => new FormQuestion(text(message, key), choiceForm(key, options)),
+      () => new FormQuestion(checkMessage(message, key), choiceForm(key, options)),
       (action, value) => {
         if (action !== 'accept') throw new Declined(this.#prefix + key, action)
         return (value as { choice: unknown }).choice
@@ -114,10 +131,15 @@ export class Io<A extends Asks = Asks> {
     return this.#pass.ask(
       fullKey,
       () => {
+        if (typeof options?.done !== 'function') {
+          throw questionInvalid(
+            key,
+            'it needs { done }, a function that tells whether what the user went for has happened',
+          )
+        }
         const token = visitToken(this.#pass.input.flow.id, fullKey)
-        const address = typeof url === 'function' ? url(token) : url
-        if (!isWebAddress(address)) throw questionInvalid(key, 'its url must be an http or https address')
-        return new VisitQuestion(text(message, key), address, () => this.#completed(token, options))
+        const address = checkUrl(typeof url === 'function' ? url(token) : url, key)
+        return new VisitQuestion(checkMessage(message, key), address, () => this.#completed(token, options))
       },
       (action) => {
         if (action !== 'accept') throw new Declined(fullKey, action)
@@ -128,7 +150,7 @@ export class Io<A extends Asks = Asks> {
   /** What the client's model said. */
   sample(key: string, params: CreateMessageRequestParams): Promise<CreateMessageResult> {
     if (!this.#pass.checkKey(key)) return parked()
-    return this.#pass.ask(this.#prefix + key, () => new SampleQuestion(params), accepted)
+    return this.#pass.ask(this.#prefix + key, () => new SampleQuestion(params, key), accepted)
   }
 
   /** The client's roots. */
@@ -137,19 +159,36 @@ export class Io<A extends Asks = Asks> {
     return this.#pass.ask(this.#prefix + key, () => new RootsQuestion(), accepted)
   }
 
-  /** Does a side effect and records its result, so that no later pass does it again. At least once: use the key. */
-  step<T>(key: string, run: (context: StepContext) => T | Promise<T>): Promise<T> {
+  /**
+   * Does a side effect and records its result, so that no later pass does it again. At least once: use the idempotency
+   * key, or give a store that every instance shares, `{ once: store }`, to have it done by one pass only.
+   */
+  step<T>(key: string, run: (context: StepContext) => T | Promise<T>, { once }: StepOptions = {}): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
-    return this.#pass.step(fullKey, () => run(new StepScene(this.#pass, fullKey)))
+    const scene = new StepScene(this.#pass, fullKey)
+    if (once === undefined) return this.#pass.step(fullKey, () => run(scene))
+    return this.#pass.step(fullKey, () =>
+      stepOnce(
+        once,
+        `step:${scene.idempotencyKey}`,
+        () => this.#pass.ended,
+        () => run(scene),
+      ),
+    )
   }
 
   /** A group with its own keys. Its value is recorded, and its contents then leave the journal. */
   scope<T>(key: string, run: (io: Io<A>) => T | Promise<T>): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
-    const inner = new Io<A>(this.#pass, fullKey + SCOPE_SEPARATOR)
+    const inner = new Io<A>(this.#pass, fullKey + SCOPE_SEPARATOR, this.#forms)
     return this.#pass.scope(fullKey, () => run(inner))
+  }
+
+  /** The answers of this round, for a handler that takes its rounds by hand and returns `inputRequired(...)`. */
+  get responses(): Responses {
+    return new Responses(this.#pass.input)
   }
 
   /** When the last answer or step settled, in milliseconds: the same on every pass. */
@@ -208,13 +247,13 @@ export class Io<A extends Asks = Asks> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
       this.#prefix + key,
-      () => new FormQuestion(text(message, key), schema ? prepareForm(schema, key) : this.#declared(key)),
+      () => new FormQuestion(checkMessage(message, key), schema ? prepareForm(schema, key) : this.#declared(key)),
       give,
     )
   }
 
   #declared(key: string): Form {
-    const { forms } = this.#pass.input
+    const forms = this.#forms
     const form = forms.get(key) ?? forms.get(key.slice(0, Math.max(key.indexOf('['), 0)))
     if (form === undefined) {
       throw questionInvalid(key, 'it has no schema; declare one under "asks", or give it as the third argument')
@@ -229,7 +268,7 @@ export class Io<A extends Asks = Asks> {
     for (let pause = FIRST_LOOK_MS; !this.#pass.ended; pause = Math.min(pause * 2, LONGEST_LOOK_MS)) {
       if (await done({ token, signal })) return true
       if (waited + pause > waitMs) return false
-      await clock.sleep(pause)
+      await clock.sleep(pause, signal)
       waited += pause
     }
     return false
@@ -253,13 +292,18 @@ class StepScene implements StepContext {
     return this.#pass.signal
   }
 
-  // A step that runs is new work: what it reports is never a repetition.
-  progress(progress: number, total?: number, message?: string): void {
-    if (!this.#pass.ended) this.#pass.input.progress?.(progress, total, message)
+  // A step that runs is new work: what it reports is never a repetition. These two are functions of their own, because a
+  // step takes its context apart.
+  get progress(): StepContext['progress'] {
+    return (progress, total, message) => {
+      if (!this.#pass.ended) this.#pass.input.progress?.(progress, total, message)
+    }
   }
 
-  log(level: LogLevel, data: unknown, logger?: string): void {
-    if (!this.#pass.ended) this.#pass.input.log?.(level, data, logger)
+  get log(): StepContext['log'] {
+    return (level, data, logger) => {
+      if (!this.#pass.ended) this.#pass.input.log?.(level, data, logger)
+    }
   }
 }
 
@@ -274,15 +318,4 @@ function choiceForm(key: string, options: readonly Choice[]): Form {
     ? { type: 'string', enum: options }
     : { type: 'string', oneOf: titled.map(({ value, title }) => ({ const: value, title })) }
   return prepareForm({ type: 'object', properties: { choice }, required: ['choice'] }, key)
-}
-
-function text(message: string, key: string): string {
-  if (typeof message !== 'string' || message === '') throw questionInvalid(key, 'its message must be a text')
-  return message
-}
-
-function isWebAddress(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const { protocol } = new URL(address)
-  return protocol === 'https:' || protocol === 'http:'
 }

@@ -24,10 +24,13 @@ export type AnswerPayload = readonly [pin: string, asked: number, action: Action
 const TAGS: ReadonlySet<unknown> = new Set<Tag>(['a', 's', 'sv', 'se', 'c', 'cv', 'ce'])
 const STRIDE = 4
 
+/** Shared by all journals that begin empty: only what came in is looked up. */
+const NO_ENTRIES = new Map<string, Entry>()
+
 export class Journal {
   /** What came in, in order. Entries of this pass are in the text only: nobody replays them before the next pass. */
   readonly #replay: Entry[]
-  readonly #byKey = new Map<string, Entry>()
+  readonly #byKey: Map<string, Entry>
   #fresh: { key: string; tag: Tag; text: string }[] = []
   #inherited: string
   /** Entries were taken out of `#replay` that are in the inherited text still. */
@@ -36,7 +39,7 @@ export class Journal {
 
   private constructor(replay: Entry[], inherited: string) {
     this.#replay = replay
-    for (const entry of replay) this.#byKey.set(entry.key, entry)
+    this.#byKey = replay.length === 0 ? NO_ENTRIES : new Map(replay.map((entry) => [entry.key, entry]))
     this.#inherited = inherited
     this.#bytes = Buffer.byteLength(inherited) + 2
   }
@@ -91,6 +94,10 @@ export class Journal {
     return (
       this.#replay.slice(from).find(({ tag }) => tag !== 'a')?.key ?? this.#fresh.find(({ tag }) => tag !== 'a')?.key
     )
+  }
+
+  hasAnswers(): boolean {
+    return this.#replay.some(({ tag }) => tag === 'a')
   }
 
   hasEffects(): boolean {

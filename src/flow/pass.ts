@@ -15,15 +15,16 @@ import type { Logger } from '../protocol/logger.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
 import type { Asking, Call, CallKind } from './call.ts'
-import { newCall, parked } from './call.ts'
+import { isKey, newCall, parked } from './call.ts'
 import type { Cancel } from './cancel.ts'
 import type { Carry } from './carry.ts'
-import { forgetDeadline, watchDeadline } from './deadline.ts'
 import {
   Declined,
+  interrupted,
   keyInvalid,
   keyKind,
   keyReused,
+  mixedStyles,
   nestedCall,
   StepFailed,
   timeLimit,
@@ -37,6 +38,8 @@ import type { Scheduler } from './scheduler.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
+import type { Running } from './underway.ts'
+import { Underway } from './underway.ts'
 
 export interface PassInput {
   readonly flow: Flow
@@ -56,6 +59,8 @@ export interface PassInput {
   readonly log?: Log | undefined
   /** Whether the instance would rather hand this flow over now. */
   readonly wantsHandover?: (() => boolean) | undefined
+  /** Where the pass is found while it runs, by whoever may have to interrupt it. */
+  readonly underway?: Underway<Pass> | undefined
   readonly cancel?: Cancel | undefined
   /** Finds io calls inside steps at once, at the price of slower awaits. For tests and development. */
   readonly strict?: boolean | undefined
@@ -97,16 +102,20 @@ export type TraceEvent =
   | { type: 'call'; key: string; kind: CallKind }
   | { type: 'settle'; key: string; value?: unknown; error?: unknown; replayed: boolean }
 
-const KEY = /^[A-Za-z0-9_.:/\-[\]]{1,128}$/
-
 /** Stands between a scope's key and the keys inside it; no author's key can hold it. */
 export const SCOPE_SEPARATOR = '>'
 
 /** Which step of which pass is running. In strict passes only: it makes every await almost three times dearer. */
 let runningStep: AsyncLocalStorage<{ pass: Pass; key: string }> | undefined
 
-export class Pass implements Settler, Asker {
+/** For passes of which nobody keeps track. */
+const elsewhere = new Underway<Pass>()
+
+export class Pass implements Settler, Asker, Running {
   readonly input: PassInput
+  deadline = 0
+  before: Running | undefined
+  after: Running | undefined
   readonly #finish: (outcome: Outcome) => void
   readonly #calls = new Map<string, Call>()
   /** These two are made with the first io call: many handlers never make one. */
@@ -118,14 +127,17 @@ export class Pass implements Settler, Asker {
   #fresh = 0
   /** Milliseconds from the flow's start to its last settlement. */
   #elapsed = 0
+  #asked = false
   #handover = false
+  interrupted = false
   /** Handed over at a yield: the handler is not heard any more, and only what already runs is still recorded. */
   #yielded = false
   /** How the pass ended, once it has. */
   #ended: Outcome['kind'] | undefined
   #loggedLate = false
   #insideStep: string | undefined
-  #closedScopes: string[] | undefined
+  /** Prefixes of the keys inside them. */
+  #closedScopes: Set<string> | undefined
   #abort: AbortController | undefined
   #cleanUps: (() => void)[] | undefined
 
@@ -134,15 +146,16 @@ export class Pass implements Settler, Asker {
     this.#finish = finish
   }
 
-  start(run: () => unknown): void {
+  /** `conclude` says what the handler's value makes of the pass. */
+  start(run: () => unknown, conclude: (value: unknown, pass: Pass) => Outcome = done): void {
     const { cancel, limits } = this.input
     if (cancel?.cancelled) return this.#end({ kind: 'cancelled' })
     cancel?.listen(() => this.#end({ kind: 'cancelled' }))
-    watchDeadline(this, limits.passMs)
+    this.#underway.add(this, limits.passMs)
     attempt(
       run,
-      (value) => this.#finished({ kind: 'done', value }),
-      (error) => this.#finished({ kind: 'failed', error }),
+      (value) => this.#returned(value, conclude),
+      (error) => this.#threw(error),
     )
   }
 
@@ -154,9 +167,13 @@ export class Pass implements Settler, Asker {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#overForGood) this.#abort.abort()
+      if (this.#overForGood || (this.ended && this.interrupted)) this.#abort.abort()
     }
     return this.#abort.signal
+  }
+
+  get #underway(): Underway<Pass> {
+    return this.input.underway ?? elsewhere
   }
 
   get ended(): boolean {
@@ -169,7 +186,19 @@ export class Pass implements Settler, Asker {
 
   /** A replay repeats no notification: it is silent until its first new settlement. */
   get silent(): boolean {
-    return this.ended || (this.input.flow.round > 0 && this.#fresh === 0)
+    return this.ended || (this.#fresh === 0 && this.#replays)
+  }
+
+  /** Whether the handler goes through again what it did in a round before. By hand it goes on from its own state. */
+  get #replays(): boolean {
+    const { flow, carry, journal } = this.input
+    return flow.round > 0 && (carry.byHand === undefined || journal.length > 0)
+  }
+
+  /** Whether this flow has asked through io, now or in a round before. */
+  get hasAsked(): boolean {
+    const { carry, journal } = this.input
+    return this.#asked || journal.hasAnswers() || (carry.byHand === undefined && carry.open.size + carry.held.size > 0)
   }
 
   onSuspend(cleanUp: () => void): void {
@@ -181,6 +210,8 @@ export class Pass implements Settler, Asker {
   ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
     const call = this.#begin(key, 'ask')
     if (call === undefined) return parked()
+    if (this.input.carry.byHand !== undefined) return this.fail(mixedStyles(key))
+    this.#asked = true
     try {
       const question = toQuestion()
       call.asking = { question, pin: pinOf(question), give }
@@ -242,7 +273,7 @@ export class Pass implements Settler, Asker {
   }
 
   checkKey(key: unknown): key is string {
-    if (typeof key === 'string' && KEY.test(key) && key !== '__proto__') return true
+    if (isKey(key)) return true
     void this.fail(keyInvalid(key))
     return false
   }
@@ -250,6 +281,16 @@ export class Pass implements Settler, Asker {
   /** The time limit has passed. */
   expire(): void {
     void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled()))
+  }
+
+  /** The instance goes down now: what is recorded is handed over, and a step that still runs is told to stop. */
+  interrupt(): void {
+    if (this.ended) return
+    // A handler that never used io cannot know that it may be run again.
+    if (this.#calls.size === 0 && !this.#replays) return void this.fail(interrupted())
+    this.#handover = true
+    this.interrupted = true
+    this.#settling.touch()
   }
 
   fail(error: unknown): Promise<never> {
@@ -377,13 +418,17 @@ export class Pass implements Settler, Asker {
   }
 
   #inClosedScope(key: string): boolean {
-    return this.#closedScopes?.some((prefix) => key.startsWith(prefix)) ?? false
+    if (this.#closedScopes === undefined) return false
+    for (let end = key.indexOf(SCOPE_SEPARATOR); end !== -1; end = key.indexOf(SCOPE_SEPARATOR, end + 1)) {
+      if (this.#closedScopes.has(key.slice(0, end + 1))) return true
+    }
+    return false
   }
 
   #closeScope(prefix: string): void {
     this.#settling.dropScope(prefix)
     this.#answering.dropScope(prefix)
-    ;(this.#closedScopes ??= []).push(prefix)
+    ;(this.#closedScopes ??= new Set()).add(prefix)
   }
 
   #deliver(call: Call, tag: Tag, payload: unknown, replayed: boolean): void {
@@ -402,12 +447,24 @@ export class Pass implements Settler, Asker {
     }
   }
 
-  #finished(outcome: Outcome): void {
-    if (!this.#yielded) this.#end(outcome)
+  #returned(value: unknown, conclude: (value: unknown, pass: Pass) => Outcome): void {
+    if (this.#yielded || this.ended) return
+    let outcome: Outcome
+    try {
+      outcome = conclude(value, this)
+    } catch (error) {
+      return this.#threw(error)
+    }
+    this.#warnOfDropped()
+    this.#end(outcome, true)
+  }
+
+  #threw(error: unknown): void {
+    if (!this.#yielded) this.#end({ kind: 'failed', error })
   }
 
   canEnd(): boolean {
-    return this.#busy === 0 && (this.#handover || this.#answeringMade?.anyOpen === true)
+    return (this.#busy === 0 || this.interrupted) && (this.#handover || this.#answeringMade?.anyOpen === true)
   }
 
   /** Nothing is left to do but to wait for the client, or for whoever takes the flow over. */
@@ -423,18 +480,15 @@ export class Pass implements Settler, Asker {
     }
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: Outcome, returned = false): void {
     if (this.ended) return
     this.#ended = outcome.kind
-    forgetDeadline(this)
+    this.#underway.delete(this)
     this.input.cancel?.listen(undefined)
     this.#settlingMade?.stop()
-    if (outcome.kind === 'done') {
-      const dropped = this.#unsettled()
-      if (dropped !== '') this.input.logger.warn(`The handler returned with ${dropped} still open; they are dropped.`)
-    } else this.#cleanUp()
-    if (this.#overForGood) this.#abort?.abort()
-    this.#calls.clear()
+    // A handler that came to its end has cleaned up itself.
+    if (!returned) this.#cleanUp()
+    if (this.#overForGood || this.interrupted) this.#abort?.abort()
     this.#finish(outcome)
   }
 
@@ -448,10 +502,19 @@ export class Pass implements Settler, Asker {
     }
   }
 
+  #warnOfDropped(): void {
+    const dropped = this.#unsettled()
+    if (dropped !== '') this.input.logger.warn(`The handler returned with ${dropped} still open; they are dropped.`)
+  }
+
   #unsettled(): string {
     const keys = [...this.#calls.values()].filter(({ settled }) => !settled).map(({ key }) => `"${key}"`)
     return keys.length > 5 ? `${keys.slice(0, 5).join(', ')} and ${keys.length - 5} more` : keys.join(', ')
   }
+}
+
+function done(value: unknown): Outcome {
+  return { kind: 'done', value }
 }
 
 /** What an entry's payload is to the caller; throws what the caller is to catch. */

@@ -1,11 +1,13 @@
 // Questions to the client: the wire text of each kind, the pin taken from it, and whether an answer fits.
 import { hash } from 'node:crypto'
-import type { Check } from '../protocol/check.ts'
-import { toCheck } from '../protocol/check.ts'
+import type { Check } from '../protocol/validator.ts'
+import { toCheck } from '../protocol/validator.ts'
 import { checkForm, pickForm, toForm } from '../protocol/form.ts'
-import type { ClientCapabilities, CreateMessageRequestParams } from '../protocol/messages.ts'
+import { hasFormat } from '../protocol/formats.ts'
+import type { ClientCapabilities } from '../protocol/messages.ts'
 import type { Checked, Schema } from '../protocol/standard.ts'
 import { isStandard, jsonSchemaOf } from '../protocol/standard.ts'
+import { questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
 
 /** `pending`: accepted, but what was agreed to has not happened yet. */
@@ -60,6 +62,7 @@ export class FormQuestion implements Question {
   readonly needs = FORM_NEEDS
   readonly #message: string
   readonly #form: Form
+  #text: string | undefined
 
   constructor(message: string, form: Form) {
     this.#message = message
@@ -67,6 +70,10 @@ export class FormQuestion implements Question {
   }
 
   text(note?: string): string {
+    return note === undefined ? (this.#text ??= this.#textWith(undefined)) : this.#textWith(note)
+  }
+
+  #textWith(note: string | undefined): string {
     return `{"method":"elicitation/create","params":{"mode":"form","message":${noted(this.#message, note)},"requestedSchema":${this.#form.text}}}`
   }
 
@@ -110,32 +117,6 @@ export class VisitQuestion implements Question {
   }
 }
 
-export class SampleQuestion implements Question {
-  readonly needs: readonly Capability[]
-  readonly #params: CreateMessageRequestParams
-
-  constructor(params: CreateMessageRequestParams) {
-    this.#params = params
-    const needs: Capability[] = ['sampling']
-    if (params.tools || params.toolChoice) needs.push('sampling.tools')
-    if (params.includeContext !== undefined && params.includeContext !== 'none') needs.push('sampling.context')
-    this.needs = needs
-  }
-
-  text(): string {
-    return `{"method":"sampling/createMessage","params":${JSON.stringify(this.#params)}}`
-  }
-
-  fit(answer: Record<string, unknown>): Fit {
-    const { role, content, model } = answer
-    if (role !== 'assistant' && role !== 'user') return { misfit: 'role must be "assistant" or "user"' }
-    if (typeof model !== 'string') return { misfit: 'model must be a string' }
-    const blocks: unknown[] = Array.isArray(content) ? content : [content]
-    if (!blocks.every(isBlock)) return { misfit: 'content must be a content block or a list of them' }
-    return { action: 'accept', value: answer }
-  }
-}
-
 export class RootsQuestion implements Question {
   readonly needs = ROOTS_NEEDS
 
@@ -166,6 +147,22 @@ export function missingCapabilities(
   return required
 }
 
+/** Every elicitation tells the user why. */
+export function checkMessage(message: unknown, key: string): string {
+  if (typeof message !== 'string' || message === '') throw questionInvalid(key, 'its message must be a text')
+  return message
+}
+
+/** The client sees the whole address, and so must be able to show it and has no business with a password in it. */
+export function checkUrl(address: unknown, key: string): string {
+  if (typeof address !== 'string' || !hasFormat('uri', address) || !/^https?:/i.test(address)) {
+    throw questionInvalid(key, 'its url must be an http or https address')
+  }
+  const { username, password } = new URL(address)
+  if (username + password !== '') throw questionInvalid(key, 'its url must not hold a name or a password')
+  return address
+}
+
 const FORM_NEEDS: readonly Capability[] = ['elicitation.form']
 const URL_NEEDS: readonly Capability[] = ['elicitation.url']
 const ROOTS_NEEDS: readonly Capability[] = ['roots']
@@ -184,10 +181,6 @@ function noted(message: string, note: string | undefined): string {
   return JSON.stringify(note === undefined ? message : `${message}\n\n${note}`)
 }
 
-function isBlock(block: unknown): boolean {
-  return isObject(block) && typeof block['type'] === 'string'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
+export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -5,16 +5,39 @@ export interface Scheduler {
   drained(run: () => void): void
   /** After one macrotask turn. */
   turn(run: () => void): void
-  /** Resolves after so many milliseconds. */
-  sleep(ms: number): Promise<void>
+  /** Resolves after so many milliseconds, or as soon as the signal aborts; it leaves neither a timer nor a listener. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+}
+
+/** A microtask without what `queueMicrotask` keeps for async hooks. */
+const now = Promise.resolve()
+
+/** Whatever waits for the same turn shares one immediate. */
+let waiting: (() => void)[] = []
+
+function runWaiting(): void {
+  const due = waiting
+  waiting = []
+  for (const run of due) run()
 }
 
 /**
- * `queueMicrotask` into `nextTick`: the tick queue is only reached once the microtask queue is empty. `setImmediate` would
+ * A microtask into `nextTick`: the tick queue is only reached once the microtask queue is empty. `setImmediate` would
  * do too, at three times the cost, and lets unhandled rejections be raised while a caught failure is replayed.
  */
 export const scheduler: Scheduler = {
-  drained: (run) => queueMicrotask(() => process.nextTick(run)),
-  turn: (run) => void setImmediate(run),
-  sleep: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+  drained: (run) => void now.then(() => process.nextTick(run)),
+  turn: (run) => {
+    if (waiting.push(run) === 1) setImmediate(runWaiting)
+  },
+  sleep: (ms, signal) =>
+    new Promise((resolve) => {
+      const wake = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      const timer = setTimeout(wake, ms)
+      signal.addEventListener('abort', wake)
+    }),
 }

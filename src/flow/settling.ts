@@ -21,6 +21,8 @@ export interface Settler {
   canEnd(): boolean
   /** The pass could end, and a whole turn went by without an io call. */
   quiet(): void
+  /** The pass ends now, whatever the handler is doing. */
+  readonly interrupted: boolean
 }
 
 export class Settling {
@@ -143,6 +145,10 @@ export class Settling {
       return true
     }
     if (this.#calls.has(entry.key)) return false
+    if (this.#settler.interrupted && this.#queue.length === 0) {
+      this.#settler.quiet()
+      return true
+    }
     // The handler is busy with something of its own; its next io call wakes the loop.
     if (!this.#someoneWaits()) return true
     entry.skipped = true

@@ -1,12 +1,10 @@
 // Whether the headers of a request say what its body says: proxies route by the one, the server acts on the other.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
-import { META_VERSION } from '../protocol/messages.ts'
+import { META_VERSION } from '../protocol/meta.ts'
+import type { ParamHeader } from '../server/param-headers.ts'
 
-export interface RequestHeaders {
-  version: string | undefined
-  method: string | undefined
-  name: string | undefined
-}
+/** Reads one header by its name in lower case. */
+export type Headers = (name: string) => string | undefined
 
 /** Which property of the params the Mcp-Name header repeats. */
 const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
@@ -15,21 +13,33 @@ const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
   'resources/read': 'uri',
 }
 
-/** Throws -32020. Says nothing of what is wrong in the body itself: dispatch does. */
-export function checkAgreement(message: unknown, headers: RequestHeaders): void {
+/**
+ * Throws -32020. Says nothing of what is wrong in the body itself: dispatch does. `paramsOf` gives the arguments of a
+ * tool that have headers of their own.
+ */
+export function checkAgreement(
+  message: unknown,
+  header: Headers,
+  paramsOf: (tool: string) => readonly ParamHeader[],
+): void {
   if (!isRecord(message) || typeof message['method'] !== 'string') return
   const { id, method, params } = message
   // Notifications have no header rules, and who still says `initialize` is told the revisions instead.
   if (id === undefined || method === 'initialize') return
-  if (headers.version === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
-  if (headers.method === undefined) throw mismatch('the Mcp-Method header is missing')
-  if (headers.method !== method) throw differs('Mcp-Method', headers.method, method)
-  const meta = isRecord(params) ? params['_meta'] : undefined
-  const version = isRecord(meta) ? meta[META_VERSION] : undefined
-  if (typeof version === 'string' && headers.version !== version) {
-    throw differs('MCP-Protocol-Version', headers.version, version)
-  }
-  if (Object.hasOwn(NAMED, method)) checkName(headers.name, isRecord(params) ? params[NAMED[method] ?? ''] : undefined)
+  const version = header('mcp-protocol-version')
+  if (version === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
+  const named = header('mcp-method')
+  if (named === undefined) throw mismatch('the Mcp-Method header is missing')
+  if (named !== method) throw differs('Mcp-Method', named, method)
+  if (!isRecord(params)) return
+  const meta = params['_meta']
+  const stated = isRecord(meta) ? meta[META_VERSION] : undefined
+  if (typeof stated === 'string' && version !== stated) throw differs('MCP-Protocol-Version', version, stated)
+  if (!Object.hasOwn(NAMED, method)) return
+  const name = params[NAMED[method] ?? '']
+  checkName(header('mcp-name'), name)
+  if (method !== 'tools/call' || typeof name !== 'string') return
+  for (const param of paramsOf(name)) checkParam(header(param.header), param, params['arguments'])
 }
 
 function checkName(header: string | undefined, name: unknown): void {
@@ -37,6 +47,26 @@ function checkName(header: string | undefined, name: unknown): void {
   const decoded = decodeHeader(header)
   if (decoded === undefined) throw mismatch('the Mcp-Name header is not valid')
   if (typeof name === 'string' && decoded !== name) throw differs('Mcp-Name', decoded, name)
+}
+
+/** An argument that is absent or null has no header, and any other has. */
+function checkParam(given: string | undefined, { header, path }: ParamHeader, args: unknown): void {
+  let value = args
+  for (const key of path) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  if (value === undefined || value === null) {
+    if (given !== undefined) throw mismatch(`the ${header} header has a value, and the body has none`)
+    return
+  }
+  if (given === undefined) throw mismatch(`the ${header} header is missing`)
+  const decoded = decodeHeader(given)
+  if (decoded === undefined) throw mismatch(`the ${header} header is not valid`)
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  const same = typeof value === 'number' ? isNumber(decoded, value) : decoded === text
+  if (!same) throw differs(header, decoded, text)
+}
+
+function isNumber(text: string, value: number): boolean {
+  return /^-?\d+(\.\d+)?$/.test(text) && Number(text) === value
 }
 
 const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/

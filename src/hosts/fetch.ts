@@ -2,35 +2,56 @@
 import { Cancel } from '../flow/cancel.ts'
 import type { App } from '../server/app.ts'
 import { admission } from './admission.ts'
-import { principalOf, Refused } from './authenticate.ts'
+import type { Authenticated } from './authenticate.ts'
+import { identify } from './authenticate.ts'
+import { answerDocument } from './documents.ts'
 import type { HttpOptions } from './http.ts'
-import { answerBody, DEFAULT_MAX_BODY_BYTES, isJson, refusalText, SSE_HEADERS, sseEvent, takesEvents } from './http.ts'
+import {
+  answerBody,
+  DEFAULT_KEEP_ALIVE_MS,
+  DEFAULT_MAX_BODY_BYTES,
+  isJson,
+  refusalOf,
+  refusalText,
+  SSE_HEADERS,
+  sseEvent,
+  takesEvents,
+} from './http.ts'
+import { KeepAlive } from './keep-alive.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
 export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler {
-  const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
+  const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
+  const keepAlive = new KeepAlive(keepAliveMs)
   const admit = admission(options)
 
   return async (request) => {
+    const document = authenticate?.documents?.get(new URL(request.url).pathname)
+    if (document !== undefined) return documentResponse(request.method, document)
     const header = (name: string): string | undefined => request.headers.get(name) ?? undefined
     const refusal = admit(header('host') ?? new URL(request.url).host, header('origin'))
     if (refusal !== undefined) return refuse(403, refusal)
     if (request.method !== 'POST') return refuse(405, 'Send messages by POST.', { Allow: 'POST' })
     if (!isJson(header('content-type'))) return refuse(415, 'Content-Type must be application/json.')
     if (Number(header('content-length')) > maxBodyBytes) return tooLarge(maxBodyBytes)
-    let principal: string | undefined
+    let caller: Authenticated | undefined
     try {
       if (authenticate !== undefined) {
-        principal = await principalOf(authenticate, { method: request.method, url: request.url, header })
+        caller = await identify(authenticate, { method: request.method, url: request.url, header })
       }
     } catch (error) {
-      if (error instanceof Refused) return refuse(error.status, error.message, error.headers)
-      app.logger.error('authenticate failed.', { error })
-      return refuse(500, 'Authentication failed.')
+      const { status, message, headers } = refusalOf(error, app.logger)
+      return refuse(status, message, headers)
     }
-    const body = await readBody(request, maxBodyBytes)
-    return body === undefined ? tooLarge(maxBodyBytes) : respond(app, request, body, header, principal)
+    let body: string | undefined
+    try {
+      body = await readBody(request, maxBodyBytes)
+    } catch (error) {
+      if (!request.signal.aborted) app.logger.warn('The body of a request could not be read.', { error })
+      return refuse(400, 'The body could not be read.')
+    }
+    return body === undefined ? tooLarge(maxBodyBytes) : respond(app, request, body, header, caller, keepAlive)
   }
 }
 
@@ -40,27 +61,34 @@ function respond(
   request: Request,
   body: string,
   header: (name: string) => string | undefined,
-  principal: string | undefined,
+  caller: Authenticated | undefined,
+  keepAlive: KeepAlive,
 ): Promise<Response> {
   const cancel = new Cancel()
   const abort = (): void => cancel.cancel()
   request.signal.addEventListener('abort', abort, { once: true })
-  const headers = { version: header('mcp-protocol-version'), method: header('mcp-method'), name: header('mcp-name') }
+  if (request.signal.aborted) abort()
   return new Promise((resolve) => {
     let events: EventStream | undefined
-    const notify = (text: string): void => {
+    const notify = (text: string): boolean => {
       if (events === undefined) {
-        events = new EventStream(abort)
+        events = new EventStream(abort, keepAlive)
         resolve(new Response(events.readable, { headers: SSE_HEADERS }))
       }
-      events.send(text)
+      return events.send(sseEvent(text))
     }
-    const context = { principal, cancel, overHttp: true, notify: takesEvents(header('accept')) ? notify : undefined }
-    void Promise.resolve(answerBody(app, body, headers, context)).then((reply) => {
+    const principal = caller?.principal
+    const context = {
+      principal,
+      cancel,
+      overHttp: true,
+      notify: takesEvents(header('accept')) ? notify : undefined,
+    }
+    void Promise.resolve(answerBody(app, body, header, context, caller)).then((reply) => {
       request.signal.removeEventListener('abort', abort)
       if (events !== undefined) events.end(reply?.text)
       else if (reply === undefined) resolve(new Response(null, { status: 202 }))
-      else resolve(new Response(reply.text, { status: reply.status, headers: JSON_HEADERS }))
+      else resolve(new Response(reply.text, { status: reply.status, headers: { ...JSON_HEADERS, ...reply.headers } }))
     })
   })
 }
@@ -73,37 +101,48 @@ const MOST_WAITING = 1_000
 class EventStream {
   readonly readable: ReadableStream<Uint8Array>
   readonly #encoder = new TextEncoder()
+  readonly #keepAlive: KeepAlive
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
 
-  constructor(closed: () => void) {
+  constructor(closed: () => void, keepAlive: KeepAlive) {
     this.readable = new ReadableStream(
       {
         start: (controller) => {
           this.#controller = controller
         },
         cancel: () => {
-          this.#controller = undefined
+          this.#over()
           closed()
         },
       },
       { highWaterMark: MOST_WAITING },
     )
+    this.#keepAlive = keepAlive
+    keepAlive.add(this.send)
   }
 
-  send(text: string): void {
-    if ((this.#controller?.desiredSize ?? 0) > 0) this.#controller?.enqueue(this.#encoder.encode(sseEvent(text)))
+  readonly send = (event: string): boolean => {
+    if (this.#controller === undefined || (this.#controller.desiredSize ?? 0) <= 0) return false
+    this.#controller.enqueue(this.#encoder.encode(event))
+    return true
   }
 
   end(text: string | undefined): void {
     if (text !== undefined) this.#controller?.enqueue(this.#encoder.encode(sseEvent(text)))
     this.#controller?.close()
+    this.#over()
+  }
+
+  #over(): void {
     this.#controller = undefined
+    this.#keepAlive.delete(this.send)
   }
 }
 
 async function readBody(request: Request, maxBodyBytes: number): Promise<string | undefined> {
   if (request.body === null) return ''
-  const decoder = new TextDecoder()
+  // With its byte order mark, if it has one: no host takes that for JSON.
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   let bytes = 0
   let text = ''
   const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader()
@@ -116,6 +155,11 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<string 
     text += decoder.decode(chunk.value, { stream: true })
   }
   return text + decoder.decode()
+}
+
+function documentResponse(method: string, document: string): Response {
+  const { status, headers, text } = answerDocument(method, document)
+  return new Response(text ?? null, { status, headers })
 }
 
 function tooLarge(maxBodyBytes: number): Response {

@@ -1,21 +1,27 @@
 // What the HTTP hosts share: options, limits, and from a body's text to a reply.
-import { HEADER_MISMATCH, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
 import type { App } from '../server/app.ts'
-import type { Context } from '../server/dispatch.ts'
+import type { Context } from '../server/context.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply } from '../server/reply.ts'
 import { idOf } from '../server/request.ts'
 import type { AdmissionOptions } from './admission.ts'
-import type { RequestHeaders } from './agreement.ts'
+import type { Headers } from './agreement.ts'
 import { checkAgreement } from './agreement.ts'
-import type { Authenticate } from './authenticate.ts'
+import type { Authenticate, Authenticated } from './authenticate.ts'
+import { challengeOf, Refused } from './authenticate.ts'
 
 export interface HttpOptions extends AdmissionOptions {
   /** Says who is calling. Default: nobody is known, and states are bound to that. */
   authenticate?: Authenticate
   /** Largest body, in bytes. Default 4 194 304. */
   maxBodyBytes?: number
+  /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000. */
+  keepAliveMs?: number
 }
+
+export const DEFAULT_KEEP_ALIVE_MS = 15_000
 
 export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
 
@@ -36,8 +42,9 @@ export function sseEvent(text: string): string {
 export function answerBody(
   app: App,
   body: string,
-  headers: RequestHeaders,
+  header: Headers,
   context: Context,
+  caller: Authenticated | undefined,
 ): Reply | Promise<Reply | undefined> {
   let message: unknown
   try {
@@ -46,12 +53,37 @@ export function answerBody(
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
   try {
-    checkAgreement(message, headers)
+    checkAgreement(message, header, (tool) => app.paramHeaders(tool))
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(idOf(message), error)
     return errorReply(idOf(message), new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
   }
-  return app.dispatch(message, context)
+  return refuseUnscoped(app, message, caller) ?? app.dispatch(message, context)
+}
+
+/** The refusal of a caller who was not granted all that the message needs. */
+function refuseUnscoped(app: App, message: unknown, caller: Authenticated | undefined): Reply | undefined {
+  const required = app.requiredScopes(message)
+  if (required === undefined) return undefined
+  try {
+    const challenge = challengeOf(required, caller)
+    if (challenge === undefined) return undefined
+    const error = new ProtocolError(INVALID_REQUEST, 'The scopes that were granted do not suffice for this call.')
+    return { ...errorReply(idOf(message), error, 403), headers: { 'WWW-Authenticate': challenge } }
+  } catch (error) {
+    const { message: why, status } = refusalOf(error, app.logger)
+    return errorReply(idOf(message), new ProtocolError(INVALID_REQUEST, why), status)
+  }
+}
+
+/** What the failure of an authenticator is told as. The log has the rest. */
+export function refusalOf(error: unknown, logger: Logger): Refused {
+  if (!(error instanceof Refused)) {
+    logger.error('authenticate failed.', { error })
+    return new Refused(500, 'Authentication failed.')
+  }
+  if (error.cause !== undefined) logger.error(error.message, { cause: error.cause })
+  return error
 }
 
 /** The body of a refusal that comes before any message was read. */

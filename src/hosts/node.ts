@@ -1,86 +1,56 @@
-// Node's HTTP server as a host.
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+// A request listener of Node's HTTP server as a host.
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Cancel } from '../flow/cancel.ts'
 import type { App } from '../server/app.ts'
-import { admission, checkBinding } from './admission.ts'
-import { principalOf, Refused } from './authenticate.ts'
+import type { Reply } from '../server/reply.ts'
+import { admission } from './admission.ts'
+import type { Authenticated } from './authenticate.ts'
+import { identify } from './authenticate.ts'
+import { answerDocument, pathOf } from './documents.ts'
 import type { HttpOptions } from './http.ts'
 import {
   answerBody,
+  DEFAULT_KEEP_ALIVE_MS,
   DEFAULT_MAX_BODY_BYTES,
   isJson,
   MAX_WAITING_BYTES,
+  refusalOf,
   refusalText,
   SSE_HEADERS,
   sseEvent,
   takesEvents,
 } from './http.ts'
+import { KeepAlive } from './keep-alive.ts'
+import { onLost } from './lost.ts'
 import { Outbox } from './outbox.ts'
-
-export interface ServeOptions extends HttpOptions {
-  /** Default 3000; 0 takes any free one. */
-  port?: number
-  /** Address to listen on. Default '127.0.0.1'. Any other than loopback needs `allowedHosts`. */
-  host?: string
-  /** Default '/mcp'. */
-  path?: string
-}
-
-export interface Serving {
-  readonly url: string
-  readonly port: number
-  readonly server: Server
-  /** Stops accepting, and resolves once what is under way has been answered. */
-  close(): Promise<void>
-}
-
-/** Serves an app over HTTP. Resolves once it listens. */
-export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
-  const { port = 3000, host = '127.0.0.1', path = '/mcp' } = options
-  checkBinding(host, options)
-  const handle = nodeHandler(app, options)
-  const server = createServer((request, response) => {
-    const { url = '' } = request
-    if (url === path || url.startsWith(`${path}?`)) handle(request, response)
-    else refuse(response, 404, `Nothing is served at this path; the endpoint is ${path}.`)
-  })
-  return new Promise((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.removeListener('error', reject)
-      const { port: bound } = server.address() as AddressInfo
-      const name = host.includes(':') ? `[${host}]` : host
-      resolve({ url: `http://${name}:${bound}${path}`, port: bound, server, close: () => close(server) })
-    })
-  })
-}
 
 /** The request listener alone, to be mounted in a server that is there already. */
 export function nodeHandler(
   app: App,
   options: HttpOptions = {},
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
+  const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
   const admit = admission(options)
   const outbox = new Outbox()
+  const keepAlive = new KeepAlive(keepAliveMs)
 
   return (request, response) => {
+    const document = authenticate?.documents?.get(pathOf(request.url ?? ''))
+    if (document !== undefined) return sendDocument(request, response, document)
     const { headers } = request
     const refusal = admit(headers.host, headers.origin)
     if (refusal !== undefined) return refuse(response, 403, refusal)
     if (request.method !== 'POST') return refuse(response, 405, 'Send messages by POST.', { Allow: 'POST' })
     if (!isJson(headers['content-type'])) return refuse(response, 415, 'Content-Type must be application/json.')
     if (Number(headers['content-length']) > maxBodyBytes) return refuseBody(response, maxBodyBytes)
-    const exchange = new Exchange(app, request, response, outbox)
+    const exchange = new Exchange(app, request, response, outbox, keepAlive)
     if (authenticate === undefined) return exchange.read(maxBodyBytes)
-    principalOf(authenticate, {
+    identify(authenticate, {
       method: request.method,
       url: request.url ?? '',
       header: (name) => single(headers[name.toLowerCase()]),
     }).then(
-      (principal) => exchange.read(maxBodyBytes, principal),
+      (caller) => exchange.read(maxBodyBytes, caller),
       (error: unknown) => exchange.refuse(error),
     )
   }
@@ -92,21 +62,27 @@ class Exchange {
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
   readonly #outbox: Outbox
+  readonly #keepAlive: KeepAlive
   readonly #cancel = new Cancel()
   #streaming = false
+  #comment: ((comment: string) => void) | undefined
 
-  constructor(app: App, request: IncomingMessage, response: ServerResponse, outbox: Outbox) {
+  constructor(app: App, request: IncomingMessage, response: ServerResponse, outbox: Outbox, keepAlive: KeepAlive) {
     this.#app = app
     this.#request = request
     this.#response = response
     this.#outbox = outbox
+    this.#keepAlive = keepAlive
+    const forget = response.socket === null ? onLost(request.socket, () => this.#cancel.cancel()) : undefined
     response.on('close', () => {
+      forget?.()
       // The peer went away before its answer: nobody waits for the rest of this pass.
       if (!response.writableFinished) this.#cancel.cancel()
+      this.#stopComments()
     })
   }
 
-  read(maxBodyBytes: number, principal?: string): void {
+  read(maxBodyBytes: number, caller?: Authenticated): void {
     const chunks: Buffer[] = []
     let bytes = 0
     this.#request.on('data', (chunk: Buffer) => {
@@ -118,46 +94,64 @@ class Exchange {
       if (bytes > maxBodyBytes) return
       const [first] = chunks
       const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
-      this.#answer(body.toString('utf8'), principal)
+      this.#answer(body.toString('utf8'), caller)
     })
   }
 
   refuse(error: unknown): void {
-    if (error instanceof Refused) return refuse(this.#response, error.status, error.message, error.headers)
-    this.#app.logger.error('authenticate failed.', { error })
-    refuse(this.#response, 500, 'Authentication failed.')
+    const { status, message, headers } = refusalOf(error, this.#app.logger)
+    refuse(this.#response, status, message, headers)
   }
 
-  #answer(body: string, principal: string | undefined): void {
+  #answer(body: string, caller: Authenticated | undefined): void {
     const { headers } = this.#request
-    const agreed = {
-      version: single(headers['mcp-protocol-version']),
-      method: single(headers['mcp-method']),
-      name: single(headers['mcp-name']),
-    }
+    const header = (name: string): string | undefined => single(headers[name])
     const notify = takesEvents(headers.accept) ? (text: string) => this.#notify(text) : undefined
-    const reply = answerBody(this.#app, body, agreed, { principal, cancel: this.#cancel, notify, overHttp: true })
-    if (reply instanceof Promise) void reply.then((later) => this.#send(later?.status ?? 202, later?.text))
-    else this.#send(reply.status, reply.text)
+    const context = {
+      principal: caller?.principal,
+      cancel: this.#cancel,
+      notify,
+      overHttp: true,
+    }
+    const reply = answerBody(this.#app, body, header, context, caller)
+    if (reply instanceof Promise) void reply.then((later) => this.#send(later))
+    else this.#send(reply)
   }
 
-  #send(status: number, text: string | undefined): void {
+  #send(reply: Reply | undefined): void {
     const response = this.#response
+    // Now, because a slow reader may take long over the rest, and a comment after the end would be an error.
+    this.#stopComments()
     if (this.#cancel.cancelled) return
-    if (this.#streaming) response.end(text === undefined ? undefined : sseEvent(text))
-    else if (text === undefined) response.writeHead(status).end()
-    else this.#outbox.send(response, status, text)
+    // The next request of this peer is better sent to another instance.
+    if (this.#app.draining && !response.headersSent) response.setHeader('Connection', 'close')
+    if (this.#streaming) response.end(reply === undefined ? undefined : sseEvent(reply.text))
+    else if (reply === undefined) response.writeHead(202).end()
+    else if (reply.headers === undefined) this.#outbox.send(response, reply.status, reply.text)
+    else response.writeHead(reply.status, { 'Content-Type': 'application/json', ...reply.headers }).end(reply.text)
   }
 
-  #notify(text: string): void {
+  #stopComments(): void {
+    if (this.#comment) this.#keepAlive.delete(this.#comment)
+  }
+
+  #notify(text: string): boolean {
     const response = this.#response
-    if (this.#cancel.cancelled || response.writableLength > MAX_WAITING_BYTES) return
+    if (this.#cancel.cancelled || response.writableLength > MAX_WAITING_BYTES) return false
     if (!this.#streaming) {
       this.#streaming = true
       response.writeHead(200, SSE_HEADERS)
+      this.#comment = (comment) => void response.write(comment)
+      this.#keepAlive.add(this.#comment)
     }
     response.write(sseEvent(text))
+    return true
   }
+}
+
+function sendDocument({ method }: IncomingMessage, response: ServerResponse, document: string): void {
+  const { status, headers, text } = answerDocument(method, document)
+  response.writeHead(status, headers).end(text)
 }
 
 function refuseBody(response: ServerResponse, maxBodyBytes: number): void {
@@ -165,7 +159,7 @@ function refuseBody(response: ServerResponse, maxBodyBytes: number): void {
   refuse(response, 413, `The body is larger than ${maxBodyBytes} bytes.`, { Connection: 'close' })
 }
 
-function refuse(
+export function refuse(
   response: ServerResponse,
   status: number,
   message: string,
@@ -173,13 +167,6 @@ function refuse(
 ): void {
   if (response.headersSent) return
   response.writeHead(status, { 'Content-Type': 'application/json', ...headers }).end(refusalText(message))
-}
-
-function close(server: Server): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.close((error) => (error ? reject(error) : resolve()))
-    server.closeIdleConnections()
-  })
 }
 
 function single(value: string | string[] | undefined): string | undefined {

@@ -37,6 +37,8 @@ export class Outbox {
 }
 
 function write(response: ServerResponse, status: number, text: string): void {
+  // Somebody else on the same server was faster, such as one who limits the time of requests.
+  if (response.headersSent) return
   response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))])
   response.end(text)
 }

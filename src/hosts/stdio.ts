@@ -19,6 +19,9 @@ export interface StdioOptions {
 const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
 const NEWLINE = 0x0a
 
+/** Bytes of notifications that may wait for a slow reader; further ones are dropped. */
+const MAX_WAITING_BYTES = 1024 * 1024
+
 /** Serves an app over standard streams. Resolves when the input ends: the client is gone, and its calls are cancelled. */
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
@@ -32,15 +35,19 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     } catch {
       return send(errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the line is not JSON')).text)
     }
-    if (cancels(message, underWay)) return
+    // Nobody was asked anything here, and an answer to an answer could be taken for one.
+    if (isObject(message) && !('method' in message) && ('result' in message || 'error' in message)) return
+    cancelNamed(message, underWay)
     const id = idOf(message)
     if (id !== undefined && underWay.has(id)) {
       return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
     }
     const cancel = new Cancel()
     if (id !== undefined) underWay.set(id, cancel)
-    const notify = (text: string): void => {
-      if (!cancel.cancelled) send(text)
+    const notify = (text: string): boolean => {
+      if (cancel.cancelled || output.writableLength > MAX_WAITING_BYTES) return false
+      send(text)
+      return true
     }
     void app.dispatch(message, { cancel, notify }).then((reply) => {
       if (id !== undefined) underWay.delete(id)
@@ -59,21 +66,22 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
       underWay.clear()
       resolve()
     }
-    input.on('data', (chunk: Buffer) => lines.add(chunk))
+    // Text, where somebody has given the stream an encoding.
+    input.on('data', (chunk: Buffer | string) => lines.add(typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
     input.once('end', over)
     input.once('close', over)
+    input.once('error', over)
     // A reader that went away is no reason to die of it: the end of the input follows.
     output.on('error', () => {})
   })
 }
 
-/** Whether the message was a cancellation; it ends the call it names, and is never answered. */
-function cancels(message: unknown, underWay: Map<RequestId, Cancel>): boolean {
-  if (!isObject(message) || message['method'] !== 'notifications/cancelled') return false
+/** Ends the call that a cancellation names. A request of that name is none, and is answered like any other. */
+function cancelNamed(message: unknown, underWay: Map<RequestId, Cancel>): void {
+  if (!isObject(message) || message['method'] !== 'notifications/cancelled' || message['id'] !== undefined) return
   const { params } = message
   const requestId = isObject(params) ? params['requestId'] : undefined
   if (typeof requestId === 'string' || typeof requestId === 'number') underWay.get(requestId)?.cancel()
-  return true
 }
 
 /** Cuts a stream into lines, holding at most one line that is not complete. */

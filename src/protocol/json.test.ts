@@ -2,7 +2,7 @@ import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { RallyError } from './errors.ts'
-import { toJsonText, withinDepth } from './json.ts'
+import { toJsonText, isTame } from './json.ts'
 
 class Point {
   x = 1
@@ -105,7 +105,11 @@ describe('toJsonText', () => {
   })
 })
 
-describe('withinDepth', () => {
+describe('isTame', () => {
+  test.each(['{"a":1e999}', '[[-1e999]]'])('says no to %s, a number that is none here', (text) => {
+    expect(isTame(JSON.parse(text), 10)).toBe(false)
+  })
+
   test.each([
     { value: 'text', depth: 0 },
     { value: null, depth: 0 },
@@ -113,26 +117,26 @@ describe('withinDepth', () => {
     { value: [[]], depth: 2 },
     { value: { a: 1, b: { c: [1] } }, depth: 3 },
   ])('counts $value as $depth deep', ({ value, depth }) => {
-    expect(withinDepth(value, depth)).toBe(true)
-    expect(withinDepth(value, depth - 1)).toBe(depth === 0)
+    expect(isTame(value, depth)).toBe(true)
+    expect(isTame(value, depth - 1)).toBe(depth === 0)
   })
 
   test('survives a depth that no recursion would', () => {
     const hostile: unknown = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)
-    expect(withinDepth(hostile, 64)).toBe(false)
-    expect(withinDepth(nested(1_000_000), 1_000_000)).toBe(true)
+    expect(isTame(hostile, 64)).toBe(false)
+    expect(isTame(nested(1_000_000), 1_000_000)).toBe(true)
   })
 
   test('ends on a cycle', () => {
     const cycle: unknown[] = []
     cycle.push(cycle, cycle)
-    expect(withinDepth(cycle, 1000)).toBe(false)
+    expect(isTame(cycle, 1000)).toBe(false)
   })
 
   test('agrees with a recursive count', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), fc.nat(8), (value, max) => {
-        expect(withinDepth(value, max)).toBe(depthOf(value) <= max)
+        expect(isTame(value, max)).toBe(depthOf(value) <= max)
       }),
     )
   })

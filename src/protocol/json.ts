@@ -13,10 +13,10 @@ export function toJsonText(value: unknown, where: string): string {
 }
 
 /**
- * Whether arrays and objects are nested at most `max` deep. Looks at untrusted values before anything recursive does,
- * and so does not recurse itself.
+ * Whether parsed JSON is nested at most `max` deep and holds no number that JavaScript cannot, as 1e999 is. Looks at
+ * untrusted values before anything recursive does, and so does not recurse itself.
  */
-export function withinDepth(value: unknown, max: number): boolean {
+export function isTame(value: unknown, max: number): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (max < 1) return false
   const open: object[] = [value]
@@ -24,6 +24,7 @@ export function withinDepth(value: unknown, max: number): boolean {
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     const depth = depths.pop() ?? 0
     for (const child of Array.isArray(node) ? node : Object.values(node)) {
+      if (child === Infinity || child === -Infinity) return false
       if (typeof child !== 'object' || child === null) continue
       if (depth >= max) return false
       open.push(child)

@@ -16,6 +16,8 @@ interface Typed {
   CancelledNotification: ours.CancelledNotification
   CancelledNotificationParams: ours.CancelledNotificationParams
   ClientCapabilities: ours.ClientCapabilities
+  CompleteRequestParams: ours.CompleteRequestParams
+  CompleteResult: ours.CompleteResult
   CreateMessageRequest: ours.CreateMessageRequest
   CreateMessageRequestParams: ours.CreateMessageRequestParams
   CreateMessageResult: ours.CreateMessageResult
@@ -26,6 +28,8 @@ interface Typed {
   ElicitResult: ours.ElicitResult
   EmbeddedResource: ours.EmbeddedResource
   Error: ours.JSONRPCErrorObject
+  GetPromptRequestParams: ours.GetPromptRequestParams
+  GetPromptResult: ours.GetPromptResult
   Icon: ours.Icon
   ImageContent: ours.ImageContent
   Implementation: ours.Implementation
@@ -36,6 +40,9 @@ interface Typed {
   JSONRPCRequest: ours.JSONRPCRequest
   JSONRPCResultResponse: ours.JSONRPCResultResponse
   LegacyTitledEnumSchema: ours.LegacyTitledEnumSchema
+  ListPromptsResult: ours.ListPromptsResult
+  ListResourceTemplatesResult: ours.ListResourceTemplatesResult
+  ListResourcesResult: ours.ListResourcesResult
   ListRootsRequest: ours.ListRootsRequest
   ListRootsResult: ours.ListRootsResult
   ListToolsResult: ours.ListToolsResult
@@ -45,16 +52,34 @@ interface Typed {
   ModelPreferences: ours.ModelPreferences
   NotificationMetaObject: ours.NotificationMeta
   NumberSchema: ours.NumberSchema
-  PaginatedRequestParams: ours.ListToolsRequestParams
+  PaginatedRequestParams: ours.ListRequestParams
   ProgressNotification: ours.ProgressNotification
   ProgressNotificationParams: ours.ProgressNotificationParams
+  Prompt: ours.Prompt
+  PromptArgument: ours.PromptArgument
+  PromptListChangedNotification: ours.PromptListChangedNotification
+  PromptMessage: ours.PromptMessage
+  PromptReference: ours.PromptReference
+  ReadResourceRequestParams: ours.ReadResourceRequestParams
+  ReadResourceResult: ours.ReadResourceResult
   RequestMetaObject: ours.RequestMeta
   RequestParams: ours.DiscoverRequestParams
+  Resource: ours.Resource
   ResourceLink: ours.ResourceLink
+  ResourceListChangedNotification: ours.ResourceListChangedNotification
+  ResourceTemplate: ours.ResourceTemplate
+  ResourceTemplateReference: ours.ResourceTemplateReference
+  ResourceUpdatedNotification: ours.ResourceUpdatedNotification
+  ResourceUpdatedNotificationParams: ours.ResourceUpdatedNotificationParams
   ResultMetaObject: ours.ResultMeta
   Root: ours.Root
   SamplingMessage: ours.SamplingMessage
   ServerCapabilities: ours.ServerCapabilities
+  SubscriptionFilter: ours.SubscriptionFilter
+  SubscriptionsAcknowledgedNotification: ours.SubscriptionsAcknowledgedNotification
+  SubscriptionsAcknowledgedNotificationParams: ours.SubscriptionsAcknowledgedNotificationParams
+  SubscriptionsListenRequestParams: ours.SubscriptionsListenRequestParams
+  SubscriptionsListenResult: ours.SubscriptionsListenResult
   StringSchema: ours.StringSchema
   TextContent: ours.TextContent
   TextResourceContents: ours.TextResourceContents
@@ -63,6 +88,7 @@ interface Typed {
   Tool: ours.Tool
   ToolAnnotations: ours.ToolAnnotations
   ToolChoice: ours.ToolChoice
+  ToolListChangedNotification: ours.ToolListChangedNotification
   ToolResultContent: ours.ToolResultContent
   ToolUseContent: ours.ToolUseContent
   UntitledMultiSelectEnumSchema: ours.UntitledMultiSelectEnumSchema
@@ -155,6 +181,22 @@ describe('the official package and ours take the same for', () => {
     expectTypeOf<Same<ours.Tool, official.Tool>>().toEqualTypeOf<[true, true]>()
     expectTypeOf<Same<Bare<ours.CallToolResult>, official.CallToolResult>>().toEqualTypeOf<[true, true]>()
     expectTypeOf<Same<Bare<ours.ListToolsResult>, official.ListToolsResult>>().toEqualTypeOf<[true, true]>()
+  })
+
+  test('prompts', () => {
+    expectTypeOf<Same<ours.Prompt, official.Prompt>>().toEqualTypeOf<[true, true]>()
+    expectTypeOf<Same<ours.PromptMessage, official.PromptMessage>>().toEqualTypeOf<[true, true]>()
+    expectTypeOf<Same<Bare<ours.GetPromptResult>, official.GetPromptResult>>().toEqualTypeOf<[true, true]>()
+  })
+
+  test('resources', () => {
+    expectTypeOf<Same<ours.Resource, official.Resource>>().toEqualTypeOf<[true, true]>()
+    expectTypeOf<Same<ours.ResourceTemplate, official.ResourceTemplateType>>().toEqualTypeOf<[true, true]>()
+    expectTypeOf<Same<Bare<ours.ReadResourceResult>, official.ReadResourceResult>>().toEqualTypeOf<[true, true]>()
+  })
+
+  test('completion', () => {
+    expectTypeOf<Same<Bare<ours.CompleteResult>, official.CompleteResult>>().toEqualTypeOf<[true, true]>()
   })
 
   test('notifications', () => {

@@ -7,6 +7,7 @@ export const META_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
 export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo'
 export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
+export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
 export interface Meta {
   [key: string]: unknown
@@ -27,7 +28,7 @@ export interface ResultMeta extends Meta {
 }
 
 export interface NotificationMeta extends Meta {
-  'io.modelcontextprotocol/subscriptionId'?: RequestId
+  [META_SUBSCRIPTION]?: RequestId
 }
 
 export type ProgressToken = string | number

@@ -6,6 +6,20 @@ import { type Draft, draftOf } from './dialect.ts'
 import { RallyError } from './errors.ts'
 import { toJsonText } from './json.ts'
 import { subschemas } from './subschemas.ts'
+import type { Checked, Schema } from './standard.ts'
+import { checkStandard, isStandard } from './standard.ts'
+
+/** Gives a promise only where the schema itself is asynchronous. */
+export type Check = (value: unknown) => Checked<unknown> | Promise<Checked<unknown>>
+
+export function toCheck(schema: Schema, where: string): Check {
+  if (isStandard(schema)) return (value) => checkStandard(schema, value)
+  const problems = compileJsonSchema(schema, where)
+  return (value) => {
+    const issues = problems(value)
+    return issues.length > 0 ? { issues } : { value }
+  }
+}
 
 export type Validator = (value: unknown) => string[]
 

@@ -38,7 +38,9 @@ function write(value: unknown, depth: number): string {
 function writeObject(object: object, depth: number): string {
   let text = '{'
   // By UTF-16 code units: the default order, and the one that RFC 8785 asks for.
-  for (const key of Object.keys(object).toSorted()) {
+  const keys = Object.keys(object)
+  if (keys.length > 1) keys.sort()
+  for (const key of keys) {
     const value: unknown = Reflect.get(object, key)
     if (value === undefined) continue
     if (text !== '{') text += ','

@@ -6,7 +6,7 @@ import { canonical, digest } from './canonical.ts'
 import { writeClaims, type Binding, type Claims } from './claims.ts'
 import { defaults } from './defaults.ts'
 import { keyring } from './keyring.ts'
-import { prefixes, type Purpose } from './purpose.ts'
+import { prefixes, type Purpose } from './keyring.ts'
 import { createSeal } from './seal.ts'
 import { tokens } from './token.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { ephemeral, keyring } from './keyring.ts'
-import { prefixes } from './purpose.ts'
+import { prefixes } from './keyring.ts'
 
 const one = 'one'.padEnd(32, '.')
 const two = 'two'.padEnd(32, '.')

@@ -3,7 +3,19 @@
 
 import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
-import type { Purpose } from './purpose.ts'
+
+/** What a token is for begins it. A new layout or algorithm is a new prefix; no token names its own. All of one length. */
+export const prefixes = {
+  requestState: 'rs1.',
+  serverRequest: 'sr1.',
+  session: 'se1.',
+  event: 'ev1.',
+  cursor: 'cu1.',
+} as const
+
+export const prefixBytes = 4
+
+export type Purpose = keyof typeof prefixes
 
 /** At least 32 bytes from a random source. A string counts as its UTF-8 bytes. */
 export type Secret = string | Uint8Array

@@ -50,6 +50,8 @@ export interface SealOptions {
 export interface Seal {
   /** Sealed under a key that no other process has. */
   readonly ephemeral: boolean
+  /** Milliseconds that one round may take. */
+  readonly ttl: number
   readonly maxBytes: number
   /** The most plaintext, header and journal together, whose token fits `maxBytes`. With a codec, an estimate. */
   readonly maxPlaintextBytes: number
@@ -68,6 +70,7 @@ export function createSeal(options: SealOptions): Seal {
 
   return {
     ephemeral: isEphemeral,
+    ttl: terms.ttl,
     maxBytes,
     maxPlaintextBytes: plaintextRoom(maxBytes),
     mint(claims, binding, largest) {

@@ -3,7 +3,7 @@
 
 import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto'
 import { keyIdBytes, type Keyring, type RingKey } from './keyring.ts'
-import { prefixes, type Purpose } from './purpose.ts'
+import { prefixes, type Purpose } from './keyring.ts'
 
 export interface SubKey {
   /** Key id and salt, as a token begins with them. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keyring, type Keyring } from './keyring.ts'
-import { prefixes, type Purpose } from './purpose.ts'
+import { prefixes, type Purpose } from './keyring.ts'
 import { SealError } from './seal-error.ts'
 import { plaintextRoom, tokens, type Tokens } from './token.ts'
 

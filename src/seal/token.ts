@@ -4,7 +4,7 @@
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
 import { defaults } from './defaults.ts'
 import type { Keyring } from './keyring.ts'
-import { prefixBytes, prefixes, type Purpose } from './purpose.ts'
+import { prefixBytes, prefixes, type Purpose } from './keyring.ts'
 import { SealError } from './seal-error.ts'
 import { headBytes, subKeys, type SubKey, type SubKeyOptions } from './subkeys.ts'
 

@@ -1,20 +1,32 @@
 // The app: its options, what is registered on it, and the way messages reach it.
 import type { Asks } from '../flow/io.ts'
+import type { OnceStore } from '../flow/once.ts'
+import type { Needs } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import type { DiscoverResult, Icon, Implementation } from '../protocol/messages.ts'
-import { META_SERVER_INFO } from '../protocol/messages.ts'
-import type { Schema } from '../protocol/standard.ts'
+import type { Icon, Implementation } from '../protocol/messages.ts'
+import { META_SERVER_INFO } from '../protocol/meta.ts'
+import type { Output, Schema } from '../protocol/standard.ts'
 import type { Codec } from '../seal/codec.ts'
 import type { Secret } from '../seal/keyring.ts'
 import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
-import type { Context, DispatchHost } from './dispatch.ts'
+import type { Context, DispatchHost } from './context.ts'
 import { dispatch } from './dispatch.ts'
+import type { Shed } from './handover.ts'
+import { Handover } from './handover.ts'
+import type { ParamHeader } from './param-headers.ts'
+import type { PromptHandler, PromptOptions } from './prompt.ts'
+import { registerPrompt } from './prompt.ts'
+import { Registry } from './registry.ts'
 import type { Reply } from './reply.ts'
-import { SUPPORTED_REVISIONS } from './request.ts'
-import type { RegisteredTool, ToolHandler, ToolOptions } from './tool.ts'
+import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
+import { registerResource, registerTemplate } from './resource.ts'
+import type { Bus, Notify } from './subscriptions.ts'
+import { inProcessBus, Subscriptions } from './subscriptions.ts'
+import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
 import { registerTool } from './tool.ts'
+import type { Variables } from './uri-template.ts'
 
 export interface AppOptions {
   name: string
@@ -44,6 +56,14 @@ export interface AppOptions {
   timeoutMs?: number
   /** Milliseconds that clients may keep lists and discovery. Default 300 000. */
   listTtlMs?: number
+  /** Most entries of a list in one response; the rest follows by cursor. Default 1000. */
+  pageSize?: number
+  /** Makes every state single-use, as this store remembers: see SECURITY.md. Default: a state may be used again. */
+  once?: OnceStore
+  /** Hands flows over to other instances while this one has too much to do. Default: never for load. */
+  shed?: Shed
+  /** Carries change notifications across a fleet. Default: to the clients of this process. */
+  bus?: Bus
   /** Default: the console's error stream. */
   logger?: Logger
   /** Finds io calls inside steps at once, at the price of slower awaits. Default: in tests and development (NODE_ENV). */
@@ -52,21 +72,35 @@ export interface AppOptions {
 
 const DEFAULT_TIMEOUT_MS = 300_000
 const DEFAULT_LIST_TTL_MS = 300_000
+const DEFAULT_PAGE_SIZE = 1_000
 
 export class App {
   readonly info: Implementation
   readonly logger: Logger
-  readonly #options: AppOptions
+  /** Tells clients that have subscribed what has changed. */
+  readonly notify: Notify
+  readonly #registry: Registry
+  readonly #subscriptions: Subscriptions
+  readonly #handover: Handover
   readonly #host: DispatchHost
-  readonly #tools = new Map<string, RegisteredTool>()
-  #toolsText: string | undefined
+  readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
   #warnedEphemeral = false
 
   constructor(options: AppOptions) {
     this.info = readInfo(options)
-    this.#options = options
     this.logger = options.logger ?? consoleLogger
-    this.#host = this.#dispatchHost(toSeal(options, this.info.name, this.logger))
+    const { listTtlMs: ttlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, bus = inProcessBus() } = options
+    if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
+      throw new RallyError('APP', `pageSize is ${pageSize}; it must be a whole number above 0.`)
+    }
+    if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) {
+      throw new RallyError('APP', `listTtlMs is ${ttlMs}; it must be a whole number of milliseconds, 0 or more.`)
+    }
+    this.#registry = new Registry({ ttlMs, pageSize })
+    this.#subscriptions = new Subscriptions(bus, this.logger)
+    this.#handover = new Handover(options.shed)
+    this.#host = this.#dispatchHost(options)
+    this.notify = notifier(this.#subscriptions)
   }
 
   /** Registers a tool. Whatever is wrong with its schemas or name is an error here, not when somebody calls it. */
@@ -74,12 +108,42 @@ export class App {
     I extends Schema = Record<string, never>,
     const A extends Asks = Record<never, never>,
     O extends Schema = Schema,
-  >(name: string, options: ToolOptions<I, A, O>, handler: ToolHandler<I, A, O>): this {
+    const N extends Needs<Output<I>> = Record<never, never>,
+    const R extends Returned<O> = Returned<O>,
+  >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
     const tool = registerTool(name, options, handler)
-    if (this.#tools.has(name)) throw new RallyError('TOOL', `There is a tool "${name}" already; names are unique.`)
-    this.#tools.set(name, tool)
-    this.#toolsText = undefined
-    return this
+    this.#registry.tools.add(name, tool)
+    return this.#changed('tools')
+  }
+
+  /** Registers a prompt, which may take several rounds as a tool may. */
+  prompt<
+    I extends Schema = Record<string, never>,
+    const A extends Asks = Record<never, never>,
+    const N extends Needs<Output<I>> = Record<never, never>,
+  >(name: string, options: PromptOptions<I, A, N>, handler: PromptHandler<I, A, N>): this {
+    this.#registry.prompts.add(name, registerPrompt(name, options, handler))
+    return this.#changed('prompts')
+  }
+
+  /** Registers the resource of one URI. */
+  resource<const A extends Asks = Record<never, never>, const N extends Needs = Record<never, never>>(
+    uri: string,
+    options: ResourceOptions<A, N>,
+    read: ResourceReader<A, N>,
+  ): this {
+    this.#registry.resources.add(uri, registerResource(uri, options, read))
+    return this.#changed('resources')
+  }
+
+  /** Registers resources by an RFC 6570 template of their URIs. The first template that a URI fits reads it. */
+  resourceTemplate<
+    const T extends string,
+    const A extends Asks = Record<never, never>,
+    const N extends Needs<Variables<T>> = Record<never, never>,
+  >(uriTemplate: T, options: TemplateOptions<A, N>, read: TemplateReader<T, A, N>): this {
+    this.#registry.templates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
+    return this.#changed('resources')
   }
 
   /** From a parsed JSON-RPC message to its response; `undefined` where none is due. Never throws. */
@@ -87,41 +151,60 @@ export class App {
     return dispatch(this.#host, message, context)
   }
 
-  #dispatchHost(seal: Seal): DispatchHost {
-    const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment() } = this.#options
-    const serverMeta = JSON.stringify({ [META_SERVER_INFO]: this.info })
+  /** The scopes that a message needs, parsed but otherwise untrusted; `undefined` where it needs none. */
+  requiredScopes(message: unknown): readonly string[] | undefined {
+    return this.#registry.requiredScopes(message)
+  }
+
+  /** The arguments of a tool that an HTTP request repeats in its headers. */
+  paramHeaders(tool: string): readonly ParamHeader[] {
+    return this.#registry.tools.get(tool)?.headers ?? []
+  }
+
+  get draining(): boolean {
+    return this.#handover.draining
+  }
+
+  /** Calls under way are handed over at their next step: each is answered with a state that goes on elsewhere. */
+  drain(): void {
+    this.#handover.drain()
+    this.#subscriptions.end()
+  }
+
+  /** Calls still under way are handed over now, with what they have recorded. A step that runs is told to stop. */
+  interrupt(): void {
+    this.drain()
+    this.#handover.interrupt()
+  }
+
+  /** Registered at run time, by whatever number, is one change for who listens to this instance. */
+  #changed(type: 'tools' | 'prompts' | 'resources'): this {
+    if (this.#changes.size === 0) {
+      queueMicrotask(() => {
+        for (const changed of this.#changes) this.#subscriptions.deliver({ type: changed })
+        this.#changes.clear()
+      })
+    }
+    this.#changes.add(type)
+    return this
+  }
+
+  #dispatchHost(options: AppOptions): DispatchHost {
+    const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment(), once, instructions } = options
     return {
-      seal,
+      seal: toSeal(options, this.info.name, this.logger),
       logger: this.logger,
-      serverMeta,
+      serverMeta: JSON.stringify({ [META_SERVER_INFO]: this.info }),
       timeoutMs,
       strict,
+      once,
+      instructions,
+      handover: this.#handover,
+      registry: this.#registry,
+      subscriptions: this.#subscriptions,
       now: Date.now,
-      tool: (name) => this.#tools.get(name),
-      listToolsText: (principal) => {
-        this.#toolsText ??= [...this.#tools.values()].map(({ listing }) => listing).join(',')
-        return `{"resultType":"complete","tools":[${this.#toolsText}],${this.#cacheHints(principal)},"_meta":${serverMeta}}`
-      },
-      discoverText: (principal) => this.#discoverText(principal, serverMeta),
       mintedEphemeral: (overHttp) => this.#warnEphemeral(overHttp),
     }
-  }
-
-  #discoverText(principal: string | undefined, serverMeta: string): string {
-    const { instructions } = this.#options
-    const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
-      supportedVersions: [...SUPPORTED_REVISIONS],
-      capabilities: { tools: {}, logging: {} },
-      ...(instructions !== undefined && { instructions }),
-    }
-    const inside = JSON.stringify(discovered).slice(1, -1)
-    return `{"resultType":"complete",${inside},${this.#cacheHints(principal)},"_meta":${serverMeta}}`
-  }
-
-  /** What a known caller sees may be for that caller only. */
-  #cacheHints(principal: string | undefined): string {
-    const { listTtlMs = DEFAULT_LIST_TTL_MS } = this.#options
-    return `"ttlMs":${listTtlMs},"cacheScope":"${principal === undefined ? 'public' : 'private'}"`
   }
 
   #warnEphemeral(overHttp: boolean): void {
@@ -130,6 +213,15 @@ export class App {
     this.logger.warn(
       'A call was suspended under a key made at start-up: it cannot go on after a restart or on another instance. Give rally() the option keys: [a secret of 32 bytes or more].',
     )
+  }
+}
+
+function notifier(subscriptions: Subscriptions): Notify {
+  return {
+    toolsChanged: () => subscriptions.publish({ type: 'tools' }),
+    promptsChanged: () => subscriptions.publish({ type: 'prompts' }),
+    resourcesChanged: () => subscriptions.publish({ type: 'resources' }),
+    resourceUpdated: (uri) => subscriptions.publish({ type: 'updated', uri }),
   }
 }
 

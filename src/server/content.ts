@@ -1,8 +1,8 @@
 // What a tool handler returned or threw, as the text of a result that the model can read.
 import { Declined } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
-import type { ContentBlock } from '../protocol/messages.ts'
-import type { Check } from '../protocol/check.ts'
+import type { CacheHints, ContentBlock } from '../protocol/messages.ts'
+import type { Check } from '../protocol/validator.ts'
 import { isObject } from './request.ts'
 
 /** A result a handler may put together itself, with content and structured content of its own. */
@@ -34,6 +34,11 @@ export async function structuredText(value: unknown, output: Check, serverMeta: 
   return writeResult({ ...value, structuredContent: await fitting(value.structuredContent, output) }, serverMeta)
 }
 
+/** What a known caller sees may be for that caller only. */
+export function cacheHints(ttlMs: number, principal: string | undefined): CacheHints {
+  return { ttlMs, cacheScope: principal === undefined ? 'public' : 'private' }
+}
+
 export function errorText(message: string, serverMeta: string): string {
   return `{"resultType":"complete","content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true,"_meta":${serverMeta}}`
 }
@@ -41,7 +46,7 @@ export function errorText(message: string, serverMeta: string): string {
 /** What the model reads of an error: its message, never a stack. */
 export function messageOf(error: unknown): string {
   if (error instanceof Declined) return `${error.message} Nothing further was done.`
-  if (error instanceof Error && error.message !== '') return error.message
+  if (error instanceof Error && typeof error.message === 'string' && error.message !== '') return error.message
   return typeof error === 'string' && error !== '' ? error : 'The tool failed.'
 }
 
@@ -49,8 +54,12 @@ function writeResult({ content, structuredContent, isError, _meta }: ToolResult,
   const parts = [`"resultType":"complete","content":${JSON.stringify(content)}`]
   if (structuredContent !== undefined) parts.push(`"structuredContent":${JSON.stringify(structuredContent)}`)
   if (isError) parts.push('"isError":true')
-  const meta = _meta === undefined ? serverMeta : JSON.stringify({ ..._meta, ...(JSON.parse(serverMeta) as object) })
-  return `{${parts.join(',')},"_meta":${meta}}`
+  return `{${parts.join(',')},"_meta":${withServerMeta(_meta, serverMeta)}}`
+}
+
+/** The author's `_meta`, if any, with who the server is. */
+export function withServerMeta(meta: Record<string, unknown> | undefined, serverMeta: string): string {
+  return meta === undefined ? serverMeta : JSON.stringify({ ...meta, ...(JSON.parse(serverMeta) as object) })
 }
 
 function toResult(value: unknown): ToolResult {
@@ -88,6 +97,6 @@ const BLOCKS: ReadonlySet<unknown> = new Set<ContentBlock['type']>([
   'resource_link',
 ])
 
-function isBlock(value: unknown): value is ContentBlock {
+export function isBlock(value: unknown): value is ContentBlock {
   return isObject(value) && BLOCKS.has(value['type'])
 }

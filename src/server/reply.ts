@@ -16,6 +16,8 @@ export interface Reply {
   readonly text: string
   /** The HTTP status for a host that has one. */
   readonly status: number
+  /** Headers beside the usual ones, for a host that has any. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export function resultReply(id: RequestId, resultText: string): Reply {
@@ -24,13 +26,21 @@ export function resultReply(id: RequestId, resultText: string): Reply {
 
 /** An error that was found in the request itself has a status of its own; one that came of serving it is a 200. */
 export function errorReply(id: RequestId | undefined, error: ProtocolError, status = statusOf(error.rpcCode)): Reply {
-  const { rpcCode: code, message, data } = error
   const idPart = id === undefined ? '' : `"id":${idText(id)},`
-  return { text: `{"jsonrpc":"2.0",${idPart}"error":${JSON.stringify({ code, message, data })}}`, status }
+  return { text: `{"jsonrpc":"2.0",${idPart}"error":${errorText(error)}}`, status }
 }
 
 export function internalError(): ProtocolError {
   return new ProtocolError(INTERNAL_ERROR, 'Internal error')
+}
+
+/** An author's error may hold data that is no JSON; the rest of it is told all the same. */
+function errorText({ rpcCode: code, message, data }: ProtocolError): string {
+  try {
+    return JSON.stringify({ code, message, data })
+  } catch {
+    return JSON.stringify({ code, message })
+  }
 }
 
 function statusOf(code: number): number {

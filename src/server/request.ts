@@ -1,16 +1,10 @@
 // Reads an untrusted JSON-RPC message: its envelope, and the `_meta` that every request of 2026-07-28 carries.
 import { INVALID_PARAMS, INVALID_REQUEST, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
-import {
-  LOGGING_LEVELS,
-  META_CAPABILITIES,
-  META_CLIENT_INFO,
-  META_LOG_LEVEL,
-  META_VERSION,
-} from '../protocol/messages.ts'
+import { LOGGING_LEVELS, META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_VERSION } from '../protocol/meta.ts'
 import { readCapabilities } from './capabilities.ts'
 
-export const REVISION = '2026-07-28'
+const REVISION = '2026-07-28'
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
 
 export interface Envelope {
@@ -42,6 +36,12 @@ export function idOf(message: unknown): RequestId | undefined {
   return isObject(message) && isId(message['id']) ? message['id'] : undefined
 }
 
+/** How older revisions begin. A request that names its revision means a method of that one, which has no such method. */
+export function isHandshake({ method, params }: Envelope): boolean {
+  const meta = params?.['_meta']
+  return method === 'initialize' && !(isObject(meta) && META_VERSION in meta)
+}
+
 export function readMeta(params: Record<string, unknown> | undefined): RequestInfo {
   const meta = params?.['_meta']
   if (!isObject(meta)) throw invalidMeta(`params._meta is required, with ${META_VERSION} and ${META_CAPABILITIES}`)
@@ -65,11 +65,11 @@ export function readMeta(params: Record<string, unknown> | undefined): RequestIn
   return { revision, capabilities: readCapabilities(capabilities), logLevel, progressToken }
 }
 
-export function unsupportedVersion(requested: string): ProtocolError {
+export function unsupportedVersion(requested: unknown): ProtocolError {
   return new ProtocolError(
     UNSUPPORTED_VERSION,
     `Unsupported protocol version. This server speaks ${SUPPORTED_REVISIONS.join(', ')}.`,
-    { supported: SUPPORTED_REVISIONS, requested },
+    { supported: SUPPORTED_REVISIONS, requested: typeof requested === 'string' ? requested : 'unknown' },
   )
 }
 
@@ -91,6 +91,10 @@ function isImplementation(value: unknown): boolean {
 
 function invalidRequest(why: string): ProtocolError {
   return new ProtocolError(INVALID_REQUEST, `Invalid request: ${why}`)
+}
+
+export function invalidParams(why: string, data?: unknown): ProtocolError {
+  return new ProtocolError(INVALID_PARAMS, why, data)
 }
 
 function invalidMeta(why: string): ProtocolError {

@@ -7,10 +7,13 @@ import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
 import { Declined, FlowError } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Flow, Log, Outcome, Progress } from '../flow/pass.ts'
+import type { OnceStore } from '../flow/once.ts'
+import { useOnce } from '../flow/once.ts'
+import type { Flow, Log, Outcome, PassInput, Progress } from '../flow/pass.ts'
+import { Pass } from '../flow/pass.ts'
 import type { Capability, Form } from '../flow/question.ts'
-import { runPass } from '../flow/run.ts'
-import { carryOver } from '../flow/upgrade.ts'
+import { startPass } from '../flow/run.ts'
+import { carryOver } from '../flow/carry.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { canonical, digest } from '../seal/canonical.ts'
@@ -18,6 +21,8 @@ import type { Binding, Claims } from '../seal/claims.ts'
 import type { Seal } from '../seal/seal.ts'
 import { InvalidState } from '../seal/seal.ts'
 import { hasCapability } from './capabilities.ts'
+import { messageOf } from './content.ts'
+import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
 
 /** What serving a round needs of its app. */
@@ -28,6 +33,9 @@ export interface RoundHost {
   readonly timeoutMs: number
   readonly strict: boolean
   readonly now: () => number
+  readonly handover: Handover
+  /** Makes every state single-use. */
+  readonly once: OnceStore | undefined
   /** A state was minted under a key that no other process has. */
   mintedEphemeral(overHttp: boolean): void
 }
@@ -40,7 +48,11 @@ export interface Carried {
   readonly version: string | undefined
   readonly timeoutMs: number | undefined
   readonly forms: ReadonlyMap<string, Form>
-  readonly run: (io: Io) => unknown
+  readonly run: (args: unknown, io: Io) => unknown
+  /** The text of the result that the handler's value comes to. */
+  readonly resultText: (value: unknown, host: RoundHost, request: RoundRequest) => string | Promise<string>
+  /** The text of a result that tells a failure; where there is none, throws what to tell instead. */
+  readonly failureText: (error: unknown, host: RoundHost) => string
 }
 
 export interface RoundRequest {
@@ -56,58 +68,121 @@ export interface RoundRequest {
   readonly overHttp: boolean
 }
 
-/** What a round came to: the handler's value, the text of an interim result, or nothing because nobody waits for it. */
-export type RoundEnd = { value: unknown } | { interimText: string } | undefined
-
-export async function serveRound(host: RoundHost, carried: Carried, request: RoundRequest): Promise<RoundEnd> {
+/** Gives the text of the round's result, final or not; nothing where nobody waits for it. */
+export function serveRound(host: RoundHost, carried: Carried, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
-  const resumed = state === undefined || state === null ? undefined : await resume(host, carried, request)
-  const flow = new RoundFlow(request.info, resumed?.claims, host.now)
-  const { capabilities } = request.info
-  const outcome = await runPass(
-    {
-      flow,
-      journal: resumed?.journal ?? Journal.empty(),
-      carry: resumed?.carry ?? emptyCarry(),
-      answers: request.answers,
-      forms: carried.forms,
-      can: (capability) => hasCapability(capabilities, capability),
-      limits: { journalBytes: host.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? host.timeoutMs },
-      logger: host.logger,
-      progress: request.progress,
-      log: request.log,
-      cancel: request.cancel,
-      strict: host.strict,
-      now: host.now,
-    },
-    carried.run,
-  )
-  return conclude(host, carried, request, flow, outcome)
+  if (state === undefined || state === null) return takeRound(host, carried, request, undefined)
+  const resumed = resume(host, carried, request)
+  if (resumed instanceof Promise) return resumed.then((later) => goOn(host, carried, request, later))
+  return goOn(host, carried, request, resumed)
 }
 
-async function conclude(
+function goOn(host: RoundHost, carried: Carried, request: RoundRequest, resumed: Resumed): Promise<string | undefined> {
+  const { once, seal } = host
+  if (once === undefined) return takeRound(host, carried, request, resumed)
+  return roundOnce(once, request, seal.ttl + CLOCKS_DIFFER_MS, () => takeRound(host, carried, request, resumed))
+}
+
+/** By this much, either way, at the most. */
+const CLOCKS_DIFFER_MS = 120_000
+
+/** The first use of a state wins. The same round again, its response lost, gets the response; any other is refused. */
+async function roundOnce(
+  store: OnceStore,
+  { state, answers = {}, cancel }: RoundRequest,
+  keepMs: number,
+  round: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const key = `state:${digest(state as string)}`
+  const note = digest(canonicalOf(answers, 'inputResponses'))
+  const used = await useOnce(store, key, { note, keepMs, gaveUp: () => cancel?.cancelled ?? false }, round)
+  if (used === 'refused') throw new InvalidState('it has been used with other answers')
+  return used?.record
+}
+
+/** One promise for the whole round: this is the way that every call takes. */
+function takeRound(
+  host: RoundHost,
+  carried: Carried,
+  request: RoundRequest,
+  resumed: Resumed | undefined,
+): Promise<string | undefined> {
+  const flow = new RoundFlow(request.info, resumed?.claims, host.now)
+  const { handover } = host
+  const input: PassInput = {
+    flow,
+    journal: resumed?.journal ?? Journal.empty(),
+    carry: resumed?.carry ?? emptyCarry(),
+    answers: request.answers,
+    forms: carried.forms,
+    can: (capability) => hasCapability(request.info.capabilities, capability),
+    limits: { journalBytes: host.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? host.timeoutMs },
+    logger: host.logger,
+    progress: request.progress,
+    log: request.log,
+    wantsHandover: () => handover.wanted(flow.round, flow.deferrals),
+    underway: handover.underway,
+    cancel: request.cancel,
+    strict: host.strict,
+    now: host.now,
+  }
+  return new Promise((resolve, reject) => {
+    const finish = (outcome: Outcome): void => {
+      try {
+        resolve(conclude(host, carried, request, flow, outcome))
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error(String(error)))
+      }
+    }
+    startPass(new Pass(input, finish), (io) => carried.run(request.args, io))
+  })
+}
+
+function conclude(
   host: RoundHost,
   carried: Carried,
   request: RoundRequest,
   flow: RoundFlow,
   outcome: Outcome,
-): Promise<RoundEnd> {
+): string | undefined | Promise<string> {
   switch (outcome.kind) {
     case 'done':
-      return { value: outcome.value }
+      return finalText(host, carried, request, outcome.value)
     case 'cancelled':
       return undefined
     case 'failed':
-      throw outcome.error
+      return carried.failureText(outcome.error, host)
     case 'asks':
-    case 'deferred': {
-      const { journal, carry } = outcome
-      const claims = flow.next(carried.version, carry, journal, outcome.kind === 'deferred')
-      const token = await host.seal.mint(claims, bindingOf(carried, request), () => journal.largest(3))
-      if (host.seal.ephemeral) host.mintedEphemeral(request.overHttp)
-      return { interimText: interimText(outcome, token, host.serverMeta) }
-    }
+    case 'deferred':
+      return suspend(host, carried, request, flow, outcome)
   }
+}
+
+/** A value that cannot be told, because it is no JSON or does not fit, is a failure like any other. */
+function finalText(host: RoundHost, carried: Carried, request: RoundRequest, value: unknown): string | Promise<string> {
+  const failed = (error: unknown): string => carried.failureText(error, host)
+  try {
+    const text = carried.resultText(value, host, request)
+    return typeof text === 'string' ? text : text.catch(failed)
+  } catch (error) {
+    return failed(error)
+  }
+}
+
+function suspend(
+  host: RoundHost,
+  carried: Carried,
+  request: RoundRequest,
+  flow: RoundFlow,
+  outcome: Outcome & { kind: 'asks' | 'deferred' },
+): string | Promise<string> {
+  const { journal, carry } = outcome
+  const { seal, serverMeta } = host
+  const claims = flow.next(carried.version, carry, journal, outcome.kind === 'deferred')
+  const token = seal.mint(claims, bindingOf(carried, request), () => journal.largest(3))
+  if (seal.ephemeral) host.mintedEphemeral(request.overHttp)
+  if (typeof token === 'string') return interimText(outcome, token, serverMeta)
+  return token.then((later) => interimText(outcome, later, serverMeta))
 }
 
 /** A flow's identity and standing in one round. Its id is made when something first needs it. */
@@ -115,7 +190,7 @@ class RoundFlow implements Flow {
   readonly startedAt: number
   readonly round: number
   readonly revision: string
-  readonly #deferrals: number
+  readonly deferrals: number
   readonly #capabilities: number
   #id: string | undefined
 
@@ -123,7 +198,7 @@ class RoundFlow implements Flow {
     this.startedAt = claims?.startedAt ?? now()
     this.round = claims?.round ?? 0
     this.revision = claims?.revision ?? revision
-    this.#deferrals = claims?.deferrals ?? 0
+    this.deferrals = claims?.deferrals ?? 0
     this.#capabilities = claims?.capabilities ?? capabilities
     this.#id = claims?.flowId
   }
@@ -139,7 +214,7 @@ class RoundFlow implements Flow {
       startedAt: this.startedAt,
       flowId: this.id,
       round: this.round + 1,
-      deferrals: this.#deferrals + (deferred ? 1 : 0),
+      deferrals: this.deferrals + (deferred ? 1 : 0),
       version,
       capabilities: this.#capabilities,
       revision: this.revision,
@@ -155,9 +230,13 @@ interface Resumed {
   carry: Carry
 }
 
-async function resume(host: RoundHost, carried: Carried, request: RoundRequest): Promise<Resumed> {
-  const opening = host.seal.open(request.state, bindingOf(carried, request))
-  const claims = opening instanceof Promise ? await opening : opening
+function resume(host: RoundHost, carried: Carried, request: RoundRequest): Resumed | Promise<Resumed> {
+  const claims = host.seal.open(request.state, bindingOf(carried, request))
+  if (claims instanceof Promise) return claims.then((later) => readClaims(host, carried, later))
+  return readClaims(host, carried, claims)
+}
+
+function readClaims(host: RoundHost, carried: Carried, claims: Claims): Resumed {
   let journal: Journal
   let carry: Carry
   try {
@@ -180,12 +259,20 @@ function versionChanged({ target, version }: Carried, was: string | undefined): 
   )
 }
 
+const LONGEST_PLAIN = 64
+
 function bindingOf({ method, target }: Carried, { args, principal }: RoundRequest): Binding {
+  const text = canonicalOf(args, 'arguments')
+  // Short arguments stand for themselves: no digest begins with a brace.
+  return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }
+}
+
+function canonicalOf(value: unknown, what: string): string {
   try {
-    return { method, target, argumentsDigest: digest(canonical(args)), principal }
+    return canonical(value)
   } catch (cause) {
     // A number that JSON can write and JavaScript cannot hold, such as 1e999.
-    throw new ProtocolError(INVALID_PARAMS, `Invalid arguments: ${cause instanceof Error ? cause.message : ''}`)
+    throw new ProtocolError(INVALID_PARAMS, `Invalid ${what}: ${cause instanceof Error ? cause.message : ''}`)
   }
 }
 
@@ -219,4 +306,14 @@ export function protocolErrorOf(error: unknown): ProtocolError | undefined {
     return new ProtocolError(INTERNAL_ERROR, error.message, { code: error.code })
   }
   return undefined
+}
+
+/** For what has no result that tells a failure, such as a prompt: a protocol error does. */
+export function tellFailure(error: unknown, what: string, logger: Logger): never {
+  if (error instanceof ProtocolError) throw error
+  if (error instanceof Declined) {
+    throw new ProtocolError(INTERNAL_ERROR, messageOf(error), { code: 'DECLINED', action: error.action })
+  }
+  logger.error(what, { error })
+  throw protocolErrorOf(error) ?? new ProtocolError(INTERNAL_ERROR, messageOf(error))
 }

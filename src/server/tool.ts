@@ -1,60 +1,62 @@
 // A tool as it is registered: checked and converted once, when the app is built.
+import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
-import type { Form } from '../flow/question.ts'
-import { prepareForm } from '../flow/question.ts'
+import type { Needs, Resolved } from '../flow/resolver.ts'
+import { toCheck } from '../protocol/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Icon, Meta, Tool, ToolAnnotations } from '../protocol/messages.ts'
 import type { Input, Output, Schema } from '../protocol/standard.ts'
 import { jsonSchemaOf } from '../protocol/standard.ts'
-import type { Check } from '../protocol/check.ts'
-import { toCheck } from '../protocol/check.ts'
 import type { ToolResult, ToolReturn } from './content.ts'
+import { errorText, messageOf, resultText, structuredText } from './content.ts'
+import type { Handled, HandlerOptions } from './handler.ts'
+import { checkedRun, pick, prepareHandler } from './handler.ts'
+import type { ParamHeader } from './param-headers.ts'
+import { paramHeaders } from './param-headers.ts'
+import type { Carried } from './round.ts'
+import { protocolErrorOf } from './round.ts'
 
-export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema> {
+export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
   /** For the model: what it does, and when to use it. */
   description?: string
   /** For people. */
   title?: string
-  /** What it takes. Default: no arguments. */
+  /** What it takes. Default: no arguments. A property with `x-mcp-header` is repeated in a header of that name. */
   input?: I
   /** What it gives as structured content. Default: whatever content the handler returns. */
   output?: O
-  /** Schemas of the questions it asks, by key. */
-  asks?: A
-  /** The same string is compatible: a flow that has recorded steps goes on only under the version that recorded them. */
-  version?: string
   annotations?: ToolAnnotations
   icons?: Icon[]
-  /** Longest pass, in milliseconds. Default: the app's. */
-  timeoutMs?: number
   _meta?: Meta
 }
 
-export type ToolHandler<I extends Schema, A extends Asks, O extends Schema> = (
+/** `R` is what it returns as it is written, so that a literal stays one: the `type` of a block, a value of an enum. */
+export type ToolHandler<I extends Schema, A extends Asks, O extends Schema, N, R extends Returned<O> = Returned<O>> = (
   args: Output<I>,
   io: Io<A>,
-) => Returned<O> | Promise<Returned<O>>
+  needs: Resolved<N>,
+) => R | Promise<R>
 
-type Returned<O extends Schema> = Schema extends O ? ToolReturn : Input<O> | ToolResult
+export type Returned<O extends Schema> =
+  | Unchanged<Schema extends O ? ToolReturn : Input<O> | ToolResult>
+  | InputRequired
 
-export interface RegisteredTool {
-  readonly name: string
-  readonly version: string | undefined
-  readonly timeoutMs: number | undefined
-  readonly checkInput: Check
-  readonly checkOutput: Check | undefined
-  readonly forms: ReadonlyMap<string, Form>
+/** What is returned is only read. */
+type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
+
+export interface RegisteredTool extends Handled, Carried {
+  /** Arguments that an HTTP request must repeat in its headers. */
+  readonly headers: readonly ParamHeader[]
   /** Its entry in `tools/list`, as JSON text. */
   readonly listing: string
-  readonly run: (args: unknown, io: Io) => unknown
 }
 
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
-export function registerTool<I extends Schema, A extends Asks, O extends Schema>(
+export function registerTool<I extends Schema, A extends Asks, O extends Schema, N extends Needs<Output<I>>>(
   name: string,
-  options: ToolOptions<I, A, O>,
-  handler: ToolHandler<I, A, O>,
+  options: ToolOptions<I, A, O, N>,
+  handler: ToolHandler<I, A, O, N>,
 ): RegisteredTool {
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new RallyError(
@@ -65,25 +67,35 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema>
   if (typeof options !== 'object' || options === null || typeof handler !== 'function') {
     throw new RallyError('TOOL', `The tool "${name}" needs options and a handler: app.tool(name, options, handler).`)
   }
-  const { input = NO_ARGUMENTS, output, asks = {}, version, timeoutMs } = options
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new RallyError('TOOL', `The tool "${name}" has a timeoutMs of ${timeoutMs}; it must be above 0.`)
-  }
+  const { input = NO_ARGUMENTS, output } = options
+  const schema = inputSchema(input, name)
   const listing: Tool = {
     name,
     ...pick(options, ['title', 'description', 'annotations', 'icons', '_meta']),
-    inputSchema: inputSchema(input, name),
+    inputSchema: schema,
     ...(output && { outputSchema: jsonSchemaOf(output, 'output', `The output of tool "${name}"`) }),
   }
+  const handled = prepareHandler(`The tool "${name}"`, options, handler)
+  const checkInput = toCheck(input, `The input of tool "${name}"`)
+  const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
+  // As a result, so that the model can read it and try again.
+  const invalid = (issues: string[]): Error =>
+    new RallyError('ARGUMENTS', `Invalid arguments for ${name}: ${issues.join('; ')}`)
   return {
-    name,
-    version,
-    timeoutMs,
-    checkInput: toCheck(input, `The input of tool "${name}"`),
-    checkOutput: output && toCheck(output, `The output of tool "${name}"`),
-    forms: new Map(Object.entries(asks as Asks).map(([key, ask]) => [key, prepareForm(ask, `${name}: asks.${key}`)])),
+    ...handled,
+    method: 'tools/call',
+    target: name,
+    run: checkedRun(handled.run, checkInput, invalid),
+    resultText: (value, { serverMeta }) =>
+      checkOutput === undefined ? resultText(value, serverMeta) : structuredText(value, checkOutput, serverMeta),
+    failureText: (error, { serverMeta, logger }) => {
+      const protocolError = protocolErrorOf(error)
+      if (protocolError === undefined) return errorText(messageOf(error), serverMeta)
+      if (error !== protocolError) logger.error(`The tool "${name}" failed.`, { error })
+      throw protocolError
+    },
+    headers: paramHeaders(schema, name),
     listing: JSON.stringify(listing),
-    run: handler as unknown as RegisteredTool['run'],
   }
 }
 
@@ -95,8 +107,4 @@ function inputSchema(input: Schema, name: string): Tool['inputSchema'] {
     throw new RallyError('SCHEMA', `The input of tool "${name}" must be an object schema; arguments have names.`)
   }
   return schema as Tool['inputSchema']
-}
-
-function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
-  return Object.fromEntries(keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])) as Pick<T, K>
 }

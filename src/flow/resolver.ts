@@ -1,0 +1,143 @@
+// Declared values: what a handler needs, resolved before it runs, each at most once in a flow.
+import { RallyError } from '../protocol/errors.ts'
+import { Declined } from './errors.ts'
+import type { Asks } from './io.ts'
+import { Io } from './io.ts'
+import type { Form } from './question.ts'
+import { isObject, prepareForm } from './question.ts'
+
+/** A value that the model cannot give: looked up, computed, or asked of the user. */
+export interface Resolver<T, in Args = unknown> {
+  readonly name: string
+  readonly needs: Readonly<Record<string, Need>>
+  readonly forms: ReadonlyMap<string, Form>
+  readonly run: (args: Args, io: Io, needs: Readonly<Record<string, unknown>>) => T | Promise<T>
+}
+
+/** What a consumer that asked for the outcome gets instead of a `Declined`. */
+export type Resolution<T> = { action: 'accept'; value: T } | { action: 'decline' } | { action: 'cancel' }
+
+export interface OutcomeOf<T, in Args = unknown> {
+  readonly of: Resolver<T, Args>
+}
+
+export type Need<T = unknown, Args = never> = Resolver<T, Args> | OutcomeOf<T, Args>
+
+export type Needs<Args = never> = Readonly<Record<string, Need<unknown, Args>>>
+
+/** What a handler gets for what it needs. */
+export type Resolved<N> = {
+  readonly [K in keyof N]: N[K] extends OutcomeOf<infer T, never>
+    ? Resolution<T>
+    : N[K] extends Resolver<infer T, never>
+      ? T
+      : never
+}
+
+/** The arguments that all of them take. */
+type ArgsOf<N> = { [K in keyof N]: (args: ArgsOfNeed<N[K]>) => void }[keyof N] extends (args: infer Args) => void
+  ? Args
+  : never
+
+type ArgsOfNeed<N> =
+  N extends OutcomeOf<unknown, infer Args> ? Args : N extends Resolver<unknown, infer Args> ? Args : never
+
+export interface ResolverOptions<T, N extends Needs, A extends Asks, Args> {
+  /** Other values that are resolved before this one, by the names under which `run` gets them. Default: none. */
+  needs?: N
+  /** Schemas of the questions it asks, by key. Default: none. */
+  asks?: A
+  /**
+   * Gives the value, from the arguments of the call. It runs once in a pass, and never
+   * again in the flow once it has given something; what it gives must be JSON.
+   */
+  run: (args: Args, io: Io<A>, needs: Resolved<N>) => T | Promise<T>
+}
+
+/** Declares a value that handlers may list under `needs`. Its name is its key in every flow: keep it when you deploy. */
+export function resolver<T, N extends Needs = {}, const A extends Asks = {}, Args = ArgsOf<N>>(
+  name: string,
+  { needs, asks, run }: ResolverOptions<T, N, A, Args>,
+): Resolver<T, Args & ArgsOf<N>> {
+  if (!/^[A-Za-z0-9_.-]{1,100}$/.test(name)) {
+    throw new RallyError('RESOLVER', `The resolver name ${JSON.stringify(name)} is not valid: use A-Z a-z 0-9 _ . -`)
+  }
+  const forms = Object.entries((asks ?? {}) as Asks).map(
+    ([key, schema]) => [key, prepareForm(schema, `${name}: asks.${key}`)] as const,
+  )
+  return { name, needs: needs ?? {}, forms: new Map(forms), run: run as unknown as Resolver<T>['run'] }
+}
+
+/** Gives the consumer what the user did, instead of ending the call when the resolver's question was declined. */
+export function outcome<T, Args>(of: Resolver<T, Args>): OutcomeOf<T, Args> {
+  return { of }
+}
+
+/** A missing, circular or ambiguous dependency is an error when the app is built. */
+export function checkNeeds(needs: Readonly<Record<string, Need>>, where: string): void {
+  const byName = new Map<string, Resolver<unknown, never>>()
+  const visit = (each: Readonly<Record<string, Need>>, path: readonly string[]): void => {
+    for (const [key, need] of Object.entries(each)) {
+      const target = isObject(need) ? resolverOf(need) : undefined
+      if (!isResolver(target)) throw refused(where, `${[...path, key].join(' > ')} is missing. ${MISSING}`)
+      const { name } = target
+      if (path.includes(name)) throw refused(where, `${[...path, name].join(' > ')} is a circle.`)
+      const known = byName.get(name)
+      if (known === target) continue
+      if (known !== undefined) throw refused(where, `two resolvers are named "${name}"; names are unique.`)
+      byName.set(name, target)
+      visit(target.needs, [...path, name])
+    }
+  }
+  visit(needs, [])
+}
+
+const MISSING = 'Make it with resolver(...), and before it is used.'
+
+/** Resolves what is needed; what does not depend on each other goes side by side, so that questions share a round. */
+export async function resolveNeeds(
+  needs: Readonly<Record<string, Need>>,
+  args: unknown,
+  io: Io,
+): Promise<Readonly<Record<string, unknown>>> {
+  const started = new Map<string, Promise<unknown>>()
+
+  const all = async (each: Readonly<Record<string, Need>>): Promise<Record<string, unknown>> => {
+    const entries = Object.entries(each)
+    const values = await Promise.all(entries.map(([, need]) => one(need)))
+    return Object.fromEntries(entries.map(([key], index) => [key, values[index]]))
+  }
+  const one = (need: Need): Promise<unknown> => {
+    const value = start(resolverOf(need))
+    return 'of' in need ? value.then((accepted) => ({ action: 'accept', value: accepted }), declined) : value
+  }
+  const start = (target: Resolver<unknown, never>): Promise<unknown> => {
+    const known = started.get(target.name)
+    if (known !== undefined) return known
+    const value = all(target.needs).then((inner) =>
+      Io.within(io, `needs:${target.name}`, target.forms, (scoped) => target.run(args as never, scoped, inner)),
+    )
+    // Another one may end the call first; nobody looks at this one then.
+    value.catch(() => {})
+    started.set(target.name, value)
+    return value
+  }
+  return all(needs)
+}
+
+function declined(error: unknown): { action: 'decline' | 'cancel' } {
+  if (error instanceof Declined) return { action: error.action }
+  throw error
+}
+
+function refused(where: string, why: string): RallyError {
+  return new RallyError('RESOLVER', `${where}: ${why}`)
+}
+
+function isResolver(target: unknown): target is Resolver<unknown, never> {
+  return isObject(target) && typeof target['name'] === 'string' && typeof target['run'] === 'function'
+}
+
+function resolverOf(need: Need): Resolver<unknown, never> {
+  return 'of' in need ? need.of : need
+}

@@ -1,0 +1,112 @@
+// Node's HTTP server with an app on it, from listening to a drain that loses nothing.
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { App } from '../server/app.ts'
+import { checkBinding } from './admission.ts'
+import { pathOf } from './documents.ts'
+import type { HttpOptions } from './http.ts'
+import { nodeHandler, refuse } from './node.ts'
+import { PatientServer } from './patient-server.ts'
+
+export interface ServeOptions extends HttpOptions {
+  /** Default 3000; 0 takes any free one. */
+  port?: number
+  /** Address to listen on. Default '127.0.0.1'. Any other than loopback needs `allowedHosts`. */
+  host?: string
+  /** Default '/mcp'. */
+  path?: string
+  /** How long a call under way may take to its next step once the server closes, in milliseconds. Default 10 000. */
+  drainMs?: number
+  /** Closes the server on SIGTERM, and lets the process end as that signal ends it. Default true. */
+  handleSignals?: boolean
+}
+
+export interface Serving {
+  readonly url: string
+  readonly port: number
+  readonly server: Server
+  /**
+   * Stops accepting and drains the app: calls under way are handed over at their next step, each with a state that goes
+   * on elsewhere, and streams end. Resolves once everything has been answered.
+   */
+  readonly close: () => Promise<void>
+}
+
+const DEFAULT_DRAIN_MS = 10_000
+
+/** For the first request of a connection that was just opened to come in. */
+const FIRST_WORDS_MS = 500
+
+/** For the answers of interrupted calls to get out. */
+const LAST_WORDS_MS = 1_000
+
+const SWEEP_MS = 20
+
+/** Serves an app over HTTP. Resolves once it listens. */
+export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
+  const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
+  checkBinding(host, options)
+  const handle = nodeHandler(app, options)
+  const documents = options.authenticate?.documents
+  const server = new PatientServer((request, response) => {
+    const { url = '' } = request
+    if (url === path || url.startsWith(`${path}?`) || documents?.has(pathOf(url))) handle(request, response)
+    else refuse(response, 404, `Nothing is served at this path; the endpoint is ${path}.`)
+  })
+  let closing: Promise<void> | undefined
+  const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forget(close)))
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.removeListener('error', reject)
+      if (handleSignals) closeOnTerminate(close)
+      const { port: bound } = server.address() as AddressInfo
+      const name = host.includes(':') ? `[${host}]` : host
+      resolve({ url: `http://${name}:${bound}${path}`, port: bound, server, close })
+    })
+  })
+}
+
+async function drain(app: App, server: PatientServer, drainMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  app.drain()
+  const interruption = setTimeout(() => app.interrupt(), drainMs)
+  const end = setTimeout(() => server.closeAllConnections(), drainMs + LAST_WORDS_MS)
+  // Connections that were busy and have nothing more to do, such as those of streams.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
+  const silence = setTimeout(() => server.closeSilentConnections(), FIRST_WORDS_MS)
+  await closed
+  for (const timer of [interruption, end, silence]) clearTimeout(timer)
+  clearInterval(sweep)
+}
+
+/** What is closed when the process is told to go. */
+const onTerminate = new Set<() => Promise<void>>()
+
+/** Somebody else has listened when the signal came, and decides when to go. */
+let isOthersToDecide = false
+
+function closeOnTerminate(close: () => Promise<void>): void {
+  // Before everybody else: one that listens only once is not seen any more when its turn is over.
+  if (onTerminate.size === 0) process.prependListener('SIGTERM', terminate)
+  onTerminate.add(close)
+}
+
+function forget(close: () => Promise<void>): void {
+  if (onTerminate.delete(close) && onTerminate.size === 0) process.removeListener('SIGTERM', terminate)
+}
+
+/** Listened to until all is done: a signal that comes twice, as through npm, is not a wish to lose anything. */
+function terminate(): void {
+  isOthersToDecide ||= process.listenerCount('SIGTERM') > 1
+  void Promise.allSettled(Array.from(onTerminate, (close) => close())).then(() => {
+    if (isOthersToDecide || process.listenerCount('SIGTERM') > 0) return
+    // As if nobody had listened.
+    process.kill(process.pid, 'SIGTERM')
+    setTimeout(() => process.exit(TERMINATED), IMMUNE_MS)
+  })
+}
+
+/** The first process of a container does not die of its own signal: it ends with the status that stands for it. */
+const TERMINATED = 128 + 15
+const IMMUNE_MS = 100

@@ -1,0 +1,55 @@
+// Resources and their templates as a server lists them, and what reading one gives.
+import type { Annotations, BlobResourceContents, TextResourceContents } from './content.ts'
+import type { CacheHints, RoundParams } from './rounds.ts'
+import type { Meta, ResultMeta } from './meta.ts'
+import type { Icon } from './peer.ts'
+
+export interface Resource {
+  uri: string
+  name: string
+  title?: string
+  description?: string
+  mimeType?: string
+  /** In bytes, before any encoding. */
+  size?: number
+  annotations?: Annotations
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+export interface ResourceTemplate {
+  /** RFC 6570. */
+  uriTemplate: string
+  name: string
+  title?: string
+  description?: string
+  /** Only where everything that the template matches has the same. */
+  mimeType?: string
+  annotations?: Annotations
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+export interface ListResourcesResult extends CacheHints {
+  resultType: 'complete'
+  resources: Resource[]
+  nextCursor?: string
+  _meta?: ResultMeta
+}
+
+export interface ListResourceTemplatesResult extends CacheHints {
+  resultType: 'complete'
+  resourceTemplates: ResourceTemplate[]
+  nextCursor?: string
+  _meta?: ResultMeta
+}
+
+export interface ReadResourceRequestParams extends RoundParams {
+  uri: string
+}
+
+export interface ReadResourceResult extends CacheHints {
+  resultType: 'complete'
+  contents: (TextResourceContents | BlobResourceContents)[]
+  _meta?: ResultMeta
+}

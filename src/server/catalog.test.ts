@@ -1,0 +1,87 @@
+import { describe, expect, test } from 'vitest'
+import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { Catalog } from './catalog.ts'
+
+interface Page {
+  listings: string[]
+  nextCursor?: string
+}
+
+function catalogOf(pageSize: number, ...keys: string[]): Catalog<{ listing: string }> {
+  const catalog = new Catalog<{ listing: string }>('thing', pageSize)
+  for (const key of keys) catalog.add(key, { listing: JSON.stringify(key) })
+  return catalog
+}
+
+function pageOf(catalog: Catalog<{ listing: string }>, cursor: unknown): Page {
+  return JSON.parse(`{"listings":${catalog.page(cursor)}}`) as Page
+}
+
+function walk(catalog: Catalog<{ listing: string }>): string[][] {
+  const pages: string[][] = []
+  for (let cursor: string | undefined; ;) {
+    const { listings, nextCursor } = pageOf(catalog, cursor)
+    pages.push(listings)
+    if (nextCursor === undefined) return pages
+    cursor = nextCursor
+  }
+}
+
+describe('the pages of a catalog', () => {
+  test('hold everything once, in the order of registration', () => {
+    const keys = ['zebra', 'ant', 'Bee', '10', '9']
+    expect(walk(catalogOf(2, ...keys))).toEqual([['zebra', 'ant'], ['Bee', '10'], ['9']])
+    expect(walk(catalogOf(5, ...keys))).toEqual([keys])
+    expect(walk(catalogOf(1, ...keys))).toEqual(keys.map((key) => [key]))
+    expect(walk(catalogOf(5))).toEqual([[]])
+  })
+
+  test('go on behind the last entry, whatever was registered meanwhile', () => {
+    const catalog = catalogOf(1, 'a', 'b')
+    const { nextCursor } = pageOf(catalog, undefined)
+    catalog.add('c', { listing: '"c"' })
+    expect(pageOf(catalog, nextCursor).listings).toEqual(['b'])
+    expect(walk(catalog)).toEqual([['a'], ['b'], ['c']])
+  })
+
+  test('show what was registered since they were last looked at', () => {
+    const catalog = catalogOf(5, 'a')
+    expect(pageOf(catalog, undefined)).toEqual({ listings: ['a'] })
+    catalog.add('b', { listing: '"b"' })
+    expect(pageOf(catalog, undefined)).toEqual({ listings: ['a', 'b'] })
+  })
+
+  test('have cursors for keys of any text', () => {
+    const keys = ['"', '\\', '\n', '\u00e9', '\u{1f600}', 'a/b?c=d', '__proto__', 'x'.repeat(2_000)]
+    expect(walk(catalogOf(1, ...keys)).flat()).toEqual(keys)
+  })
+
+  test('begin anew without a cursor, and null counts as none', () => {
+    const catalog = catalogOf(1, 'a', 'b')
+    expect(pageOf(catalog, null)).toEqual(pageOf(catalog, undefined))
+  })
+
+  test.each([
+    ['another text', 'b'],
+    ['that of another entry', 'Yg'],
+    ['padded', 'YQ=='],
+    ['with a space', ' YQ'],
+    ['empty', ''],
+    ['long', 'x'.repeat(10_000)],
+    ['a number', 0],
+    ['no number', NaN],
+    ['a boolean', false],
+    ['an object', {}],
+    ['a list', ['YQ']],
+  ])('refuse a cursor that this server did not give: %s', (_what, cursor) => {
+    const catalog = catalogOf(1, 'a', 'c')
+    expect(() => catalog.page(cursor)).toThrow(ProtocolError)
+    expect(() => catalog.page(cursor)).toThrow(expect.objectContaining({ rpcCode: INVALID_PARAMS }))
+  })
+})
+
+test('a key is taken once only, and the error says of what', () => {
+  const catalog = catalogOf(1, 'a')
+  expect(() => catalog.add('a', { listing: '' })).toThrow('There is a thing "a" already; each is unique.')
+  expect(catalog.size).toBe(1)
+})

@@ -1,0 +1,99 @@
+// Completion: what a prompt or a resource template suggests for one of its arguments.
+import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { isObject } from './request.ts'
+
+/** The values that begin as the user did, or a function that finds them. */
+export type Complete = readonly string[] | CompleteFunction
+
+export type CompleteFunction = (
+  value: string,
+  /** What the user has filled in already. */
+  context: { arguments: Readonly<Record<string, string>> },
+) => Completed | Promise<Completed>
+
+/** Further ones than 100 are left off, and the client is told so. */
+export type Completed = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean }
+
+export type Completers = ReadonlyMap<string, CompleteFunction>
+
+const MOST_VALUES = 100
+
+export function prepareCompleters(
+  complete: Readonly<Record<string, Complete>> | undefined,
+  names: readonly string[],
+  where: string,
+): Completers {
+  const completers = new Map<string, CompleteFunction>()
+  for (const [name, each] of Object.entries(complete ?? {})) {
+    if (!names.includes(name)) {
+      throw new RallyError('COMPLETE', `${where} has no "${name}" to complete, only: ${names.join(', ') || 'nothing'}.`)
+    }
+    completers.set(name, typeof each === 'function' ? each : beginningAs(each))
+  }
+  return completers
+}
+
+function beginningAs(values: readonly string[]): CompleteFunction {
+  return (typed) => values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
+}
+
+export interface CompletionTarget {
+  readonly arguments: readonly string[]
+  readonly completers: Completers
+}
+
+/** The text of a `completion/complete` result. `find` gives what a reference names. */
+export async function completionText(
+  params: Record<string, unknown>,
+  find: (kind: 'ref/prompt' | 'ref/resource', name: string) => CompletionTarget | undefined,
+  serverMeta: string,
+): Promise<string> {
+  const { ref, argument, context } = params
+  const target = find(...readReference(ref))
+  if (target === undefined) throw invalid('ref names nothing that is here')
+  if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
+    throw invalid('argument must have a name and a value, both strings')
+  }
+  const { name, value } = argument
+  if (!target.arguments.includes(name)) throw invalid(`there is no argument "${name.slice(0, 128)}"`)
+  const completed = await target.completers.get(name)?.(value, { arguments: readContext(context) })
+  return `{"resultType":"complete","completion":${JSON.stringify(bounded(completed ?? []))},"_meta":${serverMeta}}`
+}
+
+function bounded(completed: Completed): { values: readonly string[]; total?: number; hasMore: boolean } {
+  const {
+    values,
+    total,
+    hasMore = false,
+  } = isList(completed) ? { values: completed, total: completed.length } : completed
+  return {
+    values: values.slice(0, MOST_VALUES),
+    ...(total !== undefined && { total }),
+    hasMore: hasMore || values.length > MOST_VALUES,
+  }
+}
+
+function isList(completed: Completed): completed is readonly string[] {
+  return Array.isArray(completed)
+}
+
+function readReference(ref: unknown): ['ref/prompt' | 'ref/resource', string] {
+  if (isObject(ref)) {
+    if (ref['type'] === 'ref/prompt' && typeof ref['name'] === 'string') return ['ref/prompt', ref['name']]
+    if (ref['type'] === 'ref/resource' && typeof ref['uri'] === 'string') return ['ref/resource', ref['uri']]
+  }
+  throw invalid('ref must be { type: "ref/prompt", name } or { type: "ref/resource", uri }')
+}
+
+function readContext(context: unknown): Record<string, string> {
+  if (context === undefined || context === null) return {}
+  const { arguments: given = {} } = isObject(context) ? context : { arguments: null }
+  if (!isObject(given) || !Object.values(given).every((value) => typeof value === 'string')) {
+    throw invalid('context.arguments must be an object of strings')
+  }
+  return given as Record<string, string>
+}
+
+function invalid(why: string): ProtocolError {
+  return new ProtocolError(INVALID_PARAMS, `Invalid params: ${why}`)
+}

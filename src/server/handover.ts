@@ -1,0 +1,55 @@
+// When an instance would rather have its flows go on elsewhere: it goes down, or has more to do than it can.
+import type { Pass } from '../flow/pass.ts'
+import { Underway } from '../flow/underway.ts'
+
+/** Whether to hand flows over for load: past this lag of the event loop, or by the author's own test. */
+export type Shed = { lagMs: number } | (() => boolean)
+
+/** Most clients give up after ten rounds, and a flow that is only pushed around gets nowhere. */
+const MOST_DEFERRALS = 3
+const LAST_ROUND = 5
+
+const LAG_SAMPLE_MS = 50
+
+export class Handover {
+  readonly underway = new Underway<Pass>()
+  readonly #overloaded: (() => boolean) | undefined
+  #draining = false
+
+  constructor(shed: Shed | undefined) {
+    this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed
+  }
+
+  get draining(): boolean {
+    return this.#draining
+  }
+
+  /** For a drain always; for load only as long as it does the flow no harm. `round` is 0 in the first one. */
+  wanted(round: number, deferrals: number): boolean {
+    if (this.#draining) return true
+    if (this.#overloaded === undefined || deferrals >= MOST_DEFERRALS || round >= LAST_ROUND) return false
+    return this.#overloaded()
+  }
+
+  drain(): void {
+    this.#draining = true
+  }
+
+  /** Ends what still runs: with what is recorded, it goes on elsewhere. */
+  interrupt(): void {
+    for (const pass of this.underway.all()) pass.interrupt()
+  }
+}
+
+/** How late a timer comes is how long a request waits before anybody looks at it. */
+function laggingBy(lagMs: number): () => boolean {
+  let lag = 0
+  let due = performance.now() + LAG_SAMPLE_MS
+  setInterval(() => {
+    const now = performance.now()
+    lag = now - due
+    due = now + LAG_SAMPLE_MS
+  }, LAG_SAMPLE_MS).unref()
+  // The sample that is overdue right now counts too.
+  return () => Math.max(lag, performance.now() - due) > lagMs
+}

@@ -1,0 +1,84 @@
+// Reads the untrusted params of a request that may take several rounds.
+import type { Answers } from '../flow/answering.ts'
+import type { Log, Progress } from '../flow/pass.ts'
+import { isTame } from '../protocol/json.ts'
+import { LOGGING_LEVELS } from '../protocol/meta.ts'
+import type { Context } from './context.ts'
+import type { RequestInfo } from './request.ts'
+import { invalidParams, isObject } from './request.ts'
+import type { RoundRequest } from './round.ts'
+
+/** Deepest nesting of arguments and answers. */
+const DEEPEST = 100
+
+/** Most answers in one round. */
+const MOST_ANSWERS = 1_000
+
+export function readRound(params: Record<string, unknown>, info: RequestInfo, context: Context): RoundRequest {
+  const { arguments: args = {}, requestState: state, inputResponses } = params
+  if (!isObject(args) || !isTame(args, DEEPEST)) {
+    throw invalidParams(`arguments must be an object, nested at most ${DEEPEST} levels deep, and its numbers finite`)
+  }
+  return {
+    info,
+    args,
+    answers: readAnswers(inputResponses),
+    state,
+    principal: context.principal,
+    cancel: context.cancel,
+    progress: progressOf(info, context),
+    log: logOf(info, context),
+    overHttp: context.overHttp ?? false,
+  }
+}
+
+/** Bounded and shaped here, matched to questions and validated by the flow. */
+function readAnswers(given: unknown): Answers | undefined {
+  if (given === undefined || given === null) return undefined
+  if (!isObject(given)) throw invalidParams('inputResponses must be an object')
+  if (!isTame(given, DEEPEST)) {
+    throw invalidParams(`inputResponses must be nested at most ${DEEPEST} levels deep, and its numbers finite`)
+  }
+  const entries = Object.entries(given)
+  if (entries.length > MOST_ANSWERS) throw invalidParams(`inputResponses must hold at most ${MOST_ANSWERS} answers`)
+  const answers = Object.create(null) as Record<string, Record<string, unknown>>
+  for (const [key, answer] of entries) {
+    if (answer === null) continue
+    if (!isObject(answer)) throw invalidParams(`inputResponses[${JSON.stringify(key.slice(0, 128))}] must be an object`)
+    answers[key] = answer
+  }
+  return answers
+}
+
+function progressOf({ progressToken }: RequestInfo, { notify }: Context): Progress | undefined {
+  if (progressToken === undefined || notify === undefined) return undefined
+  return (progress, total, message) => {
+    if (!Number.isFinite(progress)) return
+    const known = Number.isFinite(total) ? total : undefined
+    notify(notification('notifications/progress', { progressToken, progress, total: known, message }))
+  }
+}
+
+/** The client names the least level it wants; without one it gets no log at all. */
+function logOf({ logLevel }: RequestInfo, { notify }: Context): Log | undefined {
+  if (logLevel === undefined || notify === undefined) return undefined
+  const levels: readonly string[] = LOGGING_LEVELS
+  return (level, data, logger) => {
+    if (levels.indexOf(level) >= levels.indexOf(logLevel)) {
+      notify(notification('notifications/message', { level, logger, data: sayable(data) }))
+    }
+  }
+}
+
+/** A log is no reason for a call to fail: what JSON cannot hold is told as text. */
+function sayable(data: unknown): unknown {
+  try {
+    return JSON.stringify(data) === undefined ? null : data
+  } catch {
+    return String(data)
+  }
+}
+
+function notification(method: string, params: Record<string, unknown>): string {
+  return JSON.stringify({ jsonrpc: '2.0', method, params })
+}

@@ -1,0 +1,143 @@
+// A prompt as it is registered, and the messages that its handler's value comes to.
+import type { InputRequired } from '../flow/by-hand.ts'
+import type { Asks, Io } from '../flow/io.ts'
+import type { Needs, Resolved } from '../flow/resolver.ts'
+import { toCheck } from '../protocol/validator.ts'
+import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { ContentBlock, Icon, Meta, Prompt, PromptArgument, PromptMessage } from '../protocol/messages.ts'
+import type { Output, Schema } from '../protocol/standard.ts'
+import { jsonSchemaOf } from '../protocol/standard.ts'
+import type { Complete, Completers } from './completion.ts'
+import { prepareCompleters } from './completion.ts'
+import { isBlock, withServerMeta } from './content.ts'
+import type { Handled, HandlerOptions } from './handler.ts'
+import { checkedRun, pick, prepareHandler } from './handler.ts'
+import { invalidParams, isObject } from './request.ts'
+import type { Carried } from './round.ts'
+import { tellFailure } from './round.ts'
+
+export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
+  title?: string
+  description?: string
+  /** What it takes: an object of strings, because people type them in. Default: nothing. */
+  arguments?: I
+  /** Suggestions for an argument, by its name. */
+  complete?: Readonly<Record<string, Complete>>
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+/** A text or a block is one message of the user's. */
+export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResult | InputRequired
+
+export interface PromptResult {
+  messages: PromptMessage[]
+  description?: string
+  _meta?: Meta
+}
+
+export type PromptHandler<I extends Schema, A extends Asks, N> = (
+  args: Output<I>,
+  io: Io<A>,
+  needs: Resolved<N>,
+) => PromptReturn | Promise<PromptReturn>
+
+export interface RegisteredPrompt extends Handled, Carried {
+  readonly arguments: readonly string[]
+  readonly completers: Completers
+  readonly listing: string
+}
+
+export function registerPrompt<I extends Schema, A extends Asks, N extends Needs<Output<I>>>(
+  name: string,
+  options: PromptOptions<I, A, N>,
+  handler: PromptHandler<I, A, N>,
+): RegisteredPrompt {
+  if (typeof name !== 'string' || name === '') {
+    throw new RallyError('PROMPT', 'A prompt needs a name: app.prompt(name, options, handler).')
+  }
+  const where = `The prompt "${name}"`
+  if (typeof options !== 'object' || options === null) {
+    throw new RallyError('PROMPT', `${where} needs options and a handler: app.prompt(name, options, handler).`)
+  }
+  const { arguments: schema = NO_ARGUMENTS, complete } = options
+  const listed = promptArguments(schema, where)
+  const listing: Prompt = {
+    name,
+    ...pick(options, ['title', 'description', 'icons', '_meta']),
+    ...(listed.length > 0 && { arguments: listed }),
+  }
+  const names = listed.map((argument) => argument.name)
+  const handled = prepareHandler(where, options, handler)
+  const check = toCheck(schema, `The arguments of prompt "${name}"`)
+  return {
+    ...handled,
+    method: 'prompts/get',
+    target: name,
+    run: checkedRun(handled.run, check, (issues) =>
+      invalidParams(`Invalid arguments for ${name}: ${issues.join('; ')}`),
+    ),
+    resultText: (value, { serverMeta }) => promptText(value, serverMeta),
+    failureText: (error, { logger }) => tellFailure(error, `${where} failed.`, logger),
+    arguments: names,
+    completers: prepareCompleters(complete, names, where),
+    listing: JSON.stringify(listing),
+  }
+}
+
+const NO_ARGUMENTS = { type: 'object', additionalProperties: false } as const
+
+function promptArguments(schema: Schema, where: string): PromptArgument[] {
+  const { type, properties = {}, required } = jsonSchemaOf(schema, 'input', `${where}, arguments`)
+  if (type !== 'object' || !isObject(properties)) {
+    throw new RallyError('PROMPT', `${where}: its arguments must be an object schema; arguments have names.`)
+  }
+  const mandatory: unknown[] = Array.isArray(required) ? required : []
+  return Object.entries(properties).map(([name, property]) =>
+    promptArgument(name, isObject(property) ? property : {}, mandatory.includes(name), where),
+  )
+}
+
+function promptArgument(
+  name: string,
+  { type, title, description }: Record<string, unknown>,
+  required: boolean,
+  where: string,
+): PromptArgument {
+  if (type !== undefined && type !== 'string') {
+    throw new RallyError(
+      'PROMPT',
+      `${where}: the argument "${name}" must be a string, because that is what the wire carries. Convert it by a transform, z.string().transform(Number), or in the handler.`,
+    )
+  }
+  return {
+    name,
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { description }),
+    ...(required && { required }),
+  }
+}
+
+/** The text of a `prompts/get` result. */
+function promptText(value: unknown, serverMeta: string): string {
+  const { messages, description, _meta } = toResult(value)
+  const said = description === undefined ? '' : `"description":${JSON.stringify(description)},`
+  return `{"resultType":"complete",${said}"messages":${JSON.stringify(messages)},"_meta":${withServerMeta(_meta, serverMeta)}}`
+}
+
+function toResult(value: unknown): PromptResult {
+  if (typeof value === 'string') return { messages: [{ role: 'user', content: { type: 'text', text: value } }] }
+  if (isBlock(value)) return { messages: [{ role: 'user', content: value }] }
+  if (Array.isArray(value) && value.every(isMessage)) return { messages: value }
+  if (isObject(value) && Array.isArray(value['messages']) && value['messages'].every(isMessage)) {
+    return value as unknown as PromptResult
+  }
+  throw new ProtocolError(
+    INTERNAL_ERROR,
+    'The prompt returned no messages: return a text, a content block, a list of { role, content }, or { messages }.',
+  )
+}
+
+function isMessage(value: unknown): value is PromptMessage {
+  return isObject(value) && (value['role'] === 'user' || value['role'] === 'assistant') && isBlock(value['content'])
+}

@@ -1,0 +1,195 @@
+// Resources and resource templates as they are registered, and the contents that their readers' values come to.
+import type { InputRequired } from '../flow/by-hand.ts'
+import type { Asks, Io } from '../flow/io.ts'
+import type { Needs, Resolved } from '../flow/resolver.ts'
+import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type {
+  Annotations,
+  BlobResourceContents,
+  CacheHints,
+  Icon,
+  Meta,
+  Resource,
+  ResourceTemplate,
+  TextResourceContents,
+} from '../protocol/messages.ts'
+import type { Complete, Completers } from './completion.ts'
+import { prepareCompleters } from './completion.ts'
+import { cacheHints, withServerMeta } from './content.ts'
+import type { Handled, HandlerOptions } from './handler.ts'
+import { pick, prepareHandler } from './handler.ts'
+import { invalidParams, isObject } from './request.ts'
+import type { Carried, RoundRequest } from './round.ts'
+import { tellFailure } from './round.ts'
+import type { Variables } from './uri-template.ts'
+import { UriTemplate } from './uri-template.ts'
+
+interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<CacheHints> {
+  /** Short and for programs, such as a file name. */
+  name: string
+  title?: string
+  description?: string
+  mimeType?: string
+  annotations?: Annotations
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+export interface ResourceOptions<A extends Asks, N> extends ReadOptions<A, N> {
+  /** In bytes. */
+  size?: number
+}
+
+export interface TemplateOptions<A extends Asks, N> extends ReadOptions<A, N> {
+  /** Suggestions for a variable, by its name. */
+  complete?: Readonly<Record<string, Complete>>
+}
+
+/** A text, bytes, or contents put together by hand. Nothing at all: there is no such resource. */
+export type ReadReturn = string | Uint8Array | Contents | Contents[] | ReadResult | undefined | InputRequired
+
+/** The URI is that of the request, and the type that of the resource, where they are not given. */
+export type Contents = Loose<TextResourceContents> | Loose<BlobResourceContents>
+type Loose<T extends { uri: string }> = Omit<T, 'uri'> & { uri?: string }
+
+export interface ReadResult extends Partial<CacheHints> {
+  contents: Contents[]
+  _meta?: Meta
+}
+
+export type ResourceReader<A extends Asks, N> = (io: Io<A>, needs: Resolved<N>) => ReadReturn | Promise<ReadReturn>
+
+export type TemplateReader<T extends string, A extends Asks, N> = (
+  variables: Variables<T>,
+  io: Io<A>,
+  needs: Resolved<N>,
+) => ReadReturn | Promise<ReadReturn>
+
+export interface RegisteredResource extends Handled {
+  readonly mimeType: string | undefined
+  readonly hints: Partial<CacheHints>
+  readonly listing: string
+}
+
+export interface RegisteredTemplate extends RegisteredResource {
+  readonly template: UriTemplate
+  readonly arguments: readonly string[]
+  readonly completers: Completers
+}
+
+const LISTED = ['title', 'description', 'mimeType', 'annotations', 'icons', '_meta'] as const
+
+export function registerResource<A extends Asks, N extends Needs>(
+  uri: string,
+  options: ResourceOptions<A, N>,
+  read: ResourceReader<A, N>,
+): RegisteredResource {
+  if (!URL.canParse(uri)) {
+    throw new RallyError(
+      'RESOURCE',
+      `${JSON.stringify(uri)} is not a URI: app.resource('config://app', options, read).`,
+    )
+  }
+  const listing: Resource = { uri, name: nameOf(uri, options), ...pick(options, [...LISTED, 'size']) }
+  const where = `The resource ${uri}`
+  if (typeof read !== 'function') throw new RallyError('RESOURCE', `${where} needs a function that reads it.`)
+  // One URI has no variables to be given.
+  const reader = (_variables: unknown, io: Io<A>, needs: Resolved<N>): unknown => read(io, needs)
+  return {
+    ...prepareHandler(where, options, reader),
+    mimeType: options.mimeType,
+    hints: readHints(uri, options),
+    listing: JSON.stringify(listing),
+  }
+}
+
+export function registerTemplate<T extends string, A extends Asks, N extends Needs<Variables<T>>>(
+  uriTemplate: T,
+  options: TemplateOptions<A, N>,
+  read: TemplateReader<T, A, N>,
+): RegisteredTemplate {
+  const template = new UriTemplate(uriTemplate)
+  const listing: ResourceTemplate = { uriTemplate, name: nameOf(uriTemplate, options), ...pick(options, LISTED) }
+  const where = `The resource template ${uriTemplate}`
+  return {
+    ...prepareHandler(where, options, read),
+    mimeType: options.mimeType,
+    hints: readHints(uriTemplate, options),
+    template,
+    arguments: template.names,
+    completers: prepareCompleters(options.complete, template.names, where),
+    listing: JSON.stringify(listing),
+  }
+}
+
+function nameOf(uri: string, options: { name: string } | undefined): string {
+  if (typeof options?.name === 'string' && options.name !== '') return options.name
+  throw new RallyError('RESOURCE', `The resource ${uri} needs a name in its options.`)
+}
+
+function readHints(
+  uri: string,
+  { ttlMs, cacheScope }: { [K in keyof CacheHints]?: CacheHints[K] | undefined },
+): Partial<CacheHints> {
+  if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
+    throw new RallyError(
+      'RESOURCE',
+      `The resource ${uri} has a ttlMs of ${ttlMs}; it must be 0 or a whole number above.`,
+    )
+  }
+  if (cacheScope !== undefined && cacheScope !== 'public' && cacheScope !== 'private') {
+    throw new RallyError('RESOURCE', `The resource ${uri} has a cacheScope that is neither 'public' nor 'private'.`)
+  }
+  return { ...(ttlMs !== undefined && { ttlMs }), ...(cacheScope !== undefined && { cacheScope }) }
+}
+
+/** A resource as one request reads it. */
+export function carriedResource(uri: string, resource: RegisteredResource, variables: unknown): Carried {
+  return {
+    method: 'resources/read',
+    target: uri,
+    version: resource.version,
+    timeoutMs: resource.timeoutMs,
+    forms: resource.forms,
+    run: (_args, io) => resource.run(variables, io),
+    resultText: (value, { serverMeta }, request) => {
+      if (value === undefined || value === null) throw invalidParams(`Resource not found: ${uri}`, { uri })
+      return readText(toResult(value), uri, resource, request, serverMeta)
+    },
+    failureText: (error, { logger }) => tellFailure(error, `Reading ${uri} failed.`, logger),
+  }
+}
+
+function readText(
+  { contents, ttlMs, cacheScope, _meta }: ReadResult,
+  uri: string,
+  { mimeType, hints }: RegisteredResource,
+  request: RoundRequest,
+  serverMeta: string,
+): string {
+  const whole = contents.map((each) => ({ uri, ...(mimeType !== undefined && { mimeType }), ...each }))
+  const said = { ...cacheHints(0, request.principal), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
+  // What answers or a state led to is nobody else's, and not the same caller's a second time.
+  const given = request.answers === undefined && request.state === undefined ? said : NOT_TO_KEEP
+  return `{"resultType":"complete","contents":${JSON.stringify(whole)},"ttlMs":${given.ttlMs},"cacheScope":"${given.cacheScope}","_meta":${withServerMeta(_meta, serverMeta)}}`
+}
+
+const NOT_TO_KEEP: CacheHints = { ttlMs: 0, cacheScope: 'private' }
+
+function toResult(value: {}): ReadResult {
+  if (typeof value === 'string') return { contents: [{ text: value }] }
+  if (value instanceof Uint8Array) return { contents: [{ blob: Buffer.from(value).toString('base64') }] }
+  if (isContents(value)) return { contents: [value] }
+  if (Array.isArray(value) && value.every(isContents)) return { contents: value }
+  if (isObject(value) && Array.isArray(value['contents']) && value['contents'].every(isContents)) {
+    return value as unknown as ReadResult
+  }
+  throw new ProtocolError(
+    INTERNAL_ERROR,
+    'The resource gave no contents: return a text, bytes, { text } or { blob }, a list of these, or { contents }.',
+  )
+}
+
+function isContents(value: unknown): value is Contents {
+  return isObject(value) && (typeof value['text'] === 'string' || typeof value['blob'] === 'string')
+}

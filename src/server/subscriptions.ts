@@ -1,0 +1,173 @@
+// The streams that `subscriptions/listen` opens, and how a change reaches them.
+import type { Cancel } from '../flow/cancel.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
+import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
+import { META_SUBSCRIPTION } from '../protocol/meta.ts'
+import { isObject } from './request.ts'
+
+/** Something that clients may have subscribed to. Plain JSON, so that a bus can carry it. */
+export type Change = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }
+
+/** Carries changes to every instance of a fleet, the publishing one included. Default: this process alone. */
+export interface Bus {
+  publish(change: Change): void | Promise<void>
+  /** Gives a function that ends it. */
+  subscribe(listener: (change: Change) => void): () => void
+}
+
+/** Tells clients that have subscribed, on every instance that shares the bus. */
+export interface Notify {
+  toolsChanged(): void
+  promptsChanged(): void
+  resourcesChanged(): void
+  resourceUpdated(uri: string): void
+}
+
+interface Subscription {
+  readonly filter: SubscriptionFilter
+  readonly uris: ReadonlySet<string>
+  readonly idText: string
+  readonly notify: (text: string) => unknown
+  readonly end: () => void
+}
+
+const MOST_SUBSCRIPTIONS = 10_000
+const MOST_URIS = 1_000
+
+export class Subscriptions {
+  readonly #bus: Bus
+  readonly #logger: Logger
+  readonly #open = new Set<Subscription>()
+  #leaveBus: (() => void) | undefined
+  #over = false
+
+  constructor(bus: Bus, logger: Logger) {
+    this.#bus = bus
+    this.#logger = logger
+  }
+
+  /** Resolves to whether the server ended the stream; else the client did. Acknowledges before it returns. */
+  listen(
+    id: RequestId,
+    filter: SubscriptionFilter,
+    notify: (text: string) => unknown,
+    cancel: Cancel | undefined,
+  ): Promise<boolean> {
+    if (this.#open.size >= MOST_SUBSCRIPTIONS) {
+      throw new ProtocolError(INTERNAL_ERROR, 'Too many subscriptions are open. Try again later.')
+    }
+    return new Promise((resolve) => {
+      const leave = (ended: boolean): void => {
+        this.#open.delete(subscription)
+        if (this.#open.size === 0) this.#leave()
+        cancel?.listen(undefined)
+        resolve(ended)
+      }
+      const subscription: Subscription = {
+        filter,
+        uris: new Set(filter.resourceSubscriptions),
+        idText: JSON.stringify(id),
+        notify,
+        end: () => leave(true),
+      }
+      // First, because a bus may fail: nothing is promised then.
+      if (!this.#over) this.#leaveBus ??= this.#bus.subscribe((change) => this.deliver(change))
+      notify(text('subscriptions/acknowledged', subscription, `,"notifications":${JSON.stringify(filter)}`))
+      if (this.#over) return resolve(true)
+      this.#open.add(subscription)
+      cancel?.listen(() => leave(false))
+    })
+  }
+
+  publish(change: Change): void {
+    const failed = (error: unknown): void => this.#logger.error('The bus did not take a change.', { change, error })
+    try {
+      void Promise.resolve(this.#bus.publish(change)).catch(failed)
+    } catch (error) {
+      failed(error)
+    }
+  }
+
+  /** To the streams of this instance alone. */
+  deliver(change: Change): void {
+    for (const subscription of this.#open) {
+      const message = messageFor(change, subscription)
+      // A reader that is too far behind would miss it: it is better off listening, and reading, anew.
+      if (message !== undefined && subscription.notify(message) === false) subscription.end()
+    }
+  }
+
+  /** Ends all streams properly, and those that are still to come at once. */
+  end(): void {
+    this.#over = true
+    for (const subscription of this.#open) subscription.end()
+  }
+
+  #leave(): void {
+    this.#leaveBus?.()
+    this.#leaveBus = undefined
+  }
+}
+
+function messageFor(change: Change, subscription: Subscription): string | undefined {
+  const { filter, uris } = subscription
+  switch (change.type) {
+    case 'tools':
+      return filter.toolsListChanged ? text('tools/list_changed', subscription) : undefined
+    case 'prompts':
+      return filter.promptsListChanged ? text('prompts/list_changed', subscription) : undefined
+    case 'resources':
+      return filter.resourcesListChanged ? text('resources/list_changed', subscription) : undefined
+    case 'updated':
+      return uris.has(change.uri)
+        ? text('resources/updated', subscription, `,"uri":${JSON.stringify(change.uri)}`)
+        : undefined
+  }
+}
+
+function text(what: string, { idText }: Subscription, rest = ''): string {
+  return `{"jsonrpc":"2.0","method":"notifications/${what}","params":{"_meta":{"${META_SUBSCRIPTION}":${idText}}${rest}}}`
+}
+
+/** What of the wish is there to be had: the rest is left out of the acknowledgement. */
+export function readFilter(wished: unknown, has: { prompts: boolean; resources: boolean }): SubscriptionFilter {
+  if (!isObject(wished)) throw invalid('notifications must be an object')
+  const { resourceSubscriptions: uris } = wished
+  if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string'))) {
+    throw invalid('notifications.resourceSubscriptions must be a list of URIs')
+  }
+  if (uris !== undefined && uris.length > MOST_URIS) {
+    throw invalid(`notifications.resourceSubscriptions may hold at most ${MOST_URIS} URIs`)
+  }
+  return {
+    ...(wants(wished, 'toolsListChanged') && { toolsListChanged: true }),
+    ...(wants(wished, 'promptsListChanged') && has.prompts && { promptsListChanged: true }),
+    ...(wants(wished, 'resourcesListChanged') && has.resources && { resourcesListChanged: true }),
+    ...(uris !== undefined && has.resources && { resourceSubscriptions: uris }),
+  }
+}
+
+function wants(wished: Record<string, unknown>, kind: string): boolean {
+  const wish = wished[kind]
+  if (wish !== undefined && typeof wish !== 'boolean') throw invalid(`notifications.${kind} must be a boolean`)
+  return wish === true
+}
+
+/** One process: whoever publishes calls the listeners. */
+export function inProcessBus(): Bus {
+  const listeners = new Set<(change: Change) => void>()
+  return {
+    publish: (change) => {
+      for (const listener of listeners) listener(change)
+    },
+    subscribe: (listener) => {
+      listeners.add(listener)
+      return () => void listeners.delete(listener)
+    },
+  }
+}
+
+function invalid(why: string): ProtocolError {
+  return new ProtocolError(INVALID_PARAMS, `Invalid params: ${why}`)
+}

@@ -1,0 +1,71 @@
+// A scheduler that a test drives by hand: nothing goes on until the test says so.
+import type { Scheduler } from '../flow/scheduler.ts'
+
+export class ManualScheduler implements Scheduler {
+  readonly #drained: (() => void)[] = []
+  readonly #turns: (() => void)[] = []
+  readonly #sleepers: { ms: number; wake: () => void }[] = []
+
+  drained = (run: () => void): void => void this.#drained.push(run)
+  turn = (run: () => void): void => void this.#turns.push(run)
+  sleep = (ms: number): Promise<void> => new Promise((wake) => void this.#sleepers.push({ ms, wake }))
+
+  /** Whether the engine waits for a turn to go by. */
+  get awaitsTurn(): boolean {
+    return this.#turns.length > 0
+  }
+
+  /** Lets one settlement happen and the handler go on from it; false when none was due. */
+  async settleOne(): Promise<boolean> {
+    await microtasks()
+    const run = this.#drained.shift()
+    run?.()
+    await microtasks()
+    return run !== undefined
+  }
+
+  /** Lets everything settle that can without a turn going by. */
+  async settle(): Promise<void> {
+    while (await this.settleOne());
+  }
+
+  /** Lets one turn go by. */
+  async passTurn(): Promise<void> {
+    await this.settle()
+    this.#turns.shift()?.()
+    await this.settle()
+  }
+
+  /** Wakes the next sleeper, and gives how long it meant to sleep; undefined when nobody sleeps. */
+  async wake(): Promise<number | undefined> {
+    await this.settle()
+    const sleeper = this.#sleepers.shift()
+    sleeper?.wake()
+    await this.settle()
+    return sleeper?.ms
+  }
+}
+
+/** A real turn of the event loop: every microtask that is due has then run. */
+export function microtasks(): Promise<void> {
+  return new Promise((resolve) => void setImmediate(resolve))
+}
+
+/** A promise that the test settles. */
+export interface Gate<T> {
+  readonly promise: Promise<T>
+  readonly open: (value: T) => void
+  readonly fail: (error: unknown) => void
+}
+
+export function gate<T = void>(): Gate<T> {
+  let open: Gate<T>['open'] = unset
+  let fail: Gate<T>['fail'] = unset
+  const promise = new Promise<T>((resolve, reject) => {
+    open = resolve
+    fail = reject
+  })
+  return { promise, open, fail }
+}
+
+function unset(): void {}

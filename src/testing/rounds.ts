@@ -1,0 +1,172 @@
+// A flow under test, taken from round to round as a carrier would: nothing but text survives a pass.
+import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
+import type { Answers } from '../flow/answering.ts'
+import { InputRequired } from '../flow/by-hand.ts'
+import type { Asking } from '../flow/call.ts'
+import type { Asks, Io } from '../flow/io.ts'
+import { Journal } from '../flow/journal.ts'
+import type { Outcome, PassInput, TraceEvent } from '../flow/pass.ts'
+import { Pass } from '../flow/pass.ts'
+import type { Capability, Form, Question } from '../flow/question.ts'
+import { prepareForm } from '../flow/question.ts'
+import { startPass } from '../flow/run.ts'
+import { scheduler } from '../flow/scheduler.ts'
+
+export type Run = (io: Io) => unknown
+
+/** Answers by key, as a client writes them. */
+export type Sent = Readonly<Record<string, object>>
+
+export interface RoundsOptions {
+  /** Schemas declared with the handler. */
+  readonly asks?: Asks | undefined
+  /** What the client declared. Default: everything. */
+  readonly capabilities?: readonly Capability[] | undefined
+  /** Sees what the handler does, as it does it. */
+  readonly observer?: Partial<Observer> | undefined
+}
+
+export interface Observer {
+  /** A question is being asked. What this gives is asked in its place. */
+  asked(key: string, question: Question): Question
+  /** A step's function is about to run. */
+  ran(key: string): void
+  /** The handler takes this round by hand. */
+  tookByHand(required: InputRequired): void
+}
+
+const STARTED_AT = Date.UTC(2026, 6, 28)
+const SETTLING_MS = 1_000
+const PASS_MS = 10_000
+const JOURNAL_BYTES = 65_536
+
+export class Rounds {
+  /** The trace of each pass. */
+  readonly passes: TraceEvent[][] = []
+  /** The keys of steps, in the order they were run. */
+  readonly effects: string[] = []
+  /** What the engine logged. */
+  readonly warnings: string[] = []
+  /** The questions of the last pass. */
+  readonly questions = new Map<string, Question>()
+  /** Whether the last pass took its round by hand. */
+  byHand = false
+  readonly #options: RoundsOptions
+  readonly #forms: ReadonlyMap<string, Form>
+  readonly #can: (capability: Capability) => boolean
+  #state: string | undefined
+  #round = 0
+  #journal = Journal.empty()
+  #now = STARTED_AT
+
+  constructor(options: RoundsOptions = {}) {
+    this.#options = options
+    const { asks = {}, capabilities } = options
+    this.#forms = new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
+    this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
+  }
+
+  /** The journal's text after the last pass, also when that was the flow's end. */
+  get journal(): string {
+    return this.#journal.text()
+  }
+
+  /** Runs one round. One that fails leaves the state as it was, so the next call is a retry of it. */
+  async next(run: Run, sent?: Sent, input: Partial<PassInput> = {}): Promise<Outcome> {
+    const { journal, carry } = this.#open()
+    this.#journal = journal
+    const answers = sent && (JSON.parse(JSON.stringify(sent)) as Answers)
+    const trace: TraceEvent[] = []
+    this.passes.push(trace)
+    this.questions.clear()
+    this.byHand = false
+    const outcome = await this.#pass(run, { ...this.#input(trace), journal, carry, answers, ...input })
+    if (outcome.kind === 'asks' || outcome.kind === 'deferred') {
+      this.#state = JSON.stringify([outcome.journal.text(), writeCarry(outcome.carry)])
+      this.#round += 1
+    }
+    return outcome
+  }
+
+  #open(): Pick<PassInput, 'journal' | 'carry'> {
+    if (this.#state === undefined) return { journal: Journal.empty(), carry: emptyCarry() }
+    const [journal, carry] = JSON.parse(this.#state) as [string, unknown]
+    return { journal: Journal.read(journal), carry: readCarry(carry) }
+  }
+
+  #pass(run: Run, input: PassInput): Promise<Outcome> {
+    const observer: Observer = {
+      asked: (key, question) => {
+        this.questions.set(key, question)
+        return this.#options.observer?.asked?.(key, question) ?? question
+      },
+      ran: (key) => {
+        this.effects.push(key)
+        this.#options.observer?.ran?.(key)
+      },
+      tookByHand: (required) => {
+        this.byHand = true
+        for (const [key, question] of required.questions) this.questions.set(key, question)
+        this.#options.observer?.tookByHand?.(required)
+      },
+    }
+    return new Promise((finish) => startPass(new ObservedPass(input, finish, observer), run))
+  }
+
+  #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'carry' | 'answers'> {
+    return {
+      flow: {
+        id: 'a-flow-under-test',
+        startedAt: STARTED_AT,
+        round: this.#round,
+        revision: '2026-07-28',
+        declared: this.#can,
+      },
+      forms: this.#forms,
+      can: this.#can,
+      limits: { journalBytes: JOURNAL_BYTES, passMs: PASS_MS },
+      logger: {
+        warn: (message) => void this.warnings.push(message),
+        error: (message) => void this.warnings.push(message),
+      },
+      strict: true,
+      // Nobody waits in a test: what would be a pause is one turn.
+      scheduler: { ...scheduler, sleep: () => new Promise((resolve) => void setImmediate(resolve)) },
+      // A clock that goes by what has settled shows the same to a handler however the rounds fall.
+      now: () => (this.#now += SETTLING_MS),
+      trace: (event) => void trace.push(snapshot(event)),
+    }
+  }
+}
+
+class ObservedPass extends Pass {
+  readonly #observer: Observer
+
+  constructor(input: PassInput, finish: (outcome: Outcome) => void, observer: Observer) {
+    super(input, finish)
+    this.#observer = observer
+  }
+
+  override start(run: () => unknown, conclude: (value: unknown, pass: Pass) => Outcome): void {
+    super.start(run, (value, pass) => {
+      if (value instanceof InputRequired) this.#observer.tookByHand(value)
+      return conclude(value, pass)
+    })
+  }
+
+  override ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
+    return super.ask(key, () => this.#observer.asked(key, toQuestion()), give)
+  }
+
+  override step<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+    return super.step(key, () => {
+      this.#observer.ran(key)
+      return run()
+    })
+  }
+}
+
+/** The handler may change what it was given; the trace keeps what that was. */
+function snapshot(event: TraceEvent): TraceEvent {
+  return 'value' in event ? { ...event, value: structuredClone(event.value) } : event
+}

@@ -1,0 +1,93 @@
+// The all-at-once run: one pass, with every answer at hand from the start.
+import type { Asks } from '../flow/io.ts'
+import type { Outcome } from '../flow/pass.ts'
+import type { Fit, Question } from '../flow/question.ts'
+import type { Needs } from '../flow/resolver.ts'
+import { RallyError } from '../protocol/errors.ts'
+import type { InputResponse } from '../protocol/messages.ts'
+import { madeUp } from './made-up.ts'
+import type { Answerer } from './questions.ts'
+import { toAsked } from './questions.ts'
+import type { Ended, Handler, Report, RunOptions } from './report.ts'
+import { toReport, toRun } from './report.ts'
+import type { Sent } from './rounds.ts'
+import { Rounds } from './rounds.ts'
+
+const MOST_ROUNDS = 1_000
+
+/**
+ * Runs a handler in one pass in which every question is answered as it is asked. One that takes its rounds by hand gets
+ * the answers of each round with the next.
+ */
+export async function straight<
+  R,
+  Args = Record<string, never>,
+  const A extends Asks = Record<never, never>,
+  N extends Needs = {},
+>(handler: Handler<Args, A, R, N>, options: RunOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
+  const { asks, capabilities, answer = madeUp } = options
+  // Something under every key that is asked: what it is does not matter, because the question fetches its own answer.
+  const answers: Record<string, Record<string, unknown>> = {}
+  const asked = (key: string, question: Question): Question => {
+    answers[key] = {}
+    return new Answered(key, question, answer)
+  }
+  const rounds = new Rounds({ asks, capabilities, observer: { asked } })
+  const run = toRun(handler, options)
+  let outcome = await rounds.next(run, undefined, { answers })
+  while (rounds.byHand && rounds.passes.length < MOST_ROUNDS) {
+    const sent = await answersTo(rounds.questions, answer)
+    if (sent === undefined) break
+    outcome = await rounds.next(run, sent)
+  }
+  return toReport(rounds, endOf(outcome, rounds))
+}
+
+function endOf(outcome: Outcome, { questions }: Rounds): { result?: unknown; error?: unknown } {
+  if (outcome.kind === 'done') return { result: outcome.value }
+  return { error: outcome.kind === 'failed' ? outcome.error : unanswered([...questions.keys()]) }
+}
+
+/** `undefined` when something was asked and nothing is answered. */
+async function answersTo(questions: ReadonlyMap<string, Question>, answer: Answerer): Promise<Sent | undefined> {
+  const sent: [string, object][] = []
+  for (const [key, question] of questions) {
+    const given = await answer(toAsked(key, question.text()))
+    if (given !== undefined) sent.push([key, given])
+  }
+  return questions.size > 0 && sent.length === 0 ? undefined : Object.fromEntries(sent)
+}
+
+/** A question that reads its answer from whoever answers, when the pass comes to it. */
+class Answered implements Question {
+  readonly needs: Question['needs']
+  readonly #key: string
+  readonly #question: Question
+  readonly #answer: Answerer
+
+  constructor(key: string, question: Question, answer: Answerer) {
+    this.needs = question.needs
+    this.#key = key
+    this.#question = question
+    this.#answer = answer
+  }
+
+  text(note?: string): string {
+    return this.#question.text(note)
+  }
+
+  fit(): Fit | Promise<Fit> {
+    const answer = this.#answer(toAsked(this.#key, this.#question.text()))
+    return answer instanceof Promise ? answer.then((given) => this.#read(given)) : this.#read(answer)
+  }
+
+  #read(answer: InputResponse | undefined): Fit | Promise<Fit> {
+    if (answer === undefined) return { pending: 'No answer came.' }
+    return this.#question.fit(JSON.parse(JSON.stringify(answer)) as Record<string, unknown>)
+  }
+}
+
+function unanswered(keys: string[]): RallyError {
+  const named = keys.map((key) => `"${key}"`).join(', ')
+  return new RallyError('UNANSWERED', `No answer that fits came for a question. Asked were: ${named}.`)
+}

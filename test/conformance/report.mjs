@@ -1,0 +1,76 @@
+// What a run of the suite comes to: a table of its scenarios, and every check that is not a plain success.
+
+/** The suite passes over warnings and over what it could not test. Here both are failures. */
+const COUNTS_AS = new Map([
+  ['SUCCESS', 'passed'],
+  // Says which of two allowed ways a server goes.
+  ['INFO', 'noted'],
+])
+
+/** Run with the requirements and not scored there: an extension that this server does not have yet. */
+const NOT_COUNTED = /^tasks-/
+
+const LONGEST_DETAILS = 2_000
+
+/** Counts the checks of a run, of at least so many scenarios, and describes it. */
+export function describeRun({ status, output, scenarios }, atLeast) {
+  const counted = scenarios.filter(({ name }) => !NOT_COUNTED.test(name)).map(judge)
+  const left = scenarios.filter(({ name }) => NOT_COUNTED.test(name))
+  const { passed, failed } = sum(counted)
+  const broken = []
+  if (scenarios.length < atLeast) broken.push(`The suite ran ${scenarios.length} of ${atLeast} scenarios.`)
+  if (status !== 0 && failed === 0) broken.push(`The suite ended with status ${status}.`)
+  const parts = [
+    table(counted),
+    ...counted.flatMap(({ name, remarks }) => remarks.map((remark) => describeRemark(name, remark))),
+    ...(left.length > 0 ? [`Not counted: ${left.map(({ name }) => name).join(', ')}`] : []),
+    ...broken,
+    ...(broken.length > 0 ? [`It said:\n\n${output.trim()}`] : []),
+  ]
+  return { passed, failed: failed + (broken.length > 0 ? 1 : 0), text: `${parts.join('\n\n')}\n` }
+}
+
+export function sum(counts) {
+  const total = { passed: 0, failed: 0 }
+  for (const { passed, failed } of counts) {
+    total.passed += passed
+    total.failed += failed
+  }
+  return total
+}
+
+function judge({ name, checks }) {
+  const verdicts = (checks ?? []).map((check) => COUNTS_AS.get(check.status) ?? 'failed')
+  const remarks = (checks ?? []).filter(({ status }) => status !== 'SUCCESS')
+  const passed = verdicts.filter((verdict) => verdict === 'passed').length
+  const failed = verdicts.filter((verdict) => verdict === 'failed').length
+  if (passed + failed > 0) return { name, passed, failed, remarks }
+  return {
+    name,
+    passed,
+    failed: 1,
+    remarks: [...remarks, { status: 'FAILURE', id: 'no-check', description: NO_CHECK }],
+  }
+}
+
+const NO_CHECK = 'The scenario made no check that counts.'
+
+function table(rows) {
+  const width = Math.max(...rows.map(({ name }) => name.length), 'scenario'.length)
+  const line = (name, passed, failed) => `${name.padEnd(width)}  ${passed.padStart(6)}  ${failed.padStart(6)}`
+  const total = sum(rows)
+  return [
+    line('scenario', 'passed', 'failed'),
+    ...rows.map(({ name, passed, failed }) => line(name, String(passed), String(failed))),
+    line('all', String(total.passed), String(total.failed)),
+  ].join('\n')
+}
+
+function describeRemark(scenario, { status, id, description, errorMessage, details }) {
+  const lines = [`${status} ${scenario}: ${id}`, description, errorMessage, details && brief(JSON.stringify(details))]
+  return lines.filter(Boolean).join('\n  ')
+}
+
+function brief(text) {
+  return text.length > LONGEST_DETAILS ? `${text.slice(0, LONGEST_DETAILS)} ... (${text.length} characters)` : text
+}

@@ -1,0 +1,62 @@
+// The demo as a process of its own, asked from a terminal: with curl, or in a shell.
+import { onTestFinished } from 'vitest'
+import { Child, DEMO } from '../interop/child.ts'
+
+export interface DemoProcess {
+  child: Child
+  url: string
+}
+
+/** Starts the demo on a port that was free. */
+export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<DemoProcess> {
+  const child = runDemo(['--port', '0'], env)
+  const [, url = ''] = await child.printed.match(/listening on (\S+)/).catch((cause: unknown) => {
+    throw new Error(`The demo did not start: ${child.complained.text}`, { cause })
+  })
+  return { child, url }
+}
+
+/** Starts the demo with arguments of its own. It is gone when the test is over. */
+export function runDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
+  return ending(new Child(process.execPath, [DEMO, ...args], env))
+}
+
+/** What a shell command printed. */
+export async function shell(command: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
+  return printedBy('bash', ['-c', command], env)
+}
+
+/** Posts a message with the real curl and gives the response. */
+export async function curl(
+  url: string,
+  message: { method: string; params: { name?: string; _meta: object } },
+): Promise<unknown> {
+  const headers = [
+    'Content-Type: application/json',
+    'Accept: application/json, text/event-stream',
+    'MCP-Protocol-Version: 2026-07-28',
+    `Mcp-Method: ${message.method}`,
+    ...(message.params.name === undefined ? [] : [`Mcp-Name: ${message.params.name}`]),
+  ]
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })
+  const args = ['--silent', '--show-error', url, ...headers.flatMap((header) => ['-H', header]), '--data', body]
+  return JSON.parse(await printedBy('curl', args))
+}
+
+async function printedBy(
+  command: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { ended, printed, complained } = ending(new Child(command, args, env))
+  const { code } = await ended
+  if (code !== 0) throw new Error(`${command} ended with ${code}: ${complained.text}`)
+  return printed.text
+}
+
+function ending(child: Child): Child {
+  onTestFinished(async () => {
+    await child.kill()
+  })
+  return child
+}

@@ -1,0 +1,92 @@
+// A project that has the packed package installed, as its users have it: compiled by tsc, run by Node.
+import { execFile } from 'node:child_process'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Ran {
+  stdout: string
+  stderr: string
+}
+
+const execute = promisify(execFile)
+
+/** Without scripts: the package is built already, and a build now would pull it from under the other tests. */
+export function npmPack(...args: readonly string[]): Promise<Ran> {
+  return execute('npm', ['pack', '--ignore-scripts', '--json', ...args], { cwd: ROOT })
+}
+
+export class Consumer {
+  readonly folder: string
+
+  private constructor(folder: string) {
+    this.folder = folder
+  }
+
+  /** Installs the package, its dependencies, and what else of ours is named. */
+  static async install(others: readonly string[]): Promise<Consumer> {
+    const folder = await mkdtemp(join(tmpdir(), 'rally-consumer-'))
+    const installed = join(folder, 'node_modules/mcp-rally')
+    await mkdir(installed, { recursive: true })
+    const { stdout } = await npmPack('--pack-destination', folder)
+    const [{ filename }] = JSON.parse(stdout) as [{ filename: string }]
+    await execute('tar', ['-xzf', join(folder, filename), '-C', installed, '--strip-components=1'])
+    const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>
+    }
+    for (const name of [...Object.keys(dependencies), ...others]) {
+      const link = join(folder, 'node_modules', name)
+      await mkdir(dirname(link), { recursive: true })
+      await symlink(join(ROOT, 'node_modules', name), link)
+    }
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+    return new Consumer(folder)
+  }
+
+  async write(files: Readonly<Record<string, string>>): Promise<void> {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(this.folder, name), text)
+  }
+
+  /** Compiles the files to JavaScript beside them, and gives what the compiler complained about. */
+  async compile(files: readonly string[], compilerOptions: object = {}): Promise<string> {
+    const config = {
+      compilerOptions: {
+        module: 'NodeNext',
+        target: 'ES2023',
+        lib: ['ES2023'],
+        types: ['node'],
+        strict: true,
+        exactOptionalPropertyTypes: true,
+        noUncheckedIndexedAccess: true,
+        skipLibCheck: false,
+        ...compilerOptions,
+      },
+      files,
+    }
+    await this.write({ 'tsconfig.json': JSON.stringify(config) })
+    const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
+    try {
+      await execute(process.execPath, [tsc, '--pretty', 'false'], { cwd: this.folder })
+      return ''
+    } catch (error) {
+      return (error as Ran).stdout
+    }
+  }
+
+  /** Runs a file with Node, in a process of its own. */
+  run(file: string, ...nodeOptions: readonly string[]): Promise<Ran> {
+    return execute(process.execPath, [...nodeOptions, join(this.folder, file)], {
+      cwd: this.folder,
+      env: { PATH: process.env['PATH'] },
+      timeout: 20_000,
+    })
+  }
+
+  remove(): Promise<void> {
+    return rm(this.folder, { recursive: true })
+  }
+}

@@ -1,0 +1,54 @@
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { npmPack, ROOT } from './consumer.ts'
+
+interface Packed {
+  files: { path: string }[]
+}
+
+let paths: string[]
+
+beforeAll(async () => {
+  const { stdout } = await npmPack('--dry-run')
+  const [{ files }] = JSON.parse(stdout) as [Packed]
+  paths = files.map(({ path }) => path)
+})
+
+test('what is published is the compiled code, its types and the documents, and nothing else', () => {
+  const compiled = paths.filter((path) => path.startsWith('dist/'))
+  expect(paths.filter((path) => !path.startsWith('dist/')).toSorted()).toEqual([
+    'ARCHITECTURE.md',
+    'LICENSE',
+    'README.md',
+    'SECURITY.md',
+    'package.json',
+  ])
+  expect(compiled.filter((path) => !/\.(js|d\.ts)$/.test(path) || /\.test(-d)?\./.test(path))).toEqual([])
+  // Each module comes with its types.
+  const modules = compiled.filter((path) => path.endsWith('.js')).map((path) => path.slice(0, -'.js'.length))
+  const typed = compiled.filter((path) => path.endsWith('.d.ts')).map((path) => path.slice(0, -'.d.ts'.length))
+  expect(modules.toSorted()).toEqual(typed.toSorted())
+})
+
+test('every file that the exports name is published', async () => {
+  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    exports: Record<string, string | Record<string, string>>
+  }
+  const named = Object.values(exports).flatMap((target) =>
+    typeof target === 'string' ? [target] : Object.values(target),
+  )
+  expect(named.map((path) => path.slice('./'.length)).filter((path) => !paths.includes(path))).toEqual([])
+})
+
+test('every relative link of the published documents leads to a file of the repository', async () => {
+  const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md']
+  const links: string[] = []
+  for (const document of documents) {
+    const text = await readFile(join(ROOT, document), 'utf8')
+    for (const [, target = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) links.push(target)
+  }
+  expect(links).toContain('SECURITY.md')
+  expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
+})

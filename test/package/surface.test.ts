@@ -1,0 +1,148 @@
+// The public surface, name by name: a change here is a decision, and one there without one here fails.
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as main from 'mcp-rally'
+import * as bearer from 'mcp-rally/bearer'
+import * as node from 'mcp-rally/node'
+import * as testing from 'mcp-rally/testing'
+import { expect, test } from 'vitest'
+import { ROOT } from './consumer.ts'
+
+const entries = [
+  {
+    path: '.',
+    module: main,
+    values: [
+      'Declined',
+      'FlowError',
+      'MemoryOnceStore',
+      'MissingCapability',
+      'ProtocolError',
+      'RallyError',
+      'Refused',
+      'StepFailed',
+      'elicit',
+      'inputRequired',
+      'outcome',
+      'rally',
+      'resolver',
+      'roots',
+      'sample',
+      'send',
+      'visit',
+    ],
+    types: [
+      'App',
+      'AppOptions',
+      'Asks',
+      'Authenticate',
+      'Authenticated',
+      'Bus',
+      'Capability',
+      'Change',
+      'Choice',
+      'Claim',
+      'Codec',
+      'Complete',
+      'CompleteFunction',
+      'Completed',
+      'ContentBlock',
+      'Contents',
+      'Elicited',
+      'FetchHandler',
+      'FlowErrorCode',
+      'HandlerOptions',
+      'HttpOptions',
+      'HttpRequest',
+      'InputRequired',
+      'InputRequiredOptions',
+      'Io',
+      'LogLevel',
+      'Logger',
+      'Need',
+      'Needs',
+      'Notify',
+      'OnceStore',
+      'PromptHandler',
+      'PromptMessage',
+      'PromptOptions',
+      'PromptResult',
+      'PromptReturn',
+      'Rally',
+      'RallyOptions',
+      'ReadResult',
+      'ReadReturn',
+      'Resolution',
+      'Resolved',
+      'Resolver',
+      'ResolverOptions',
+      'ResourceOptions',
+      'ResourceReader',
+      'Responses',
+      'Schema',
+      'Secret',
+      'SendOptions',
+      'Shed',
+      'StepContext',
+      'StepOptions',
+      'TemplateOptions',
+      'TemplateReader',
+      'ToolHandler',
+      'ToolOptions',
+      'ToolResult',
+      'ToolReturn',
+      'Variables',
+      'VisitOptions',
+    ],
+  },
+  {
+    path: './node',
+    module: node,
+    values: ['nodeHandler', 'serve', 'stdio'],
+    types: ['Authenticate', 'Authenticated', 'HttpRequest', 'ServeOptions', 'Serving', 'StdioOptions'],
+  },
+  {
+    path: './bearer',
+    module: bearer,
+    values: ['bearer'],
+    types: ['BearerAlgorithm', 'BearerOptions', 'Jwks', 'KeyFunction', 'ResourceMetadata'],
+  },
+  {
+    path: './testing',
+    module: testing,
+    values: ['ReplayMismatch', 'accept', 'cancel', 'decline', 'harsh', 'madeUp', 'straight'],
+    types: ['Answerer', 'AskedQuestion', 'Handler', 'HarshOptions', 'Report', 'RunOptions'],
+  },
+]
+
+test('the entries of the package are these', async () => {
+  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { exports: object }
+  expect(Object.keys(exports)).toEqual([...entries.map(({ path }) => path), './package.json'])
+})
+
+test.each(entries)('$path exports these values', ({ module, values }) => {
+  expect(Object.keys(module).toSorted()).toEqual(values)
+})
+
+test.each(entries)('$path exports these types', async ({ path, values, types }) => {
+  const source = await readFile(join(ROOT, 'src', path === '.' ? 'index.ts' : `${path}.ts`), 'utf8')
+  const names = exportedNames(source)
+  expect(names.filter((name) => !values.includes(name)).toSorted()).toEqual(types)
+})
+
+/** An entry is a list of names and nothing else, so that its text tells what it exports. */
+function exportedNames(source: string): string[] {
+  const EXPORT = /^export (?:type )?\{([^}]*)\} from '[^']+'$/gm
+  expect(
+    source
+      .replaceAll(EXPORT, '')
+      .replaceAll(/^\/\/.*$/gm, '')
+      .trim(),
+  ).toBe('')
+  return [...source.matchAll(EXPORT)].flatMap(([, names = '']) =>
+    names
+      .split(',')
+      .map((name) => name.replace(/^\s*type\s/, '').trim())
+      .filter((name) => name !== ''),
+  )
+}

@@ -1,0 +1,119 @@
+import type { Rally } from 'mcp-rally'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { accept, askedIn, errorOf } from '../wire/messages.ts'
+import type { Kind } from './kinds.ts'
+import { kinds } from './kinds.ts'
+import { makeApp, responseOf } from './messages.ts'
+
+const TEXT = z.object({ text: z.string() })
+const said = (text: string): ReturnType<typeof accept> => accept({ text })
+
+interface Deploy {
+  readonly asks: readonly [string, string]
+  readonly version?: string
+  /** Records a step before it asks. */
+  readonly step?: boolean
+}
+
+/** One version of a handler on an instance of its own: it asks two things together. */
+function deploy({ register }: Kind, { asks, version, step = false }: Deploy): { app: Rally; steps: () => number } {
+  const { app } = makeApp()
+  let steps = 0
+  register(
+    app,
+    'order',
+    async (io) => {
+      if (step) await io.step('begin', () => void (steps += 1))
+      const answers = await Promise.all(asks.map((key) => io.ask(key, `${key}?`, TEXT)))
+      return answers.map(({ text }) => text).join(' and ')
+    },
+    version === undefined ? {} : { version },
+  )
+  return { app, steps: () => steps }
+}
+
+const versions: { name: string; one: { version?: string }; two: { version?: string } }[] = [
+  { name: 'without version strings', one: {}, two: {} },
+  { name: 'with the same version string', one: { version: '1' }, two: { version: '1' } },
+  { name: 'with other version strings', one: { version: '1' }, two: { version: '2' } },
+  { name: 'with a version string from now on', one: {}, two: { version: '2' } },
+]
+
+const cases = kinds.flatMap((kind) => versions.map((version) => ({ kind, version })))
+
+describe.each(cases)('rule 11: a rolling upgrade of $kind.kind $version.name', ({ kind, version: { one, two } }) => {
+  const { request, textOf } = kind
+  const before = deploy(kind, { asks: ['A', 'B'], ...one })
+  const after = deploy(kind, { asks: ['A', 'C'], ...two })
+
+  test('asks only what is new: A is answered, B is of no use, C is missing', async () => {
+    const first = askedIn(await responseOf(before.app, request('order')))
+    expect(first.messages).toEqual({ A: 'A?', B: 'B?' })
+    const both = { inputResponses: { A: said('a'), B: said('b') }, requestState: first.state }
+    const second = askedIn(await responseOf(after.app, request('order', both)))
+    expect(second.messages).toEqual({ C: 'C?' })
+    const last = { inputResponses: { C: said('c') }, requestState: second.state }
+    expect(textOf(await responseOf(after.app, request('order', last)))).toBe('a and c')
+  })
+
+  test('keeps an answer that the version before has recorded', async () => {
+    const first = askedIn(await responseOf(before.app, request('order')))
+    const onlyA = { inputResponses: { A: said('a') }, requestState: first.state }
+    const second = askedIn(await responseOf(before.app, request('order', onlyA)))
+    expect(second.messages).toEqual({ B: 'B?' })
+    const other = { inputResponses: { B: said('b') }, requestState: second.state }
+    const third = askedIn(await responseOf(after.app, request('order', other)))
+    expect(third.messages).toEqual({ C: 'C?' })
+    const last = { inputResponses: { C: said('c') }, requestState: third.state }
+    expect(textOf(await responseOf(after.app, request('order', last)))).toBe('a and c')
+  })
+
+  test('goes back as well as forth', async () => {
+    const first = askedIn(await responseOf(after.app, request('order')))
+    const both = { inputResponses: { A: said('a'), C: said('c') }, requestState: first.state }
+    const second = askedIn(await responseOf(before.app, request('order', both)))
+    expect(second.messages).toEqual({ B: 'B?' })
+    const back = { inputResponses: { B: said('b') }, requestState: second.state }
+    // What C was answered is still held for the version that asks it.
+    expect(textOf(await responseOf(after.app, request('order', back)))).toBe('a and c')
+  })
+})
+
+describe.each(kinds)('rule 11: $kind that has recorded steps', (each) => {
+  const { request, textOf } = each
+
+  test('goes on under the version that recorded them, or with no versions at all', async () => {
+    for (const version of [{}, { version: '1' }]) {
+      const before = deploy(each, { asks: ['A', 'B'], step: true, ...version })
+      const after = deploy(each, { asks: ['A', 'C'], step: true, ...version })
+      const first = askedIn(await responseOf(before.app, request('order')))
+      const both = { inputResponses: { A: said('a'), B: said('b') }, requestState: first.state }
+      const second = askedIn(await responseOf(after.app, request('order', both)))
+      expect(second.messages).toEqual({ C: 'C?' })
+      const last = { inputResponses: { C: said('c') }, requestState: second.state }
+      expect(textOf(await responseOf(after.app, request('order', last)))).toBe('a and c')
+      expect([before.steps(), after.steps()]).toEqual([1, 0])
+    }
+  })
+
+  test.each([
+    ['1', '2', 'was begun under version 1 and has done steps that version 2 cannot go on from'],
+    [undefined, '2', 'was begun under version (none) and has done steps that version 2 cannot go on from'],
+    ['1', undefined, 'was begun under version 1 and has done steps that version (none) cannot go on from'],
+  ])('is refused, by an error of its own, from version %s to %s', async (from, to, what) => {
+    const before = deploy(each, { asks: ['A', 'B'], step: true, ...(from !== undefined && { version: from }) })
+    const after = deploy(each, { asks: ['A', 'B'], step: true, ...(to !== undefined && { version: to }) })
+    const { state } = askedIn(await responseOf(before.app, request('order')))
+    const both = { inputResponses: { A: said('a'), B: said('b') }, requestState: state }
+    const error = errorOf(await responseOf(after.app, request('order', both)))
+    expect(error).toEqual({
+      code: -32602,
+      message: expect.stringMatching(/^This call of ".*order" .*\. Start it again\.$/),
+      data: { code: 'VERSION_CHANGED' },
+    })
+    expect(error.message).toContain(what)
+    expect(after.steps()).toBe(0)
+    expect(textOf(await responseOf(before.app, request('order', both)))).toBe('a and b')
+  })
+})
