@@ -100,6 +100,13 @@ class Connection {
 }
 
 describe('close', () => {
+  test('serves no app that has been closed', async () => {
+    const desk = new Desk()
+    const { close } = await desk.serve()
+    await close()
+    expect(() => serve(desk.app, { port: 0 })).toThrow('Make a new one to serve again')
+  })
+
   test('needs no drain limit to pass when nothing is under way', async () => {
     const serving = await new Desk().serve()
     await serving.close()

@@ -1,6 +1,7 @@
 // Node's HTTP server with an app on it, from listening to a drain that loses nothing.
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { RallyError } from '../protocol/errors.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
 import { pathOf } from './documents.ts'
@@ -46,6 +47,7 @@ const SWEEP_MS = 20
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   checkBinding(host, options)
+  if (app.draining) throw new RallyError('DRAINED', 'This app has been closed. Make a new one to serve again.')
   const handle = nodeHandler(app, options)
   const documents = options.authenticate?.documents
   const server = new PatientServer((request, response) => {

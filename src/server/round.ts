@@ -78,26 +78,38 @@ export function serveRound(host: RoundHost, carried: Carried, request: RoundRequ
 }
 
 function goOn(host: RoundHost, carried: Carried, request: RoundRequest, resumed: Resumed): Promise<string | undefined> {
-  const { once, seal } = host
+  const { once } = host
   if (once === undefined) return takeRound(host, carried, request, resumed)
-  return roundOnce(once, request, seal.ttl + CLOCKS_DIFFER_MS, () => takeRound(host, carried, request, resumed))
+  return roundOnce(host, once, carried, request, resumed)
 }
 
 /** By this much, either way, at the most. */
 const CLOCKS_DIFFER_MS = 120_000
 
-/** The first use of a state wins. The same round again, its response lost, gets the response; any other is refused. */
+/**
+ * The first use of a state wins. The same round again, its response lost, gets the response; any other is refused. What
+ * is used up is the round of the flow, however its token is spelled.
+ */
 async function roundOnce(
+  host: RoundHost,
   store: OnceStore,
-  { state, answers = {}, cancel }: RoundRequest,
-  keepMs: number,
-  round: () => Promise<string | undefined>,
+  carried: Carried,
+  request: RoundRequest,
+  resumed: Resumed,
 ): Promise<string | undefined> {
-  const key = `state:${digest(state as string)}`
-  const note = digest(canonicalOf(answers, 'inputResponses'))
-  const used = await useOnce(store, key, { note, keepMs, gaveUp: () => cancel?.cancelled ?? false }, round)
-  if (used === 'refused') throw new InvalidState('it has been used with other answers')
-  return used?.record
+  const { flowId, round } = resumed.claims
+  const { answers = {}, cancel } = request
+  const options = {
+    note: digest(canonicalOf(answers, 'inputResponses')),
+    keepMs: host.seal.ttl + CLOCKS_DIFFER_MS,
+    gaveUp: () => cancel?.cancelled ?? false,
+  }
+  const key = `state:${digest(`${flowId}\n${round}`)}`
+  const used = await useOnce(store, key, options, () => takeRound(host, carried, request, resumed))
+  if (used !== 'refused') return used?.record
+  const reason = 'it has been used with other answers'
+  host.logger.warn('A requestState was refused.', { reason, method: carried.method, target: carried.target })
+  throw new InvalidState(reason)
 }
 
 /** One promise for the whole round: this is the way that every call takes. */
