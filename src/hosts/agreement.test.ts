@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, errorOf, headersOf, request, textOf } from '../../test/wire/messages.ts'
 import { problemsOf } from '../../test/wire/spec.ts'
 import { META_VERSION } from '../protocol/meta.ts'
-import { decodeHeader } from './agreement.ts'
+import { decodeHeader } from '../protocol/headers.ts'
 
 const app = rally({ name: 'agreement', version: '1', logger: { warn() {}, error() {} } })
 app.tool('greet', {}, () => 'Hello')

@@ -1,7 +1,9 @@
 // Whether the headers of a request say what its body says: proxies route by the one, the server acts on the other.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
+import { decodeHeader } from '../protocol/headers.ts'
 import { META_VERSION } from '../protocol/meta.ts'
-import type { ParamHeader } from '../server/param-headers.ts'
+import type { ParamHeader } from '../protocol/param-headers.ts'
+import { valueAt } from '../protocol/param-headers.ts'
 
 /** Reads one header by its name in lower case. */
 export type Headers = (name: string) => string | undefined
@@ -51,8 +53,7 @@ function checkName(header: string | undefined, name: unknown): void {
 
 /** An argument that is absent or null has no header, and any other has. */
 function checkParam(given: string | undefined, { header, path }: ParamHeader, args: unknown): void {
-  let value = args
-  for (const key of path) value = isRecord(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  const value = valueAt(args, path)
   if (value === undefined || value === null) {
     if (given !== undefined) throw mismatch(`the ${header} header has a value, and the body has none`)
     return
@@ -67,20 +68,6 @@ function checkParam(given: string | undefined, { header, path }: ParamHeader, ar
 
 function isNumber(text: string, value: number): boolean {
   return /^-?\d+(\.\d+)?$/.test(text) && Number(text) === value
-}
-
-const SENTINEL = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
-
-/** Reads a header value that may be Base64 in the protocol's own brackets; `undefined` when it is neither. */
-export function decodeHeader(value: string): string | undefined {
-  if (value.startsWith('=?base64?') && value.endsWith('?=')) {
-    const [, base64] = SENTINEL.exec(value) ?? []
-    if (base64 === undefined) return undefined
-    const bytes = Buffer.from(base64, 'base64')
-    return bytes.toString('base64') === base64 ? bytes.toString('utf8') : undefined
-  }
-  // Visible ASCII, space and tab: anything else had to be encoded.
-  return /^[\t\x20-\x7e]*$/.test(value) ? value : undefined
 }
 
 function differs(header: string, got: string, body: string): ProtocolError {

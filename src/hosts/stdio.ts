@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../flow/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 import { errorReply } from '../server/reply.ts'
@@ -17,8 +18,6 @@ export interface StdioOptions {
 }
 
 const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
-const NEWLINE = 0x0a
-
 /** Bytes of notifications that may wait for a slow reader; further ones are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
@@ -82,43 +81,4 @@ function cancelNamed(message: unknown, underWay: Map<RequestId, Cancel>): void {
   const { params } = message
   const requestId = isObject(params) ? params['requestId'] : undefined
   if (typeof requestId === 'string' || typeof requestId === 'number') underWay.get(requestId)?.cancel()
-}
-
-/** Cuts a stream into lines, holding at most one line that is not complete. */
-class Lines {
-  readonly #maxBytes: number
-  readonly #receive: (line: string) => void
-  readonly #tooLong: () => void
-  #parts: Buffer[] = []
-  #bytes = 0
-
-  constructor(maxBytes: number, receive: (line: string) => void, tooLong: () => void) {
-    this.#maxBytes = maxBytes
-    this.#receive = receive
-    this.#tooLong = tooLong
-  }
-
-  add(chunk: Buffer): void {
-    let from = 0
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      this.#keep(chunk.subarray(from, end))
-      this.#complete()
-      from = end + 1
-    }
-    this.#keep(chunk.subarray(from))
-  }
-
-  #keep(part: Buffer): void {
-    this.#bytes += part.length
-    if (this.#bytes > this.#maxBytes) this.#parts = []
-    else if (part.length > 0) this.#parts.push(part)
-  }
-
-  #complete(): void {
-    const line = this.#bytes > this.#maxBytes ? undefined : Buffer.concat(this.#parts).toString('utf8').trim()
-    this.#parts = []
-    this.#bytes = 0
-    if (line === undefined) this.#tooLong()
-    else if (line !== '') this.#receive(line)
-  }
 }

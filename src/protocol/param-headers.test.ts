@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { RallyError } from '../protocol/errors.ts'
-import { jsonSchemaOf } from '../protocol/standard.ts'
-import { paramHeaders } from './param-headers.ts'
+import { RallyError } from './errors.ts'
+import { jsonSchemaOf } from './standard.ts'
+import { headersOf, paramHeaders } from './param-headers.ts'
 
 const HEADER = 'x-mcp-header'
 
@@ -109,4 +109,31 @@ describe('a schema that clients would drop is an error at once', () => {
       'The input of tool "find": x-mcp-header is in a place that a path of plain properties does not reach.',
     )
   })
+})
+
+describe('the headers of a call', () => {
+  const params = [
+    { header: 'mcp-param-region', path: ['region'] },
+    { header: 'mcp-param-count', path: ['place', 'count'] },
+  ]
+
+  test.each<[string, Record<string, unknown>, string[]]>([
+    ['texts', { region: 'us-west1' }, ['mcp-param-region', 'us-west1']],
+    ['texts that a header cannot carry', { region: ' a' }, ['mcp-param-region', '=?base64?IGE=?=']],
+    ['whole numbers', { place: { count: -7 } }, ['mcp-param-count', '-7']],
+    ['large numbers, written out', { place: { count: 1e21 } }, ['mcp-param-count', '1000000000000000000000']],
+    ['switches', { region: false, place: { count: true } }, ['mcp-param-region', 'false', 'mcp-param-count', 'true']],
+    ['nothing where the argument is absent', {}, []],
+    ['nothing where the argument is null', { region: null, place: null }, []],
+    ['nothing where the argument is no primitive', { region: ['a'], place: { count: {} } }, []],
+    ['nothing that is only inherited', { place: 'text' }, []],
+  ])('are %s', (_what, args, headers) => {
+    expect(headersOf(params, args)).toEqual(headers)
+  })
+})
+
+test('a schema nested too deeply to be looked through is an error, and no overflow', () => {
+  let schema: Record<string, unknown> = { type: 'string' }
+  for (let i = 0; i < 100_000; i += 1) schema = { type: 'object', properties: { a: schema } }
+  expect(() => paramHeaders(schema, 'deep')).toThrow('The input of tool "deep": the schema is nested past 256 levels.')
 })

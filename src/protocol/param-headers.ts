@@ -1,6 +1,7 @@
 // Tool arguments that an HTTP request repeats in its headers (`x-mcp-header`), so that a proxy can route by them.
-import { RallyError } from '../protocol/errors.ts'
-import { isObject } from './request.ts'
+import { RallyError } from './errors.ts'
+import { encodeHeader } from './headers.ts'
+import { isTame } from './json.ts'
 
 export interface ParamHeader {
   /** The whole name, such as `mcp-param-region`, in lower case. */
@@ -13,8 +14,17 @@ const KEYWORD = 'x-mcp-header'
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
-/** Finds the annotated properties of an input schema. One in a wrong place would make clients drop the tool, so it throws. */
-export function paramHeaders(schema: Record<string, unknown>, tool: string): ParamHeader[] {
+/** A schema may come from a server that is not trusted. */
+const DEEPEST = 256
+
+/**
+ * Finds the annotated properties of an input schema. One in a wrong place makes the tool one that clients leave out, so it
+ * throws, with code `SCHEMA`.
+ */
+export function paramHeaders(schema: Readonly<Record<string, unknown>>, tool: string): ParamHeader[] {
+  if (!isTame(schema, DEEPEST)) {
+    throw new RallyError('SCHEMA', `The input of tool "${tool}": the schema is nested past ${DEEPEST} levels.`)
+  }
   const found: ParamHeader[] = []
   collect(schema, [], tool, found)
   if (countKeywords(schema) > found.length) {
@@ -24,7 +34,36 @@ export function paramHeaders(schema: Record<string, unknown>, tool: string): Par
   return found
 }
 
-function collect(schema: Record<string, unknown>, path: readonly string[], tool: string, found: ParamHeader[]): void {
+/** The headers of a call, names and values in turn. An argument that is absent or null has none. */
+export function headersOf(params: readonly ParamHeader[], args: Readonly<Record<string, unknown>>): string[] {
+  return params.flatMap(({ header, path }) => {
+    const text = textOf(valueAt(args, path))
+    return text === undefined ? [] : [header, encodeHeader(text)]
+  })
+}
+
+/** What the arguments, untrusted, have at a path of their own properties. */
+export function valueAt(args: unknown, path: readonly string[]): unknown {
+  let value = args
+  for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
+  return value
+}
+
+/** Anything but a primitive does not fit its schema, which is for the server to say. */
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return String(value)
+  if (typeof value !== 'number') return undefined
+  // Written out: the server reads digits alone.
+  return Number.isInteger(value) ? BigInt(value).toString() : String(value)
+}
+
+function collect(
+  schema: Readonly<Record<string, unknown>>,
+  path: readonly string[],
+  tool: string,
+  found: ParamHeader[],
+): void {
   const { properties } = schema
   if (!isObject(properties)) return
   for (const [key, property] of Object.entries(properties)) {
@@ -35,7 +74,7 @@ function collect(schema: Record<string, unknown>, path: readonly string[], tool:
   }
 }
 
-function headerName(property: Record<string, unknown>, path: readonly string[], tool: string): string {
+function headerName(property: Readonly<Record<string, unknown>>, path: readonly string[], tool: string): string {
   const name = property[KEYWORD]
   if (typeof name !== 'string' || !FIELD_NAME.test(name)) {
     throw wrong(tool, `at ${path.join('.')} must be a name of letters, digits and hyphens`)
@@ -72,4 +111,8 @@ const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples
 
 function wrong(tool: string, what: string): RallyError {
   return new RallyError('SCHEMA', `The input of tool "${tool}": ${KEYWORD} ${what}.`)
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { Lines } from './lines.ts'
+
+function read(maxBytes: number, ...chunks: readonly string[]): string[] {
+  const read: string[] = []
+  const lines = new Lines(
+    maxBytes,
+    (line) => read.push(line),
+    () => read.push('(too long)'),
+  )
+  for (const chunk of chunks) lines.add(Buffer.from(chunk, 'latin1'))
+  return read
+}
+
+test('lines are given whole, whatever pieces they come in', () => {
+  expect(read(100, 'one\ntw', 'o\r\n', '', '\n  \nthr', 'e', 'e')).toEqual(['one', 'two'])
+  expect(read(100, 'thr', 'e', 'e', '\n')).toEqual(['three'])
+})
+
+test('a character that was cut in two is whole again', () => {
+  const [first = '', second = ''] = ['\xc3', '\xa9\n']
+  expect(read(100, first, second)).toEqual(['\u00e9'])
+})
+
+test('a line that is too long is told of at once, and the next one is read', () => {
+  expect(read(5, '123', '456')).toEqual(['(too long)'])
+  expect(read(5, '12345\n', '1234567890', '1234567890\nnext\n')).toEqual(['12345', '(too long)', 'next'])
+})
