@@ -17,7 +17,7 @@ import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
 import type { Flow, Outcome, PassInput } from './pass.ts'
 import type { Question } from './question.ts'
-import { runPass } from './run.ts'
+import { runPass } from '../testing/manual.ts'
 import { carryOver } from './carry.ts'
 
 const NAME = z.object({ name: z.string().min(1) })

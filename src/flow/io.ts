@@ -2,13 +2,13 @@
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../protocol/standard.ts'
 import { derivedRandom, derivedUuid, idempotencyKey, visitToken } from './derive.ts'
-import { Responses } from './by-hand.ts'
+import { byHandOutcome, InputRequired, Responses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
 import type { OnceStore } from './once.ts'
 import { stepOnce } from './once.ts'
-import type { Pass } from './pass.ts'
+import type { Outcome, Pass } from './pass.ts'
 import { SCOPE_SEPARATOR } from './pass.ts'
 import type { Capability, Form, VisitOptions } from './question.ts'
 import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, VisitQuestion } from './question.ts'
@@ -273,6 +273,15 @@ export class Io<A extends Asks = Asks> {
     }
     return false
   }
+}
+
+/** Runs a handler, once and from its top. */
+export function startPass(pass: Pass, handler: (io: Io) => unknown): void {
+  pass.start(() => handler(new Io(pass)), conclude)
+}
+
+function conclude(value: unknown, pass: Pass): Outcome {
+  return value instanceof InputRequired ? byHandOutcome(value, pass) : { kind: 'done', value }
 }
 
 class StepScene implements StepContext {

@@ -5,7 +5,7 @@ import { Cancel } from './cancel.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
 import type { Outcome, PassInput } from './pass.ts'
-import { runPass } from './run.ts'
+import { runPass } from '../testing/manual.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const FLOWS = 10_000
@@ -29,10 +29,11 @@ describe('rules 1 and 12: a pass that has ended keeps nothing', () => {
         }
       }
       await park(TOGETHER)
-      const before = await heapAfterGc()
+      await collectedUntil(() => true)
+      const before = process.memoryUsage().heapUsed
       await park(FLOWS)
-      const grown = (await heapAfterGc()) - before
-      expect(grown).toBeLessThan(2 * MB)
+      const isBack = (): boolean => process.memoryUsage().heapUsed < before + 2 * MB
+      expect(await collectedUntil(isBack)).toBe(true)
       expect(cancels).toHaveLength(FLOWS)
     },
   )
@@ -77,12 +78,11 @@ describe('rules 1 and 12: a pass that has ended keeps nothing', () => {
         }
       }
       const outcome = await runPass(inputOf({ cancel, wantsHandover: () => true }), handler)
-      expect(outcome.kind).toBe(kind)
+      expect(frame).toBeDefined()
       // An error holds on to the frames it was thrown through until somebody reads its stack.
       if (outcome.kind === 'failed') expect((outcome.error as Error).stack).toContain('not a key')
-      await heapAfterGc()
-      expect(frame?.deref()).toBeUndefined()
-      expect(cancel.cancelled).toBe(kind === 'cancelled')
+      expect(await collectedUntil(() => frame?.deref() === undefined)).toBe(true)
+      expect([outcome.kind, cancel.cancelled]).toEqual([kind, kind === 'cancelled'])
     },
   )
 })
@@ -155,13 +155,17 @@ function inputOf(input: Partial<PassInput>): PassInput {
   }
 }
 
-/** What is in use once everything is collected that can be. */
-async function heapAfterGc(): Promise<number> {
-  if (globalThis.gc === undefined) throw new Error('Run the tests with --expose-gc.')
-  // A collection may free what only the next one finds, and promises let go of their values in a turn of their own.
-  for (let i = 0; i < 4; i += 1) {
+/**
+ * Collects garbage until the condition holds, and tells whether it came to that. Once is not always enough: a collection
+ * may free what only the next one finds, and the compiler holds on to a function while it optimizes it beside us.
+ */
+async function collectedUntil(holds: () => boolean): Promise<boolean> {
+  const { gc } = globalThis
+  if (gc === undefined) throw new Error('Run the tests with --expose-gc.')
+  for (let tries = 0; tries < 50; tries += 1) {
     await new Promise((resolve) => void setImmediate(resolve))
-    globalThis.gc()
+    gc()
+    if (tries >= 3 && holds()) return true
   }
-  return process.memoryUsage().heapUsed
+  return false
 }

@@ -9,7 +9,7 @@ import type {
   UntitledMultiSelectEnumSchema,
 } from './elicitation.ts'
 import { hasFormat } from './formats.ts'
-import { pathText } from './path.ts'
+import { pathText } from './json.ts'
 
 const MOST_PROBLEMS = 10
 const MOST_NAMED = 10

@@ -7,7 +7,7 @@ import type {
   StringSchema,
 } from './elicitation.ts'
 import { type Option, optionsOf, titled, unionOf } from './options.ts'
-import { isSchema, type Place, refuse, refuseNull, type SchemaObject } from './place.ts'
+import { isSchema, type Place, refuse, refuseNull, type SchemaObject } from './resolve.ts'
 import { resolved } from './resolve.ts'
 
 export function toField(raw: unknown, place: Place): PrimitiveSchemaDefinition {

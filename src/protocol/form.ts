@@ -1,7 +1,7 @@
 // From the JSON Schema of a question to the flat form that the wire allows in an elicitation.
 import type { FormSchema, PrimitiveSchemaDefinition } from './elicitation.ts'
 import { toField } from './field.ts'
-import { isSchema, type Place, refuse, type SchemaObject } from './place.ts'
+import { isSchema, type Place, refuse, type SchemaObject } from './resolve.ts'
 import { resolved } from './resolve.ts'
 
 export { checkForm, pickForm } from './answer.ts'

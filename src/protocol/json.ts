@@ -1,6 +1,5 @@
 // JSON text of values that JSON keeps whole, and a bound on the depth of values that came as JSON.
 import { RallyError } from './errors.ts'
-import { pathText } from './path.ts'
 
 const DEEPEST = 256
 
@@ -124,4 +123,25 @@ function adviceFor(value: object): string {
 function nameOf(value: object): string {
   const { constructor } = value
   return typeof constructor === 'function' && constructor.name !== '' ? constructor.name : 'an unnamed class'
+}
+
+const PLAIN = /^[A-Za-z_$][\w$]*$/
+const LONGEST = 200
+
+/** `['items', 3, 'when']` as `items[3].when`; with a root such as `$`, as `$.items[3].when`. */
+export function pathText(keys: readonly PropertyKey[], root = ''): string {
+  let text = root
+  for (const key of keys) {
+    text += step(key, text === '')
+    // A cycle or a hostile key makes a path that nobody reads to its end.
+    if (text.length > LONGEST) return `${text.slice(0, LONGEST)}…`
+  }
+  return text
+}
+
+function step(key: PropertyKey, first: boolean): string {
+  if (typeof key === 'number') return `[${key}]`
+  const name = String(key)
+  if (PLAIN.test(name)) return first ? name : `.${name}`
+  return `[${JSON.stringify(name)}]`
 }

@@ -1,6 +1,6 @@
 // The strings that a schema lets one choose from, however it spells them: an enum, a constant, a union of constants.
 import type { TitledOption } from './elicitation.ts'
-import { type Place, refuse, refuseNull, type SchemaObject } from './place.ts'
+import { type Place, refuse, refuseNull, type SchemaObject } from './resolve.ts'
 import { resolved } from './resolve.ts'
 
 export interface Option {

@@ -1,6 +1,6 @@
 // Schemas as authors bring them: Standard Schema (zod, valibot, arktype) with its JSON Schema, or plain JSON Schema.
 import { RallyError } from './errors.ts'
-import { pathText } from './path.ts'
+import { pathText } from './json.ts'
 
 export type Schema = StandardSchema | JsonSchemaObject
 

@@ -15,6 +15,7 @@ import type { Context, DispatchHost } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import type { Shed } from './handover.ts'
 import { Handover } from './handover.ts'
+import type { Legacy } from './legacy.ts'
 import type { ParamHeader } from '../protocol/param-headers.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
 import { registerPrompt } from './prompt.ts'
@@ -79,6 +80,8 @@ export class App {
   readonly logger: Logger
   /** Tells clients that have subscribed what has changed. */
   readonly notify: Notify
+  /** Serves 2025-era clients, where that is wanted: hosts hand over to it what is theirs. */
+  readonly legacy: Legacy | undefined
   readonly #registry: Registry
   readonly #subscriptions: Subscriptions
   readonly #handover: Handover
@@ -86,7 +89,8 @@ export class App {
   readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
   #warnedEphemeral = false
 
-  constructor(options: AppOptions) {
+  /** `legacy` is given what serves the app's messages. */
+  constructor(options: AppOptions, legacy?: (host: DispatchHost) => Legacy) {
     this.info = readInfo(options)
     this.logger = options.logger ?? consoleLogger
     const { listTtlMs: ttlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, bus = inProcessBus() } = options
@@ -101,6 +105,7 @@ export class App {
     this.#handover = new Handover(options.shed)
     this.#host = this.#dispatchHost(options)
     this.notify = notifier(this.#subscriptions)
+    this.legacy = legacy?.(this.#host)
   }
 
   /** Registers a tool. Whatever is wrong with its schemas or name is an error here, not when somebody calls it. */
@@ -169,12 +174,14 @@ export class App {
   drain(): void {
     this.#handover.drain()
     this.#subscriptions.end()
+    this.legacy?.drain()
   }
 
   /** Calls still under way are handed over now, with what they have recorded. A step that runs is told to stop. */
   interrupt(): void {
     this.drain()
     this.#handover.interrupt()
+    this.legacy?.interrupt()
   }
 
   /** Registered at run time, by whatever number, is one change for who listens to this instance. */

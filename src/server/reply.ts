@@ -18,6 +18,15 @@ export interface Reply {
   readonly status: number
   /** Headers beside the usual ones, for a host that has any. */
   readonly headers?: Readonly<Record<string, string>>
+  /** In place of the text: a stream of events, for a host that can send one. There are headers beside it. */
+  readonly events?: (sink: EventSink) => void
+}
+
+/** One open response that takes events, each as text. */
+export interface EventSink {
+  /** Gives `false` where the reader is too far behind to be sent any more. */
+  send(event: string): boolean
+  end(): void
 }
 
 export function resultReply(id: RequestId, resultText: string): Reply {

@@ -39,6 +39,7 @@ export class Subscriptions {
   readonly #bus: Bus
   readonly #logger: Logger
   readonly #open = new Set<Subscription>()
+  readonly #watchers = new Set<(change: Change) => void>()
   #leaveBus: (() => void) | undefined
   #over = false
 
@@ -60,7 +61,7 @@ export class Subscriptions {
     return new Promise((resolve) => {
       const leave = (ended: boolean): void => {
         this.#open.delete(subscription)
-        if (this.#open.size === 0) this.#leave()
+        this.#leaveIfAlone()
         cancel?.listen(undefined)
         resolve(ended)
       }
@@ -72,12 +73,22 @@ export class Subscriptions {
         end: () => leave(true),
       }
       // First, because a bus may fail: nothing is promised then.
-      if (!this.#over) this.#leaveBus ??= this.#bus.subscribe((change) => this.deliver(change))
+      if (!this.#over) this.#join()
       notify(text('subscriptions/acknowledged', subscription, `,"notifications":${JSON.stringify(filter)}`))
       if (this.#over) return resolve(true)
       this.#open.add(subscription)
       cancel?.listen(() => leave(false))
     })
+  }
+
+  /** Every change, for who tells of it in another way. Gives a function that ends it. */
+  watch(watcher: (change: Change) => void): () => void {
+    this.#join()
+    this.#watchers.add(watcher)
+    return () => {
+      this.#watchers.delete(watcher)
+      this.#leaveIfAlone()
+    }
   }
 
   publish(change: Change): void {
@@ -96,6 +107,7 @@ export class Subscriptions {
       // A reader that is too far behind would miss it: it is better off listening, and reading, anew.
       if (message !== undefined && subscription.notify(message) === false) subscription.end()
     }
+    for (const watcher of this.#watchers) watcher(change)
   }
 
   /** Ends all streams properly, and those that are still to come at once. */
@@ -104,7 +116,12 @@ export class Subscriptions {
     for (const subscription of this.#open) subscription.end()
   }
 
-  #leave(): void {
+  #join(): void {
+    this.#leaveBus ??= this.#bus.subscribe((change) => this.deliver(change))
+  }
+
+  #leaveIfAlone(): void {
+    if (this.#open.size + this.#watchers.size > 0) return
     this.#leaveBus?.()
     this.#leaveBus = undefined
   }

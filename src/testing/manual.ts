@@ -1,4 +1,8 @@
 // A scheduler that a test drives by hand: nothing goes on until the test says so.
+import type { Io } from '../flow/io.ts'
+import { startPass } from '../flow/io.ts'
+import type { Outcome, PassInput } from '../flow/pass.ts'
+import { Pass } from '../flow/pass.ts'
 import type { Scheduler } from '../flow/scheduler.ts'
 
 export class ManualScheduler implements Scheduler {
@@ -69,3 +73,8 @@ export function gate<T = void>(): Gate<T> {
 }
 
 function unset(): void {}
+
+/** Runs one pass of a handler and tells how it ended. */
+export function runPass(input: PassInput, handler: (io: Io) => unknown): Promise<Outcome> {
+  return new Promise((finish) => startPass(new Pass(input, finish), handler))
+}

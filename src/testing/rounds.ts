@@ -9,7 +9,7 @@ import type { Outcome, PassInput, TraceEvent } from '../flow/pass.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
-import { startPass } from '../flow/run.ts'
+import { startPass } from '../flow/io.ts'
 import { scheduler } from '../flow/scheduler.ts'
 
 export type Run = (io: Io) => unknown

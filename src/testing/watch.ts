@@ -43,7 +43,7 @@ export class Watch {
 }
 
 /** Throws unless the trace begins as the one before it went. A pass that failed may have ended before it came so far. */
-export function checkBegins(before: readonly TraceEvent[], trace: readonly TraceEvent[], failed: boolean): void {
+function checkBegins(before: readonly TraceEvent[], trace: readonly TraceEvent[], failed: boolean): void {
   for (const [index, was] of lasting(before).entries()) {
     const is = trace[index]
     if (is === undefined && failed) return

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pathText } from './path.ts'
+import { pathText } from './json.ts'
 
 test.each([
   { keys: ['env'], text: 'env' },

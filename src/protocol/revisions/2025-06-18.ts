@@ -1,0 +1,77 @@
+// Revision 2025-06-18: forms only, with titles of options in `enumNames` and defaults for switches alone; one block of
+// content in each message of a sample.
+import type { FormSchema, PrimitiveSchemaDefinition } from '../elicitation.ts'
+import type { InputRequest } from '../rounds.ts'
+import type { CreateMessageRequestParams, SamplingMessage } from '../sampling.ts'
+import { revision20251125 } from './2025-11-25.ts'
+import type { OlderRevision, Result, Written } from './older.ts'
+import { mapped, picked } from './older.ts'
+
+export const revision20250618: OlderRevision = {
+  name: '2025-06-18',
+  capabilities: ['elicitation.form', 'sampling', 'sampling.context', 'roots'],
+  // Whoever samples may be asked to add context, and may leave it out.
+  implied: { sampling: ['sampling.context'] },
+  takesBatches: false,
+  primesStreams: false,
+  serverInfo: (info) => picked(info, ['name', 'title', 'version']),
+  question,
+  result,
+}
+
+function question(asked: InputRequest): Written {
+  switch (asked.method) {
+    case 'elicitation/create': {
+      if (asked.params.mode === 'url') return { unsayable: 'it knows no page to visit' }
+      const { message, requestedSchema } = asked.params
+      const form = toOlderForm(requestedSchema)
+      return typeof form === 'string'
+        ? { unsayable: form }
+        : { method: asked.method, params: { message, requestedSchema: form } }
+    }
+    case 'sampling/createMessage':
+      return { method: asked.method, params: toOlderSample(asked.params) }
+    case 'roots/list':
+      return asked
+  }
+}
+
+/** The form as this revision spells it, or why it has no such form. */
+function toOlderForm(form: FormSchema): object | string {
+  const properties: Record<string, object> = {}
+  for (const [name, field] of Object.entries(form.properties)) {
+    if (field.type === 'array') return `its forms have no choice of several, as "${name}" is`
+    properties[name] = toOlderField(field)
+  }
+  return { type: 'object', properties, ...(form.required && { required: form.required }) }
+}
+
+function toOlderField(field: Exclude<PrimitiveSchemaDefinition, { type: 'array' }>): object {
+  if (field.type === 'boolean') return field
+  // Only a suggestion: what the user leaves out is filled in when the answer comes back.
+  const { default: _suggested, ...plain } = field
+  if (!('oneOf' in plain)) return plain
+  const { oneOf, ...rest } = plain
+  return { ...rest, enum: oneOf.map((option) => option.const), enumNames: oneOf.map(({ title }) => title) }
+}
+
+function toOlderSample(params: CreateMessageRequestParams): object {
+  return { ...params, messages: params.messages.flatMap(oneBlockEach) }
+}
+
+function oneBlockEach({ role, content }: SamplingMessage): object[] {
+  return (Array.isArray(content) ? content : [content]).map((block) => ({ role, content: block }))
+}
+
+const LISTS: Readonly<Record<string, string>> = {
+  'tools/list': 'tools',
+  'prompts/list': 'prompts',
+  'resources/list': 'resources',
+  'resources/templates/list': 'resourceTemplates',
+}
+
+function result(method: string, given: Result): Result {
+  const known = revision20251125.result(method, given)
+  const list = LISTS[method]
+  return list === undefined ? known : mapped(known, list, ({ icons: _icons, ...entry }) => entry)
+}

@@ -1,0 +1,40 @@
+// Revision 2025-11-25: forms and pages to visit, tools in samples, structured content that is always an object.
+import type { InputRequest } from '../rounds.ts'
+import type { OlderRevision, Result, Written } from './older.ts'
+import { mapped } from './older.ts'
+
+export const revision20251125: OlderRevision = {
+  name: '2025-11-25',
+  capabilities: ['elicitation.form', 'elicitation.url', 'sampling', 'sampling.tools', 'sampling.context', 'roots'],
+  implied: {},
+  takesBatches: false,
+  primesStreams: true,
+  serverInfo: (info) => info,
+  question,
+  result,
+}
+
+function question(asked: InputRequest, elicitationId: string): Written {
+  if (asked.method !== 'elicitation/create' || asked.params.mode !== 'url') return asked
+  return { method: asked.method, params: { ...asked.params, elicitationId } }
+}
+
+function result(method: string, given: Result): Result {
+  switch (method) {
+    case 'tools/list':
+      return mapped(given, 'tools', ({ outputSchema, ...tool }) =>
+        isObject(outputSchema) && outputSchema['type'] === 'object' ? { ...tool, outputSchema } : tool,
+      )
+    case 'tools/call': {
+      const { structuredContent, ...rest } = given
+      // Whatever is none is in the content as text.
+      return isObject(structuredContent) ? { ...rest, structuredContent } : rest
+    }
+    default:
+      return given
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

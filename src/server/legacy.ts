@@ -1,0 +1,82 @@
+// What hosts see of the room that serves 2025-era clients. It is loaded when the first of them comes.
+import type { Cancel } from '../flow/cancel.ts'
+import { META_VERSION } from '../protocol/meta.ts'
+import type { Reply } from './reply.ts'
+import { isObject } from './request.ts'
+
+/** Serves messages of 2025-era clients, on the same endpoint as all others. */
+export interface Legacy {
+  /** Answers the message, or the batch of them, that came by POST; `undefined` is a 202. Never throws. */
+  post(message: unknown, request: LegacyRequest): Promise<Reply | undefined>
+  /** Opens a stream of events by GET, or goes on with one. */
+  get(request: LegacyRequest): Promise<Reply>
+  /** A connection that carries one session, such as standard streams. */
+  connect(wire: LegacyWire): Promise<LegacyConnection>
+  /** No further calls are taken up, and streams that carry none end. */
+  drain(): void
+  /** Calls under way fail, and say why. */
+  interrupt(): void
+}
+
+export interface LegacyRequest {
+  /** Reads one header by its name in lower case. */
+  header(name: string): string | undefined
+  readonly principal: string | undefined
+  readonly takesEvents: boolean
+  /** Cancelled when the peer has gone away. That ends a stream, and no call. */
+  readonly peer: Cancel
+}
+
+export interface LegacyWire {
+  send(text: string): void
+  /** Sends what may be left out. Gives `false` where it was, because the reader is too far behind. */
+  notify(text: string): boolean
+}
+
+export interface LegacyConnection {
+  receive(message: unknown): void
+  /** The client is gone, and its calls are cancelled. */
+  close(): void
+}
+
+/** Loads it when it is first needed. */
+export function lazily(load: () => Promise<Legacy>): Legacy {
+  let loading: Promise<Legacy> | undefined
+  let loaded: Legacy | undefined
+  const legacy = (): Promise<Legacy> =>
+    (loading ??= load().then((later) => {
+      loaded = later
+      return later
+    }))
+  return {
+    post: async (message, request) => (await legacy()).post(message, request),
+    get: async (request) => (await legacy()).get(request),
+    connect: async (wire) => (await legacy()).connect(wire),
+    drain: () => loaded?.drain(),
+    interrupt: () => loaded?.interrupt(),
+  }
+}
+
+/** Whether an HTTP request is for the room of older revisions. What names its revision in `_meta` never is. */
+export function isOlder(message: unknown, header: (name: string) => string | undefined): boolean {
+  if (namesRevision(message)) return false
+  return (
+    isInitialize(message) ||
+    header('mcp-session-id') !== undefined ||
+    OLDER_REVISION.test(header('mcp-protocol-version') ?? '')
+  )
+}
+
+/** Whether a message begins a session of an older revision. */
+export function isInitialize(message: unknown): boolean {
+  return isObject(message) && message['method'] === 'initialize' && !namesRevision(message)
+}
+
+/** Every request of 2026-07-28 does. */
+export function namesRevision(message: unknown): boolean {
+  const params = isObject(message) ? message['params'] : undefined
+  const meta = isObject(params) ? params['_meta'] : undefined
+  return isObject(meta) && META_VERSION in meta
+}
+
+const OLDER_REVISION = /^202[45]-\d\d-\d\d$/
