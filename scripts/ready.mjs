@@ -13,7 +13,7 @@ if (!existsSync(installed) || !sameVersions(join(root, 'package-lock.json'), ins
 // Not without need: another process may be reading what a build would write.
 if (!isBuilt()) {
   const began = new Date()
-  run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'])
+  run('node', ['scripts/build.mjs'])
   run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.examples.json'])
   writeFileSync(built, '')
   utimesSync(built, began, began)

@@ -18,7 +18,16 @@ let waiting: (() => void)[] = []
 function runWaiting(): void {
   const due = waiting
   waiting = []
-  for (const run of due) run()
+  for (const run of due) {
+    try {
+      run()
+    } catch (error) {
+      // As an error of its own, so that nobody else loses their turn.
+      queueMicrotask(() => {
+        throw error
+      })
+    }
+  }
 }
 
 /**

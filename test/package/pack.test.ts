@@ -26,10 +26,11 @@ test('what is published is the compiled code, its types and the documents, and n
     'package.json',
   ])
   expect(compiled.filter((path) => !/\.(js|d\.ts)$/.test(path) || /\.test(-d)?\./.test(path))).toEqual([])
-  // Each module comes with its types.
-  const modules = compiled.filter((path) => path.endsWith('.js')).map((path) => path.slice(0, -'.js'.length))
-  const typed = compiled.filter((path) => path.endsWith('.d.ts')).map((path) => path.slice(0, -'.d.ts'.length))
-  expect(modules.toSorted()).toEqual(typed.toSorted())
+  // Each entry comes with its types; what entries share is beside them.
+  const entries = compiled.filter((path) => /^dist\/[^/]+\.js$/.test(path))
+  const typed = entries.filter((path) => compiled.includes(path.replace(/\.js$/, '.d.ts')))
+  expect(typed).toEqual(entries)
+  expect(compiled.filter((path) => path.endsWith('.js') && !/^dist\/(shared\/)?[^/]+$/.test(path))).toEqual([])
 })
 
 test('every file that the exports name is published', async () => {

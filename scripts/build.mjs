@@ -1,0 +1,33 @@
+// Builds dist/: the declarations by tsc, the code by rolldown. Every module file costs a start about 0.4 ms in Node's
+// loader, so each entry is one file, with what entries share in files beside it, so that a class is the same in all.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { rolldown } from 'rolldown'
+
+const root = join(import.meta.dirname, '..')
+const { exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+
+const entries = Object.values(exports).flatMap((target) => /^\.\/dist\/(.+)\.js$/.exec(target.default ?? '')?.[1] ?? [])
+
+// Beside the old one until it is complete: what fails to build leaves what was there.
+const made = mkdtempSync(join(root, 'dist-'))
+process.on('exit', () => rmSync(made, { recursive: true, force: true }))
+
+const tsc = spawnSync('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', made], {
+  cwd: root,
+  stdio: ['ignore', 2, 2],
+})
+if (tsc.error) throw tsc.error
+if (tsc.status !== 0) process.exit(tsc.status ?? 1)
+
+const bundle = await rolldown({
+  input: Object.fromEntries(entries.map((name) => [name, join(root, `src/${name}.ts`)])),
+  platform: 'node',
+  external: [/^node:/, ...Object.keys(dependencies).map((name) => new RegExp(`^${name}(/|$)`))],
+})
+await bundle.write({ dir: made, format: 'esm', chunkFileNames: 'shared/[name]-[hash].js' })
+await bundle.close()
+
+rmSync(join(root, 'dist'), { recursive: true, force: true })
+renameSync(made, join(root, 'dist'))
