@@ -15,9 +15,20 @@ const now = Promise.resolve()
 /** Whatever waits for the same turn shares one immediate. */
 let waiting: (() => void)[] = []
 
+/** From when a turn begins until all that it led to has run: what waits for its end. */
+let afterTurn: (() => void)[] | undefined
+
+/** Runs once what the event loop has at hand is done, so that what comes of it can be done together. */
+export function gathered(run: () => void): void {
+  if (afterTurn === undefined) setImmediate(run)
+  else afterTurn.push(run)
+}
+
 function runWaiting(): void {
   const due = waiting
   waiting = []
+  afterTurn ??= []
+  scheduler.drained(endTurn)
   for (const run of due) {
     try {
       run()
@@ -28,6 +39,12 @@ function runWaiting(): void {
       })
     }
   }
+}
+
+function endTurn(): void {
+  const due = afterTurn ?? []
+  afterTurn = undefined
+  for (const run of due) run()
 }
 
 /**

@@ -6,7 +6,7 @@ import { problemsOf } from '../../test/wire/spec.ts'
 import { META_VERSION } from '../protocol/meta.ts'
 import { decodeHeader } from '../protocol/headers.ts'
 
-const app = rally({ name: 'agreement', version: '1', logger: { warn() {}, error() {} } })
+const app = rally({ name: 'agreement', version: '1', legacy: false, logger: { warn() {}, error() {} } })
 app.tool('greet', {}, () => 'Hello')
 app.tool(
   'deploy',
@@ -118,7 +118,7 @@ describe.each(hosts)('$name', ({ open }) => {
     expect(await send(notification, bare)).toEqual({ status: 202, message: undefined })
   })
 
-  test('who begins as older revisions do is told the revisions, whatever the headers', async () => {
+  test('who begins as older revisions do, and is turned away, is told the revisions, whatever the headers', async () => {
     const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2024-11-05' } }
     const { status, message } = await send(initialize, { 'MCP-Protocol-Version': undefined, 'Mcp-Method': undefined })
     expect(status).toBe(400)

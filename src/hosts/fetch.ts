@@ -1,13 +1,16 @@
 // A fetch handler as a host: Hono, Bun, Deno, Workers.
 import { Cancel } from '../flow/cancel.ts'
 import type { App } from '../server/app.ts'
+import type { Reply } from '../server/reply.ts'
 import { admission } from './admission.ts'
 import type { Authenticated } from './authenticate.ts'
 import { identify } from './authenticate.ts'
 import { answerDocument } from './documents.ts'
 import type { HttpOptions } from './http.ts'
 import {
+  allowedMethods,
   answerBody,
+  answerGet,
   DEFAULT_KEEP_ALIVE_MS,
   DEFAULT_MAX_BODY_BYTES,
   isJson,
@@ -32,9 +35,15 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
     const header = (name: string): string | undefined => request.headers.get(name) ?? undefined
     const refusal = admit(header('host') ?? new URL(request.url).host, header('origin'))
     if (refusal !== undefined) return refuse(403, refusal)
-    if (request.method !== 'POST') return refuse(405, 'Send messages by POST.', { Allow: 'POST' })
-    if (!isJson(header('content-type'))) return refuse(415, 'Content-Type must be application/json.')
-    if (Number(header('content-length')) > maxBodyBytes) return tooLarge(maxBodyBytes)
+    if (request.method === 'POST') {
+      if (!isJson(header('content-type'))) return refuse(415, 'Content-Type must be application/json.')
+      if (Number(header('content-length')) > maxBodyBytes) return tooLarge(maxBodyBytes)
+    } else {
+      const allowed = allowedMethods(app, header)
+      if (!allowed.includes(request.method)) {
+        return refuse(405, 'Send messages by POST.', { Allow: allowed.join(', ') })
+      }
+    }
     let caller: Authenticated | undefined
     try {
       if (authenticate !== undefined) {
@@ -44,6 +53,7 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
       const { status, message, headers } = refusalOf(error, app.logger)
       return refuse(status, message, headers)
     }
+    if (request.method !== 'POST') return respondToGet(app, request, header, caller, keepAlive)
     let body: string | undefined
     try {
       body = await readBody(request, maxBodyBytes)
@@ -88,9 +98,33 @@ function respond(
       request.signal.removeEventListener('abort', abort)
       if (events !== undefined) events.end(reply?.text)
       else if (reply === undefined) resolve(new Response(null, { status: 202 }))
+      else if (reply.events !== undefined) resolve(eventResponse(reply.events, abort, keepAlive))
       else resolve(new Response(reply.text, { status: reply.status, headers: { ...JSON_HEADERS, ...reply.headers } }))
     })
   })
+}
+
+/** Only where the app serves older revisions. */
+async function respondToGet(
+  app: App,
+  request: Request,
+  header: (name: string) => string | undefined,
+  caller: Authenticated | undefined,
+  keepAlive: KeepAlive,
+): Promise<Response> {
+  const peer = new Cancel()
+  if (app.legacy === undefined) return refuse(405, 'Send messages by POST.', { Allow: 'POST' })
+  const { events, text, status } = await answerGet(app, app.legacy, header, peer, caller)
+  if (events === undefined) return new Response(text, { status, headers: JSON_HEADERS })
+  const gone = (): void => peer.cancel()
+  request.signal.addEventListener('abort', gone, { once: true })
+  return eventResponse(events, gone, keepAlive)
+}
+
+function eventResponse(events: NonNullable<Reply['events']>, gone: () => void, keepAlive: KeepAlive): Response {
+  const stream = new EventStream(gone, keepAlive)
+  events({ send: stream.send, end: () => stream.end(undefined) })
+  return new Response(stream.readable, { headers: SSE_HEADERS })
 }
 
 const JSON_HEADERS = { 'Content-Type': 'application/json' }

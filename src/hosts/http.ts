@@ -1,10 +1,13 @@
 // What the HTTP hosts share: options, limits, and from a body's text to a reply.
+import { Cancel } from '../flow/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { App } from '../server/app.ts'
 import type { Context } from '../server/context.ts'
+import type { Legacy } from '../server/legacy.ts'
+import { isOlder } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
-import { errorReply } from '../server/reply.ts'
+import { errorReply, internalError } from '../server/reply.ts'
 import { idOf } from '../server/request.ts'
 import type { AdmissionOptions } from './admission.ts'
 import type { Headers } from './agreement.ts'
@@ -52,6 +55,9 @@ export function answerBody(
   } catch {
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
+  if (app.legacy !== undefined && isOlder(message, header)) {
+    return answerOlder(app, app.legacy, message, header, context, caller)
+  }
   try {
     checkAgreement(message, header, (tool) => app.paramHeaders(tool))
   } catch (error) {
@@ -60,6 +66,52 @@ export function answerBody(
   }
   return refuseUnscoped(app, message, caller) ?? app.dispatch(message, context)
 }
+
+/** Of an older revision: a message, or a batch of them, each of which must be allowed. */
+async function answerOlder(
+  app: App,
+  legacy: Legacy,
+  message: unknown,
+  header: Headers,
+  { principal, notify, cancel: peer = new Cancel() }: Context,
+  caller: Authenticated | undefined,
+): Promise<Reply | undefined> {
+  for (const each of Array.isArray(message) ? message : [message]) {
+    const refusal = refuseUnscoped(app, each, caller)
+    if (refusal !== undefined) return refusal
+  }
+  try {
+    return await legacy.post(message, { header, principal, takesEvents: notify !== undefined, peer })
+  } catch (error) {
+    app.logger.error('Serving a 2025-era request failed.', { error })
+    return errorReply(idOf(message), internalError(), 500)
+  }
+}
+
+/** Answers a GET that names a session of an older revision: with a stream of events, or with a refusal. */
+export async function answerGet(
+  app: App,
+  legacy: Legacy,
+  header: Headers,
+  peer: Cancel,
+  caller: Authenticated | undefined,
+): Promise<Reply> {
+  try {
+    const takesStream = takesEvents(header('accept'))
+    return await legacy.get({ header, principal: caller?.principal, takesEvents: takesStream, peer })
+  } catch (error) {
+    app.logger.error('Opening a stream failed.', { error })
+    return errorReply(undefined, internalError(), 500)
+  }
+}
+
+/** The methods that a request may have: one that names a session may read its events. */
+export function allowedMethods(app: App, header: Headers): readonly string[] {
+  return app.legacy !== undefined && header('mcp-session-id') !== undefined ? WITH_SESSION : WITHOUT_SESSION
+}
+
+const WITHOUT_SESSION = ['POST']
+const WITH_SESSION = ['GET', 'POST']
 
 /** The refusal of a caller who was not granted all that the message needs. */
 function refuseUnscoped(app: App, message: unknown, caller: Authenticated | undefined): Reply | undefined {

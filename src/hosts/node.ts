@@ -9,7 +9,9 @@ import { identify } from './authenticate.ts'
 import { answerDocument, pathOf } from './documents.ts'
 import type { HttpOptions } from './http.ts'
 import {
+  allowedMethods,
   answerBody,
+  answerGet,
   DEFAULT_KEEP_ALIVE_MS,
   DEFAULT_MAX_BODY_BYTES,
   isJson,
@@ -40,21 +42,27 @@ export function nodeHandler(
     const { headers } = request
     const refusal = admit(headers.host, headers.origin)
     if (refusal !== undefined) return refuse(response, 403, refusal)
-    if (request.method !== 'POST') return refuse(response, 405, 'Send messages by POST.', { Allow: 'POST' })
-    if (!isJson(headers['content-type'])) return refuse(response, 415, 'Content-Type must be application/json.')
-    if (Number(headers['content-length']) > maxBodyBytes) return refuseBody(response, maxBodyBytes)
+    const { method = '' } = request
+    if (method === 'POST') {
+      if (!isJson(headers['content-type'])) return refuse(response, 415, 'Content-Type must be application/json.')
+      if (Number(headers['content-length']) > maxBodyBytes) return refuseBody(response, maxBodyBytes)
+    } else {
+      const allowed = allowedMethods(app, (name) => single(headers[name]))
+      if (!allowed.includes(method)) return refuse(response, 405, NOT_BY_POST, { Allow: allowed.join(', ') })
+    }
     const exchange = new Exchange(app, request, response, outbox, keepAlive)
-    if (authenticate === undefined) return exchange.read(maxBodyBytes)
+    const serve = (caller?: Authenticated): void =>
+      method === 'POST' ? exchange.read(maxBodyBytes, caller) : exchange.listen(caller)
+    if (authenticate === undefined) return serve()
     identify(authenticate, {
-      method: request.method,
+      method,
       url: request.url ?? '',
       header: (name) => single(headers[name.toLowerCase()]),
-    }).then(
-      (caller) => exchange.read(maxBodyBytes, caller),
-      (error: unknown) => exchange.refuse(error),
-    )
+    }).then(serve, (error: unknown) => exchange.refuse(error))
   }
 }
+
+const NOT_BY_POST = 'Send messages by POST.'
 
 /** One request and its response. */
 class Exchange {
@@ -98,6 +106,14 @@ class Exchange {
     })
   }
 
+  /** Only where the app serves older revisions. */
+  listen(caller?: Authenticated): void {
+    const { legacy } = this.#app
+    if (legacy === undefined) return
+    const header = (name: string): string | undefined => single(this.#request.headers[name])
+    void answerGet(this.#app, legacy, header, this.#cancel, caller).then((reply) => this.#send(reply))
+  }
+
   refuse(error: unknown): void {
     const { status, message, headers } = refusalOf(error, this.#app.logger)
     refuse(this.#response, status, message, headers)
@@ -128,7 +144,33 @@ class Exchange {
     if (this.#streaming) response.end(reply === undefined ? undefined : sseEvent(reply.text))
     else if (reply === undefined) response.writeHead(202).end()
     else if (reply.headers === undefined) this.#outbox.send(response, reply.status, reply.text)
+    else if (reply.events !== undefined) this.#sendEvents(reply.events)
     else response.writeHead(reply.status, { 'Content-Type': 'application/json', ...reply.headers }).end(reply.text)
+  }
+
+  #sendEvents(events: NonNullable<Reply['events']>): void {
+    const response = this.#response
+    this.#beginEvents()
+    response.flushHeaders()
+    events({
+      send: (event) => {
+        if (response.writableLength > MAX_WAITING_BYTES) return false
+        response.write(event)
+        return true
+      },
+      end: () => {
+        this.#stopComments()
+        response.end()
+      },
+    })
+  }
+
+  #beginEvents(): void {
+    const response = this.#response
+    this.#streaming = true
+    response.writeHead(200, SSE_HEADERS)
+    this.#comment = (comment) => void response.write(comment)
+    this.#keepAlive.add(this.#comment)
   }
 
   #stopComments(): void {
@@ -138,12 +180,7 @@ class Exchange {
   #notify(text: string): boolean {
     const response = this.#response
     if (this.#cancel.cancelled || response.writableLength > MAX_WAITING_BYTES) return false
-    if (!this.#streaming) {
-      this.#streaming = true
-      response.writeHead(200, SSE_HEADERS)
-      this.#comment = (comment) => void response.write(comment)
-      this.#keepAlive.add(this.#comment)
-    }
+    if (!this.#streaming) this.#beginEvents()
     response.write(sseEvent(text))
     return true
   }

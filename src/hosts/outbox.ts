@@ -1,6 +1,7 @@
 // Writes JSON responses. On a busy server those of one event-loop turn go out together: the peers then wake once and the
 // next requests come in one batch, which is worth more than anything else on this path.
 import type { ServerResponse } from 'node:http'
+import { gathered } from '../flow/scheduler.ts'
 
 /** With fewer connections than this taking turns there is nothing to batch, and waiting would only add latency. */
 const BUSY = 4
@@ -16,7 +17,7 @@ export class Outbox {
     this.#recent[this.#next] = response.socket
     this.#next = (this.#next + 1) % REMEMBERED
     if (!this.#isBusy()) return write(response, status, text)
-    if (this.#waiting.length === 0) setImmediate(() => this.#flush())
+    if (this.#waiting.length === 0) gathered(() => this.#flush())
     this.#waiting.push({ response, status, text })
   }
 

@@ -5,6 +5,8 @@ import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.
 import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
+import type { LegacyConnection } from '../server/legacy.ts'
+import { isInitialize, namesRevision } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
 import { idOf, isObject } from '../server/request.ts'
 
@@ -26,6 +28,13 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
   const underWay = new Map<RequestId, Cancel>()
   const send = (text: string): void => void output.write(`${text}\n`)
+  const sendUnlessBehind = (text: string): boolean => {
+    if (output.writableLength > MAX_WAITING_BYTES) return false
+    send(text)
+    return true
+  }
+  /** Where the client began with the handshake of an older revision. */
+  let older: Promise<LegacyConnection> | undefined
 
   const receive = (line: string): void => {
     let message: unknown
@@ -33,6 +42,13 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
       message = JSON.parse(line)
     } catch {
       return send(errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the line is not JSON')).text)
+    }
+    if (app.legacy !== undefined && (older === undefined ? isInitialize(message) : !namesRevision(message))) {
+      older ??= app.legacy.connect({ send, notify: sendUnlessBehind })
+      return void older.then(
+        (connection) => connection.receive(message),
+        (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
+      )
     }
     // Nobody was asked anything here, and an answer to an answer could be taken for one.
     if (isObject(message) && !('method' in message) && ('result' in message || 'error' in message)) return
@@ -44,9 +60,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const cancel = new Cancel()
     if (id !== undefined) underWay.set(id, cancel)
     const notify = (text: string): boolean => {
-      if (cancel.cancelled || output.writableLength > MAX_WAITING_BYTES) return false
-      send(text)
-      return true
+      return !cancel.cancelled && sendUnlessBehind(text)
     }
     void app.dispatch(message, { cancel, notify }).then((reply) => {
       if (id !== undefined) underWay.delete(id)
@@ -63,6 +77,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const over = (): void => {
       for (const cancel of underWay.values()) cancel.cancel()
       underWay.clear()
+      void older?.then((connection) => connection.close()).catch(() => {})
       resolve()
     }
     // Text, where somebody has given the stream an encoding.
