@@ -1,0 +1,158 @@
+// A client of one server.
+import { toJsonText } from '../protocol/json.ts'
+import type {
+  CallToolResult,
+  CompleteResult,
+  GetPromptResult,
+  InputResponses,
+  Prompt,
+  PromptReference,
+  ReadResourceResult,
+  Resource,
+  ResourceTemplate,
+  ResourceTemplateReference,
+  Tool,
+} from '../protocol/messages.ts'
+import type { Call, ResultOf } from './call.ts'
+import { targetOf, targetOfPending } from './call.ts'
+import type { ServerInfo } from './discovery.ts'
+import { badResponse } from './errors.ts'
+import type { FlowHost, Round } from './flow.ts'
+import { Flow } from './flow.ts'
+import type { ListEntries, ListKind } from './lists.ts'
+import { isObject } from './objects.ts'
+import type { CallOptions, ListOptions } from './options.ts'
+import type { Pending } from './pending.ts'
+import { readPending } from './read-pending.ts'
+import { checkComplete } from './round.ts'
+import type { Change, Subscribed } from './subscription.ts'
+import { subscribe } from './subscription.ts'
+
+export class Client {
+  readonly #host: FlowHost
+
+  /** @internal `connect` makes one. */
+  constructor(host: FlowHost) {
+    this.#host = host
+  }
+
+  /** Who the server says it is, and what it says it can do. */
+  get server(): ServerInfo {
+    return this.#host.server
+  }
+
+  /** All tools, on however many pages. Over HTTP without those whose `x-mcp-header` is not valid. */
+  listTools(options?: ListOptions): Promise<Tool[]> {
+    return this.#list('tools', options)
+  }
+
+  listPrompts(options?: ListOptions): Promise<Prompt[]> {
+    return this.#list('prompts', options)
+  }
+
+  listResources(options?: ListOptions): Promise<Resource[]> {
+    return this.#list('resources', options)
+  }
+
+  listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
+    return this.#list('resourceTemplates', options)
+  }
+
+  /** Calls a tool, however many rounds it takes. A failure that the model is to read is a result with `isError`. */
+  async callTool(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options: CallOptions = {},
+  ): Promise<CallToolResult> {
+    const call = { tool: name, ...(args !== undefined && { arguments: args }) }
+    return new Flow<CallToolResult>(this.#host, targetOf(call), options).finish()
+  }
+
+  async getPrompt(
+    name: string,
+    args?: Readonly<Record<string, string>>,
+    options: CallOptions = {},
+  ): Promise<GetPromptResult> {
+    const call = { prompt: name, ...(args !== undefined && { arguments: args }) }
+    return new Flow<GetPromptResult>(this.#host, targetOf(call), options).finish()
+  }
+
+  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
+    return new Flow<ReadResourceResult>(this.#host, targetOf({ resource: uri }), options).finish()
+  }
+
+  /** Values that an argument of a prompt, or a variable of a resource template, may have. */
+  async complete(
+    ref: PromptReference | ResourceTemplateReference,
+    argument: { readonly name: string; readonly value: string },
+    context?: Readonly<Record<string, string>>,
+    options: Pick<CallOptions, 'signal' | 'timeoutMs'> = {},
+  ): Promise<CompleteResult['completion']> {
+    const params = { ref, argument, ...(context !== undefined && { context: { arguments: context } }) }
+    const members = toJsonText(params, 'The completion').slice(1, -1)
+    const { link, limits } = this.#host
+    const method = 'completion/complete'
+    const patience = link.begin(method, options.timeoutMs ?? limits.timeoutMs, options.signal)
+    const { result } = await link.within(patience, () => link.request({ method, members, isSafe: true }, patience))
+    checkComplete(result, method)
+    return readCompletion(result['completion'])
+  }
+
+  /**
+   * A call, or the pending round of one, a round at a time. Going on without having answered lets the client's answerers
+   * answer; leaving the loop leaves the call where it is, with its `pending` to go on from.
+   */
+  async *rounds<C extends Call | Pending>(
+    call: C,
+    options: CallOptions = {},
+  ): AsyncGenerator<Round<ResultOf<C>>, void, undefined> {
+    const pending = 'method' in call ? readPending(call) : undefined
+    const target = pending === undefined ? targetOf(call as Call) : targetOfPending(pending)
+    yield* new Flow<ResultOf<C>>(this.#host, target, options, pending).rounds()
+  }
+
+  /** Goes on with a call from its pending round, and to its end. Without an answer, the client's answerers are asked. */
+  async resume<P extends Pending>(
+    pending: P,
+    answers?: InputResponses,
+    options: CallOptions = {},
+  ): Promise<ResultOf<P>> {
+    const read = readPending(pending)
+    return new Flow<ResultOf<P>>(this.#host, targetOfPending(read), options, read).finish(answers)
+  }
+
+  /** Changes as they happen, until the signal or `close` ends it; leaving the loop ends it too. */
+  subscribe(wish: Subscribed, options: Pick<CallOptions, 'signal'> = {}): AsyncGenerator<Change, void, undefined> {
+    const { link, lists, limits } = this.#host
+    return subscribe({ link, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
+  }
+
+  /** Ends what is under way, and lets go of the server. */
+  close(): Promise<void> {
+    return this.#host.link.close()
+  }
+
+  async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {
+    const { link, lists, limits } = this.#host
+    const { refresh = false, timeoutMs = limits.timeoutMs, signal } = options
+    const kept = refresh || link.isClosed ? undefined : lists.fresh(kind)
+    if (kept !== undefined) return kept
+    const patience = link.begin(`The list of ${kind}`, timeoutMs, signal)
+    return link.within(patience, () => lists.fetch(kind, patience))
+  }
+}
+
+/** At most as many as the protocol allows. */
+const MOST_VALUES = 100
+
+function readCompletion(completion: unknown): CompleteResult['completion'] {
+  const { values, total, hasMore } = isObject(completion) ? completion : {}
+  if (!Array.isArray(values) || !values.every((value) => typeof value === 'string')) {
+    throw badResponse('its completion has no list of values')
+  }
+  return {
+    values: values.slice(0, MOST_VALUES),
+    ...(typeof total === 'number' && { total }),
+    ...(typeof hasMore === 'boolean' && { hasMore }),
+  }
+}

@@ -1,0 +1,125 @@
+// From an address, a command or an app to a client that has been introduced to its server.
+import type { Logger } from '../protocol/logger.ts'
+import { capabilitiesOf, declared } from './capabilities.ts'
+import { Client } from './client.ts'
+import type { Command } from './child.ts'
+import type { ServerInfo } from './discovery.ts'
+import { readDiscovery } from './discovery.ts'
+import { wrongOption } from './errors.ts'
+import { HttpTransport } from './http.ts'
+import { fetchWire } from './http-fetch.ts'
+import { Link } from './link.ts'
+import { Lists } from './lists.ts'
+import type { AppLike } from './memory.ts'
+import { MemoryTransport } from './memory.ts'
+import type { ClientOptions, Limits } from './options.ts'
+import { limitsOf } from './options.ts'
+import { checkComplete } from './round.ts'
+import { sparing } from './sparing.ts'
+import { Tools } from './tools.ts'
+import type { Receive, Transport } from './transport.ts'
+import type { Wire } from './wire.ts'
+
+/** The address of a server, the command that starts one, or an app in this process. */
+export type ServerAddress = string | URL | Command | AppLike
+
+const VERSION = '0.1.0'
+
+/** Connects to a server, and asks it who it is. */
+export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
+  const limits = limitsOf(options)
+  const { name = 'mcp-rally', version = VERSION, can: byHand = [], onLog } = options
+  const logger = sparing(options.logger ?? console)
+  const can = capabilitiesOf(options, byHand)
+  const way = await wayTo(server, options, limits, logger)
+  const link: Link = new Link(
+    {
+      info: { name, version },
+      capabilities: declared(can),
+      logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
+      onLog,
+      logger,
+      onListChanged: (list) => lists.drop(list),
+    },
+    way.open,
+  )
+  const tools = new Tools(link.isHttp, logger)
+  const lists = new Lists(link, tools, logger, limits.maxResponseBytes)
+  try {
+    return new Client({
+      link,
+      tools,
+      lists,
+      limits,
+      can,
+      answerers: { ...options },
+      server: await discover(link, limits, way),
+    })
+  } catch (error) {
+    await link.close()
+    throw error
+  }
+}
+
+async function discover(link: Link, { timeoutMs }: Limits, { address }: Way): Promise<ServerInfo> {
+  const method = 'server/discover'
+  const patience = link.begin(method, timeoutMs, undefined)
+  const { result } = await link.within(patience, () => link.request({ method, isSafe: true }, patience))
+  checkComplete(result, method)
+  const { server, revision } = readDiscovery(result, address)
+  link.speak(revision)
+  return server
+}
+
+interface Way {
+  /** What a server that says no name is called. */
+  readonly address: string
+  readonly open: (receive: Receive) => Transport
+}
+
+async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Way> {
+  if (typeof server === 'string' || server instanceof URL) return wayOverHttp(readUrl(server), options, limits)
+  if (typeof server !== 'object' || server === null) throw wrongServer()
+  if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
+  if (typeof server.command !== 'string') throw wrongServer()
+  const { StdioTransport } = await import('./stdio.ts')
+  return {
+    address: server.command,
+    open: (receive) => new StdioTransport(server, limits.maxResponseBytes, logger, receive),
+  }
+}
+
+async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Way> {
+  const wire = options.fetch === undefined ? await platformWire(url) : fetchWire(url, options.fetch)
+  const { headers } = options
+  return { address: url.host, open: (receive) => new HttpTransport(wire, { headers, maxResponseBytes }, receive) }
+}
+
+/** Node's own client is more than twice as fast as its fetch. */
+async function platformWire(url: URL): Promise<Wire> {
+  try {
+    const { nodeWire } = await import('./http-node.ts')
+    return nodeWire(url)
+  } catch (cause) {
+    if (typeof globalThis.fetch !== 'function') throw cause
+    return fetchWire(url, (address, init) => globalThis.fetch(address, init))
+  }
+}
+
+function wrongServer(): Error {
+  return wrongOption('connect takes the address of a server, { command } that starts one, or an app.')
+}
+
+function readUrl(server: string | URL): URL {
+  const text = String(server)
+  if (!URL.canParse(text))
+    throw wrongOption(`${JSON.stringify(text)} is no address, such as http://127.0.0.1:3000/mcp.`)
+  const url = new URL(text)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw wrongOption(`The address of a server begins with http: or https:, not ${url.protocol}`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw wrongOption('Put a name and password into the option headers, not into the address.')
+  }
+  return url
+}

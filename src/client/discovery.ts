@@ -1,0 +1,44 @@
+// Who the server says it is, and what it says it can do.
+import type { Icon, Implementation, ServerCapabilities } from '../protocol/messages.ts'
+import { META_SERVER_INFO } from '../protocol/meta.ts'
+import { isObject } from './objects.ts'
+import { commonRevision } from './revision.ts'
+
+export interface ServerInfo extends Implementation {
+  /** For the model: how to use this server. */
+  readonly instructions?: string
+  readonly capabilities: ServerCapabilities
+}
+
+/** Reads the untrusted result of `server/discover`. A server need not say its name; then `address` is. */
+export function readDiscovery(
+  result: Record<string, unknown>,
+  address: string,
+): { server: ServerInfo; revision: string } {
+  const { supportedVersions, capabilities, instructions, _meta: meta, serverInfo } = result
+  const said = isObject(meta) && isObject(meta[META_SERVER_INFO]) ? meta[META_SERVER_INFO] : serverInfo
+  return {
+    revision: commonRevision(supportedVersions),
+    server: {
+      ...readInfo(said, address),
+      ...(typeof instructions === 'string' && { instructions }),
+      capabilities: isObject(capabilities) ? capabilities : {},
+    },
+  }
+}
+
+function readInfo(said: unknown, address: string): Implementation {
+  const { name, version, title, description, websiteUrl, icons } = isObject(said) ? said : {}
+  return {
+    name: typeof name === 'string' && name !== '' ? name : address,
+    version: typeof version === 'string' ? version : '',
+    ...(typeof title === 'string' && { title }),
+    ...(typeof description === 'string' && { description }),
+    ...(typeof websiteUrl === 'string' && { websiteUrl }),
+    ...(Array.isArray(icons) && { icons: icons.filter(isIcon) }),
+  }
+}
+
+function isIcon(icon: unknown): icon is Icon {
+  return isObject(icon) && typeof icon['src'] === 'string'
+}

@@ -1,0 +1,119 @@
+// What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
+import { RallyError } from '../protocol/errors.ts'
+import type { Pending } from './pending.ts'
+
+export type ClientErrorCode =
+  /** Wrong options. */
+  | 'OPTIONS'
+  /** The server took longer than `timeoutMs`, the user's thinking not counted. */
+  | 'TIMEOUT'
+  /** The caller's signal. */
+  | 'ABORTED'
+  /** The client was closed. */
+  | 'CLOSED'
+  /** The server could not be reached: nothing was sent. */
+  | 'CONNECTION'
+  /** The program of a server could not be started. */
+  | 'COMMAND'
+  /** The response was lost: what was asked for may or may not have happened. */
+  | 'LOST'
+  /** The server refused the caller (HTTP 401 or 403). */
+  | 'UNAUTHORIZED'
+  /** Another HTTP status that is no answer. */
+  | 'HTTP_STATUS'
+  /** What came is not what the protocol says. */
+  | 'BAD_RESPONSE'
+  | 'RESPONSE_TOO_LARGE'
+  /** The two sides have no revision of the protocol in common. */
+  | 'REVISION'
+  | 'TOO_MANY_ROUNDS'
+  | 'STATE_TOO_LARGE'
+  /** The server asks something that no client should answer. */
+  | 'QUESTION_INVALID'
+  /** The server asks something that nobody here answers. */
+  | 'NO_ANSWERER'
+  /** The answer does not fit the question. */
+  | 'ANSWER_INVALID'
+  /** The structured result does not fit the tool's own schema. */
+  | 'RESULT_INVALID'
+  /** The tool's definition is one that clients must not use. */
+  | 'TOOL_INVALID'
+  /** The pending round is damaged. */
+  | 'PENDING_INVALID'
+
+export interface ClientErrorOptions extends ErrorOptions {
+  status?: number
+  challenge?: string
+}
+
+export class ClientError extends RallyError {
+  override readonly code: ClientErrorCode
+  /** The HTTP status, where that is what was wrong. */
+  readonly status: number | undefined
+  /** The server's `WWW-Authenticate`, where it refused the caller. */
+  readonly challenge: string | undefined
+  /** The last round of a call that had got further than its first: `resume` goes on from it. */
+  pending: Pending | undefined
+
+  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
+    super(code, message, 'cause' in options ? { cause: options.cause } : undefined)
+    this.code = code
+    this.status = options.status
+    this.challenge = options.challenge
+  }
+}
+
+export function badResponse(why: string, options?: ErrorOptions): ClientError {
+  return new ClientError('BAD_RESPONSE', `The server's response cannot be used: ${why}.`, options)
+}
+
+export function tooLarge(maxBytes: number): ClientError {
+  return new ClientError(
+    'RESPONSE_TOO_LARGE',
+    `The server's response is larger than ${maxBytes} bytes (maxResponseBytes).`,
+  )
+}
+
+/** Nothing of the request has reached the server. */
+export function unreachable(why: string, cause?: unknown): ClientError {
+  return new ClientError('CONNECTION', `The server cannot be reached: ${why}. Nothing was sent.`, { cause })
+}
+
+/** The command itself is wrong, and would be next time. */
+export function notStarted(why: string): ClientError {
+  return new ClientError('COMMAND', `The server could not be started: ${why}`)
+}
+
+/** The request may have reached the server. */
+export function lost(why: string, cause?: unknown): ClientError {
+  return new ClientError(
+    'LOST',
+    `The response was lost: ${why}. What was asked for may or may not have happened.`,
+    cause === undefined ? {} : { cause },
+  )
+}
+
+export function closed(): ClientError {
+  return new ClientError('CLOSED', 'The client was closed.')
+}
+
+export function wrongOption(message: string): ClientError {
+  return new ClientError('OPTIONS', message)
+}
+
+/** What an untrusted value is shown as in a message. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') {
+    return JSON.stringify(value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}...` : value)
+  }
+  // Turning it into text could be anything, a failure included.
+  return typeof value === 'object' && value !== null ? 'that is an object' : String(value)
+}
+
+const LONGEST_SHOWN = 200
+
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  return error.message
+}

@@ -1,0 +1,293 @@
+// One logical request, from the first call to the final result: sends rounds, has their questions answered, and carries
+// the server's state between them.
+import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
+import type { InputRequests, InputResponses } from '../protocol/messages.ts'
+import { headersOf } from '../protocol/param-headers.ts'
+import type { AnswerContext, Answerers } from './answerers.ts'
+import { answerQuestions, readAnswers } from './answering.ts'
+import type { Call, Target } from './call.ts'
+import { paramsOf } from './call.ts'
+import type { Capability } from './capabilities.ts'
+import type { ServerInfo } from './discovery.ts'
+import { ClientError } from './errors.ts'
+import type { Link } from './link.ts'
+import type { Lists } from './lists.ts'
+import type { CallOptions, Limits } from './options.ts'
+import type { Patience } from './patience.ts'
+import type { Pending, Results, RoundMethod } from './pending.ts'
+import type { Question } from './question.ts'
+import { readQuestions } from './question.ts'
+import type { RoundResult } from './round.ts'
+import { readRound } from './round.ts'
+import type { Tools } from './tools.ts'
+
+/** What a flow needs of its client. */
+export interface FlowHost {
+  readonly link: Link
+  readonly lists: Lists
+  readonly tools: Tools
+  readonly limits: Limits
+  readonly answerers: Answerers
+  readonly can: ReadonlySet<Capability>
+  readonly server: ServerInfo
+}
+
+/** A round, to whoever takes the rounds of a call in their own hands. */
+export type Round<R> = AskingRound | DeferredRound | DoneRound<R>
+
+export interface AskingRound {
+  readonly kind: 'asks'
+  readonly questions: readonly Question[]
+  /** Plain JSON: `resume` goes on from here, in any process. */
+  readonly pending: Pending
+  /** Answers some or all of the questions, checked at once. The client's answerers are asked the others. */
+  answer(responses: InputResponses): void
+}
+
+/** The server wants to be called again, soon: it is being replaced, or has too much to do. */
+export interface DeferredRound {
+  readonly kind: 'deferred'
+  readonly pending: Pending
+}
+
+export interface DoneRound<R> {
+  readonly kind: 'done'
+  readonly result: R
+}
+
+/** Rounds that ask nothing, over a whole call. */
+const MOST_DEFERRALS = 100
+const FIRST_PAUSE_MS = 20
+const LONGEST_PAUSE_MS = 1_000
+
+/** `R` is what the method of its target comes to. */
+export class Flow<R extends Results[RoundMethod]> {
+  readonly #host: FlowHost
+  readonly #target: Target
+  readonly #patience: Patience
+  readonly #onProgress: CallOptions['onProgress']
+  /** Of the last round. */
+  #requests: InputRequests | undefined
+  #questions: readonly Question[] = []
+  #state: string | undefined
+  #rounds = 0
+  #asked = 0
+  #deferrals = 0
+  /** In a row. */
+  #deferred = 0
+  #hasRefetched = false
+
+  constructor(host: FlowHost, target: Target, options: CallOptions, pending?: Pending) {
+    const { timeoutMs = host.limits.timeoutMs, signal, onProgress } = options
+    this.#host = host
+    this.#target = target
+    this.#onProgress = onProgress
+    if (pending !== undefined) this.#takeUp(pending)
+    this.#patience = host.link.begin(`${target.method} ${target.name}`, timeoutMs, signal)
+  }
+
+  /** Goes on to the end. `responses` answer the questions of the round that it was taken up from. */
+  async finish(responses?: InputResponses): Promise<R> {
+    try {
+      let given = readAnswers(this.#questions, responses ?? {})
+      for (;;) {
+        const round = await this.#send(this.#questions.length > 0 ? await this.#answers(given) : undefined)
+        if (round.kind === 'done') {
+          this.#end()
+          return round.result as R
+        }
+        given = new Map()
+      }
+    } catch (error) {
+      throw this.#failed(error)
+    }
+  }
+
+  /** The same, a round at a time. */
+  async *rounds(): AsyncGenerator<Round<R>, void, undefined> {
+    try {
+      for (;;) {
+        let answers: string | undefined
+        if (this.#questions.length > 0) {
+          const given = new Map<string, string>()
+          yield this.#askingRound(given)
+          answers = await this.#answers(given)
+        } else if (this.#rounds > 0) {
+          yield { kind: 'deferred', pending: this.#pending() }
+        }
+        const round = await this.#send(answers)
+        if (round.kind !== 'done') continue
+        yield round as DoneRound<R>
+        return
+      }
+    } catch (error) {
+      throw this.#failed(error)
+    } finally {
+      this.#end()
+    }
+  }
+
+  #askingRound(given: Map<string, string>): AskingRound {
+    const questions = this.#questions
+    return {
+      kind: 'asks',
+      questions,
+      pending: this.#pending(),
+      answer: (responses) => {
+        for (const [key, text] of readAnswers(questions, responses)) given.set(key, text)
+      },
+    }
+  }
+
+  #answers(given: ReadonlyMap<string, string>): Promise<string> {
+    const { answerers, can, server } = this.#host
+    const context = new RoundContext(server, this.#target.call, this.#patience)
+    return this.#patience.think(answerQuestions(this.#questions, given, answerers, can, context))
+  }
+
+  async #send(answers: string | undefined): Promise<RoundResult> {
+    if (this.#deferred > 0) {
+      await this.#patience.pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
+    }
+    const { maxStateBytes } = this.#host.limits
+    const round = readRound(await this.#exchange(answers), this.#target.method, maxStateBytes)
+    this.#rounds += 1
+    if (round.kind !== 'done') {
+      this.#note(round)
+      return round
+    }
+    // It has happened: whatever is wrong with the result, there is nothing to go on with.
+    this.#state = undefined
+    this.#requests = undefined
+    await this.#checkOutput(round.result)
+    return round
+  }
+
+  async #exchange(answers: string | undefined): Promise<Record<string, unknown>> {
+    const { link, lists, tools } = this.#host
+    const { method, name, members: target } = this.#target
+    const isTool = method === 'tools/call'
+    const state = this.#state
+    const members =
+      target +
+      (answers === undefined ? '' : `,"inputResponses":${answers}`) +
+      (state === undefined ? '' : `,"requestState":${JSON.stringify(state)}`)
+    for (;;) {
+      const isSafe = state !== undefined || (isTool && tools.isSafe(name))
+      const headers = isTool && link.isHttp ? this.#headers() : []
+      try {
+        const onProgress = this.#onProgress
+        const { result } = await link.request({ method, name, members, headers, isSafe, onProgress }, this.#patience)
+        return result
+      } catch (error) {
+        if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
+        // Refused before anything was done: the tool takes other headers than we know of.
+        this.#hasRefetched = true
+        await lists.fetch('tools', this.#patience)
+      }
+    }
+  }
+
+  #headers(): string[] {
+    const params = this.#host.tools.headersFor(this.#target.name)
+    if (params.length === 0) return []
+    const { arguments: args = {} } = paramsOf(this.#target) as { arguments?: Record<string, unknown> }
+    return headersOf(params, args)
+  }
+
+  #note(round: Exclude<RoundResult, { kind: 'done' }>): void {
+    if (round.kind === 'deferred') {
+      this.#state = round.state
+      this.#requests = undefined
+      this.#questions = []
+      this.#deferred += 1
+      this.#deferrals += 1
+      if (this.#deferrals > MOST_DEFERRALS) throw tooMany(`The server has put this call off ${this.#deferrals} times.`)
+      return
+    }
+    // First, because with a question that cannot be asked it is the round before that can be gone on from.
+    this.#questions = readQuestions(round.requests)
+    this.#state = round.state
+    this.#requests = round.requests
+    this.#deferred = 0
+    this.#asked += 1
+    const { maxRounds } = this.#host.limits
+    if (this.#asked > maxRounds) {
+      throw tooMany(
+        `The server has asked in ${this.#asked} rounds of one call; this client takes ${maxRounds} (maxRounds).`,
+      )
+    }
+  }
+
+  async #checkOutput(result: Results[RoundMethod]): Promise<void> {
+    const { method, name } = this.#target
+    if (method !== 'tools/call') return
+    const { tools, lists } = this.#host
+    const called = result as Results['tools/call']
+    let misfits = tools.misfits(name, called)
+    // What is known may be old. Where nothing newer is to be had, it is what there is.
+    if (misfits.length > 0 && lists.fresh('tools') === undefined) {
+      await lists.fetch('tools', this.#patience).catch(() => {})
+      misfits = tools.misfits(name, called)
+    }
+    if (misfits.length === 0) return
+    throw new ClientError(
+      'RESULT_INVALID',
+      `The result of ${name} does not fit the tool's own outputSchema: ${misfits.join('; ')}.`,
+    )
+  }
+
+  #takeUp({ inputRequests, requestState }: Pending): void {
+    this.#requests = inputRequests
+    this.#questions = readQuestions(inputRequests ?? {})
+    this.#state = requestState
+  }
+
+  #pending(): Pending {
+    const pending = {
+      version: 1,
+      revision: this.#host.link.revision,
+      method: this.#target.method,
+      params: paramsOf(this.#target),
+      ...(this.#requests !== undefined && { inputRequests: this.#requests }),
+      ...(this.#state !== undefined && { requestState: this.#state }),
+    }
+    return pending as unknown as Pending
+  }
+
+  #failed(error: unknown): unknown {
+    const canGoOn = this.#requests !== undefined || this.#state !== undefined
+    if (error instanceof ClientError && canGoOn) error.pending ??= this.#pending()
+    this.#host.link.end(this.#patience, error as Error)
+    return error
+  }
+
+  #end(): void {
+    this.#host.link.end(this.#patience)
+  }
+}
+
+/** What answerers are told beside the question. A class, so that the signal is made only when somebody looks at it. */
+class RoundContext implements AnswerContext {
+  readonly server: ServerInfo
+  readonly call: Call
+  readonly #patience: Patience
+
+  constructor(server: ServerInfo, call: Call, patience: Patience) {
+    this.server = server
+    this.call = call
+    this.#patience = patience
+  }
+
+  get signal(): AbortSignal {
+    return this.#patience.signal
+  }
+}
+
+function isMismatch(error: unknown): boolean {
+  return error instanceof ProtocolError && error.rpcCode === HEADER_MISMATCH
+}
+
+function tooMany(message: string): ClientError {
+  return new ClientError('TOO_MANY_ROUNDS', message)
+}

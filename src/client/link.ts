@@ -1,0 +1,264 @@
+// The client's end of the wire: writes requests, takes responses, and repeats what may be repeated.
+import { METHOD_NOT_FOUND, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
+import type { ClientCapabilities, Implementation, LoggingLevel, RequestId } from '../protocol/messages.ts'
+import {
+  META_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_SUBSCRIPTION,
+  META_VERSION,
+} from '../protocol/meta.ts'
+import { ClientError, closed } from './errors.ts'
+import { isObject } from './objects.ts'
+import type { LogEntry, Progress } from './options.ts'
+import { checkLimit } from './options.ts'
+import { Patience } from './patience.ts'
+import { commonRevision, REVISIONS } from './revision.ts'
+import type { Answered, Outgoing, Receive, Transport } from './transport.ts'
+
+export interface LinkOptions {
+  readonly info: Implementation
+  readonly capabilities: ClientCapabilities
+  readonly logLevel: LoggingLevel | undefined
+  readonly onLog: ((entry: LogEntry) => void) | undefined
+  readonly logger: Logger
+  /** A list of the server's has changed. */
+  readonly onListChanged: (list: ListName) => void
+}
+
+export type ListName = 'tools' | 'prompts' | 'resources'
+
+export interface Request {
+  readonly method: string
+  readonly name?: string
+  /** The members of `params` beside `_meta`, as JSON text. */
+  readonly members?: string
+  readonly headers?: readonly string[]
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+  /** Whether it does no harm to send it again when its response was lost. */
+  readonly isSafe: boolean
+}
+
+export interface Result {
+  readonly result: Record<string, unknown>
+  readonly bytes: number
+}
+
+/** Changes that a subscription is told of: the notification's method, without what they all begin with, and its params. */
+export type Listener = (what: string, params: Record<string, unknown>) => void
+
+const MOST_TRIES = 3
+const FIRST_PAUSE_MS = 100
+
+export class Link {
+  readonly #options: LinkOptions
+  readonly #transport: Transport
+  readonly #underWay = new Set<Patience>()
+  readonly #progress = new Map<RequestId, (progress: Progress) => void>()
+  readonly #listeners = new Map<RequestId, Listener>()
+  #revision = REVISIONS[0] ?? ''
+  #meta: string
+  #lastId = 0
+  #closing: Promise<void> | undefined
+
+  constructor(options: LinkOptions, open: (receive: Receive) => Transport) {
+    this.#options = options
+    this.#meta = this.#metaText()
+    this.#transport = open((message, requestId) => this.#receive(message, requestId))
+  }
+
+  get isHttp(): boolean {
+    return this.#transport.isHttp
+  }
+
+  get revision(): string {
+    return this.#revision
+  }
+
+  get isClosed(): boolean {
+    return this.#closing !== undefined
+  }
+
+  /** Begins a call: what waits within it ends with its time, its caller's signal, or the client. */
+  begin(what: string, timeoutMs: number, signal: AbortSignal | undefined): Patience {
+    checkLimit('timeoutMs', timeoutMs)
+    const patience = new Patience(what, timeoutMs, signal)
+    if (this.isClosed) patience.stop(closed())
+    this.#underWay.add(patience)
+    return patience
+  }
+
+  /** Every call that began ends here. */
+  end(patience: Patience, error?: Error): void {
+    this.#underWay.delete(patience)
+    if (error === undefined) patience.done()
+    else patience.stop(error)
+  }
+
+  /** Runs one call from its beginning to its end. */
+  async within<T>(patience: Patience, run: (patience: Patience) => Promise<T>): Promise<T> {
+    try {
+      const value = await run(patience)
+      this.end(patience)
+      return value
+    } catch (error) {
+      this.end(patience, error as Error)
+      throw error
+    }
+  }
+
+  /** Sends a request and gives its result. What the server says is wrong is thrown as a ProtocolError. */
+  async request(request: Request, patience: Patience): Promise<Result> {
+    let hasNegotiated = false
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const { result, error, bytes } = await this.#exchange(request, patience)
+        if (result !== undefined) return { result, bytes }
+        if (error?.code !== UNSUPPORTED_VERSION || hasNegotiated) throw this.#protocolError(request, error)
+        hasNegotiated = true
+        this.speak(commonRevision(isObject(error.data) ? error.data['supported'] : undefined))
+      } catch (error) {
+        if (!mayRepeat(error, request) || tries >= MOST_TRIES) throw error
+        await patience.pause(pauseAfter(tries))
+      }
+    }
+  }
+
+  /** Listens until the stream ends. Resolves when the server ends it in good order, and fails when it is lost. */
+  listen(members: string, patience: Patience, listener: Listener): Promise<Answered> {
+    const id = this.#nextId()
+    this.#listeners.set(id, listener)
+    const request: Request = { method: 'subscriptions/listen', members, isSafe: true }
+    return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
+  }
+
+  /** From now on, this revision. */
+  speak(revision: string): void {
+    this.#revision = revision
+    this.#meta = this.#metaText()
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    for (const patience of this.#underWay) patience.stop(closed())
+    await this.#transport.close()
+  }
+
+  async #exchange(request: Request, patience: Patience): Promise<Answered> {
+    const id = this.#nextId()
+    const { onProgress } = request
+    if (onProgress === undefined) return this.#send(id, request, patience)
+    this.#progress.set(id, onProgress)
+    try {
+      return await this.#send(id, request, patience)
+    } finally {
+      this.#progress.delete(id)
+    }
+  }
+
+  #send(id: number, request: Request, patience: Patience): Promise<Answered> {
+    const outgoing = this.#outgoing(id, request)
+    return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed }))
+  }
+
+  #outgoing(id: number, { method, name, members, headers = [], onProgress }: Request): Outgoing {
+    const token = onProgress === undefined ? '' : `,"progressToken":${id}`
+    const rest = members === undefined || members === '' ? '' : `,${members}`
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}}`
+    return { id, method, revision: this.#revision, name, headers, text }
+  }
+
+  /** The members of `_meta` that are the same on every request. */
+  #metaText(): string {
+    const { capabilities, info, logLevel } = this.#options
+    const meta = {
+      [META_VERSION]: this.#revision,
+      [META_CAPABILITIES]: capabilities,
+      [META_CLIENT_INFO]: info,
+      [META_LOG_LEVEL]: logLevel,
+    }
+    return JSON.stringify(meta).slice(1, -1)
+  }
+
+  #nextId(): number {
+    return (this.#lastId += 1)
+  }
+
+  #protocolError({ method }: Request, error: Answered['error']): Error {
+    const { code = 0, message = '', data } = error ?? {}
+    const said = new ProtocolError(code, message, data)
+    if (method !== 'server/discover' || code !== METHOD_NOT_FOUND) return said
+    return new ClientError(
+      'REVISION',
+      `The server does not know server/discover: it speaks none of ${REVISIONS.join(', ')}.`,
+      { cause: said },
+    )
+  }
+
+  #receive(message: Record<string, unknown>, requestId: RequestId | undefined): void {
+    const { method, id, params: given } = message
+    if (typeof method !== 'string' || !method.startsWith(NOTIFICATIONS)) {
+      this.#options.logger.warn('The server sent a message that this client has no use for.', { method, id })
+      return
+    }
+    const params = isObject(given) ? given : {}
+    const what = method.slice(NOTIFICATIONS.length)
+    if (what === 'progress') this.#tellProgress(params)
+    else if (what === 'message') this.#tellLog(params)
+    else this.#tellChange(what, params, requestId)
+  }
+
+  #tellProgress({ progressToken, progress, total, message }: Record<string, unknown>): void {
+    const onProgress = this.#progress.get(progressToken as RequestId)
+    if (onProgress === undefined || typeof progress !== 'number') return
+    this.#tell(onProgress, {
+      progress,
+      ...(typeof total === 'number' && { total }),
+      ...(typeof message === 'string' && { message }),
+    })
+  }
+
+  #tellLog({ level, logger, data }: Record<string, unknown>): void {
+    const { onLog } = this.#options
+    if (onLog === undefined || typeof level !== 'string') return
+    this.#tell(onLog, { level: level as LoggingLevel, data, ...(typeof logger === 'string' && { logger }) })
+  }
+
+  #tellChange(what: string, params: Record<string, unknown>, requestId: RequestId | undefined): void {
+    const [list, changed] = what.split('/')
+    if (changed === 'list_changed' && isListName(list)) this.#options.onListChanged(list)
+    const { _meta: meta } = params
+    const subscription = isObject(meta) ? (meta[META_SUBSCRIPTION] as RequestId) : undefined
+    const listener = this.#listeners.get(requestId ?? subscription ?? '')
+    listener?.(what, params)
+  }
+
+  /** What a caller's own function throws is no reason for a call to fail. */
+  #tell<T>(told: (value: T) => void, value: T): void {
+    try {
+      told(value)
+    } catch (error) {
+      this.#options.logger.error('onProgress or onLog failed.', { error })
+    }
+  }
+}
+
+const NOTIFICATIONS = 'notifications/'
+
+function isListName(list: string | undefined): list is ListName {
+  return list === 'tools' || list === 'prompts' || list === 'resources'
+}
+
+/** What never got there may be sent again; what may have got there only where that does no harm. */
+function mayRepeat(error: unknown, { isSafe }: Request): boolean {
+  return error instanceof ClientError && (error.code === 'CONNECTION' || (error.code === 'LOST' && isSafe))
+}
+
+/** Growing, and not the same for all who lost something at the same time. */
+function pauseAfter(tries: number): number {
+  return FIRST_PAUSE_MS * 3 ** (tries - 1) * (1 + Math.random() / 2)
+}

@@ -1,0 +1,19 @@
+// The revisions of the protocol that this client speaks, and the choice of one that the server speaks too.
+import { ClientError } from './errors.ts'
+
+/** The best first. */
+export const REVISIONS: readonly string[] = ['2026-07-28']
+
+/** `supported` is untrusted. */
+export function commonRevision(supported: unknown): string {
+  const theirs: unknown[] = Array.isArray(supported) ? supported : []
+  const common = REVISIONS.find((revision) => theirs.includes(revision))
+  if (common !== undefined) return common
+  const named = theirs.filter((revision) => typeof revision === 'string').slice(0, MOST_NAMED)
+  throw new ClientError(
+    'REVISION',
+    `The server speaks ${named.join(', ') || 'no revision that it names'}, and this client ${REVISIONS.join(', ')}.`,
+  )
+}
+
+const MOST_NAMED = 10

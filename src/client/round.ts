@@ -1,0 +1,63 @@
+// The result of one round, read from an untrusted server: done, asking, or deferred.
+import { isTame } from '../protocol/json.ts'
+import type { InputRequests } from '../protocol/messages.ts'
+import { badResponse, ClientError, shown } from './errors.ts'
+import { isObject } from './objects.ts'
+import type { Results, RoundMethod } from './pending.ts'
+import { DEEPEST } from './pending.ts'
+
+export type RoundResult =
+  | { readonly kind: 'done'; readonly result: Results[RoundMethod] }
+  | { readonly kind: 'asks'; readonly requests: InputRequests; readonly state: string | undefined }
+  | { readonly kind: 'deferred'; readonly state: string }
+
+/** Which list each kind of final result has. */
+const LISTS: Record<RoundMethod, string> = {
+  'tools/call': 'content',
+  'prompts/get': 'messages',
+  'resources/read': 'contents',
+}
+
+export function readRound(result: Record<string, unknown>, method: RoundMethod, maxStateBytes: number): RoundResult {
+  const { resultType = 'complete' } = result
+  if (resultType === 'complete') return { kind: 'done', result: readDone(result, method) }
+  if (resultType !== 'input_required') throw unknownType(resultType, method)
+  const requests = result['inputRequests'] ?? {}
+  const state = readState(result['requestState'] ?? undefined, maxStateBytes)
+  if (!isObject(requests)) throw badResponse('its inputRequests are no object')
+  if (!isTame(requests, DEEPEST))
+    throw badResponse('its inputRequests are nested too deeply, or hold a number that is none')
+  if (Object.keys(requests).length > 0) return { kind: 'asks', requests: requests as unknown as InputRequests, state }
+  if (state === undefined) throw badResponse('it needs input, and has neither inputRequests nor a requestState')
+  return { kind: 'deferred', state }
+}
+
+/** Of a request that takes one round only. */
+export function checkComplete({ resultType = 'complete' }: Record<string, unknown>, method: string): void {
+  if (resultType !== 'complete') throw unknownType(resultType, method)
+}
+
+function readDone(result: Record<string, unknown>, method: RoundMethod): Results[RoundMethod] {
+  const list = result[LISTS[method]]
+  if (!Array.isArray(list) || !list.every(isObject)) {
+    throw badResponse(`the ${LISTS[method]} of its result are no list of objects`)
+  }
+  // Older servers leave it out.
+  result['resultType'] = 'complete'
+  return result as unknown as Results[RoundMethod]
+}
+
+function readState(state: unknown, maxBytes: number): string | undefined {
+  if (state === undefined) return undefined
+  if (typeof state !== 'string') throw badResponse('its requestState is no text')
+  const bytes = Buffer.byteLength(state)
+  if (bytes <= maxBytes) return state
+  throw new ClientError(
+    'STATE_TOO_LARGE',
+    `The server wants a state of ${bytes} bytes carried; this client carries ${maxBytes} (maxStateBytes).`,
+  )
+}
+
+function unknownType(type: unknown, method: string): ClientError {
+  return badResponse(`the resultType ${shown(type)} of ${method} is none that this client knows`)
+}

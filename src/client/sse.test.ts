@@ -1,0 +1,79 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { EventReader } from './sse.ts'
+
+function read(chunks: readonly Uint8Array[], maxLength = 1_000): string[] {
+  const events: string[] = []
+  const reader = new EventReader(
+    maxLength,
+    (data) => events.push(data),
+    () => events.push('(too large)'),
+  )
+  for (const chunk of chunks) reader.add(chunk)
+  return events
+}
+
+const whole = (text: string, maxLength?: number): string[] => read([Buffer.from(text)], maxLength)
+
+describe('a stream of events', () => {
+  test.each([
+    ['line feeds', '\n'],
+    ['carriage returns', '\r'],
+    ['both', '\r\n'],
+  ])('may end its lines with %s', (_what, end) => {
+    expect(whole(['event: message', 'data: {"a":1}', '', 'data: 2', '', ''].join(end))).toEqual(['{"a":1}', '2'])
+  })
+
+  test.each([
+    ['data of several lines is one text', 'data: a\ndata:\ndata:  b\n\n', ['a\n\n b']],
+    ['the space after the colon is optional, and only one is taken off', 'data:a\n\ndata:  b\n\n', ['a', ' b']],
+    ['a field without a colon has no value', 'data\n\n', ['']],
+    ['comments and unknown fields are passed over', ': hi\nid: 7\nretry: 10\nnonsense: x\n:\n\ndata: a\n\n', ['a']],
+    ['an event without data is none', 'event: message\n\n\n\n', []],
+    ['an event of another type is passed over', 'event: ping\ndata: a\n\ndata: b\n\n', ['b']],
+    ['the last event counts only once it is complete', 'data: a\n\ndata: b\n', ['a']],
+    ['a byte order mark at the beginning is passed over', '\uFEFFdata: a\n\n', ['a']],
+    ['a name is taken exactly', 'Data: a\ndatas: b\n data: c\n\n', []],
+  ])('%s', (_what, text, events) => {
+    expect(whole(text)).toEqual(events)
+  })
+
+  test('reads the same, whatever pieces it comes in', () => {
+    const line = fc.constantFrom(
+      'data: a\u00e9',
+      'data:\u{1f600}b',
+      'data',
+      ': c',
+      'event: message',
+      'event: other',
+      '',
+    )
+    const lines = fc.array(fc.tuple(line, fc.constantFrom('\n', '\r', '\r\n')), { maxLength: 12 })
+    fc.assert(
+      fc.property(lines, fc.infiniteStream(fc.integer({ min: 1, max: 5 })), (all, sizes) => {
+        const text = all.map(([content, end]) => content + end).join('')
+        const bytes = Buffer.from(text)
+        const chunks: Buffer[] = []
+        for (let from = 0; from < bytes.length;) {
+          const size = sizes.next().value
+          chunks.push(bytes.subarray(from, from + size))
+          from += size
+        }
+        expect(read(chunks)).toEqual(whole(text))
+      }),
+    )
+  })
+
+  test('ends at an event that is too large, complete or not, and holds nothing of it', () => {
+    expect(whole(`data: ${'a'.repeat(50)}\n\ndata: b\n\n`, 40)).toEqual(['(too large)'])
+    expect(whole('a'.repeat(50), 40)).toEqual(['(too large)'])
+    expect(whole('data: 1234567890\n'.repeat(5), 40)).toEqual(['(too large)'])
+    expect(
+      read([Buffer.from('a'.repeat(30)), Buffer.from('a'.repeat(30)), Buffer.from('\n\ndata: b\n\n')], 40),
+    ).toEqual(['(too large)'])
+  })
+
+  test('of comments alone is never too large', () => {
+    expect(whole(`${': still here\n'.repeat(100)}data: a\n\n`, 40)).toEqual(['a'])
+  })
+})

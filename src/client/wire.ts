@@ -1,0 +1,16 @@
+// What HTTP is spoken on: Node's own client, or a fetch function.
+
+/** Sends one POST. What it is made on is told to `answer`. */
+export interface Wire {
+  /** `headers` are names and values in turn. Gives what ends it; nothing is told after that. */
+  post(headers: readonly string[], body: string, answer: WireAnswer): () => void
+  close(): void
+}
+
+export interface WireAnswer {
+  head(status: number, header: (name: string) => string | undefined): void
+  data(chunk: Uint8Array): void
+  end(): void
+  /** `wasSent`: whether anything of it may have reached the server. */
+  failed(error: unknown, wasSent: boolean): void
+}

@@ -1,0 +1,75 @@
+// What the types of the client say of a call: each comes to its own kind of result.
+import { rally } from 'mcp-rally'
+import type {
+  CallToolResult,
+  Client,
+  GetPromptResult,
+  Pending,
+  PendingPrompt,
+  ReadResourceResult,
+  Round,
+} from 'mcp-rally/client'
+import { connect } from 'mcp-rally/client'
+import { describe, expectTypeOf, test } from 'vitest'
+
+declare const client: Client
+declare const pending: Pending
+declare const pendingPrompt: PendingPrompt
+
+/** What the rounds of a call are. */
+type RoundOf<T> = T extends AsyncGenerator<infer R> ? R : never
+
+describe('rounds', () => {
+  test('of a tool, a prompt and a resource end with their own result', () => {
+    const tool = client.rounds({ tool: 'a', arguments: { b: 1 } })
+    const prompt = client.rounds({ prompt: 'a' })
+    const resource = client.rounds({ resource: 'a://b' })
+    expectTypeOf<RoundOf<typeof tool>>().toEqualTypeOf<Round<CallToolResult>>()
+    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<Round<GetPromptResult>>()
+    expectTypeOf<RoundOf<typeof resource>>().toEqualTypeOf<Round<ReadResourceResult>>()
+  })
+
+  test('that are pending end with what they were begun for', () => {
+    const prompt = client.rounds(pendingPrompt)
+    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<Round<GetPromptResult>>()
+    expectTypeOf(client.resume(pendingPrompt)).resolves.toEqualTypeOf<GetPromptResult>()
+    expectTypeOf(client.resume(pending)).resolves.toEqualTypeOf<CallToolResult | GetPromptResult | ReadResourceResult>()
+  })
+})
+
+test('anything that is a server can be connected to, and nothing else', () => {
+  expectTypeOf(connect).toBeCallableWith('http://127.0.0.1:3000/mcp')
+  expectTypeOf(connect).toBeCallableWith(new URL('http://127.0.0.1:3000/mcp'))
+  expectTypeOf(connect).toBeCallableWith({ command: 'node', args: ['server.js'] })
+  expectTypeOf(connect).toBeCallableWith(rally({ name: 'a', version: '1' }))
+  // @ts-expect-error neither an address, a command nor an app
+  void connect({ port: 3000 })
+})
+
+test('answerers are typed by what they are asked', () => {
+  void connect('http://127.0.0.1:3000/mcp', {
+    fetch: globalThis.fetch,
+    onElicit: ({ form, message }, { server, signal }) => {
+      expectTypeOf(form.properties).toBeObject()
+      expectTypeOf(message).toBeString()
+      expectTypeOf(server.name).toBeString()
+      expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+      return { action: 'accept', content: { a: 1 } }
+    },
+    onVisit: ({ url, host, lookalike }) => {
+      expectTypeOf([url, host]).toEqualTypeOf<string[]>()
+      return { action: lookalike ? 'decline' : 'accept' }
+    },
+    onSample: {
+      tools: true,
+      answer: ({ messages, maxTokens }) => {
+        expectTypeOf(maxTokens).toBeNumber()
+        expectTypeOf(messages).toBeArray()
+        return { role: 'assistant', content: { type: 'text', text: '' }, model: 'm' }
+      },
+    },
+    onRoots: () => [{ uri: 'file:///a' }],
+    // @ts-expect-error no such option
+    onQuestion: () => {},
+  })
+})

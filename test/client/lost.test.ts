@@ -1,0 +1,210 @@
+// Lost responses: what is repeated, how often, and what is not, because it may have happened.
+import { once } from 'node:events'
+import { createServer, request as httpRequest } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Rally } from 'mcp-rally'
+import { rally } from 'mcp-rally'
+import type { Client, Pending } from 'mcp-rally/client'
+import { connect } from 'mcp-rally/client'
+import { serve } from 'mcp-rally/node'
+import { afterAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Received } from './scripted.ts'
+import { textOf } from './wires.ts'
+
+/** What becomes of a request on its way. */
+type Fate = 'through' | 'lost before' | 'lost after' | 'cut short' | 502 | 503 | 504
+
+/** Stands between client and server, and loses what it is told to. */
+class BadProxy {
+  /** What becomes of the next requests of a method; those without a fate go through. */
+  readonly fates: Fate[] = []
+  readonly seen: Received[] = []
+  readonly #server: Server
+  readonly #to: string
+
+  constructor(to: string) {
+    this.#to = to
+    this.#server = createServer((request, response) => void this.#serve(request, response))
+  }
+
+  async listen(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/mcp`
+  }
+
+  async close(): Promise<void> {
+    this.#server.close()
+    this.#server.closeAllConnections()
+    await once(this.#server, 'close')
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await read(request)
+    const message = JSON.parse(body) as Received
+    this.seen.push(message)
+    const fate = message.method === 'server/discover' ? 'through' : (this.fates.shift() ?? 'through')
+    if (fate === 'lost before') return void response.destroy()
+    if (typeof fate === 'number') return void response.writeHead(fate).end('<html>')
+    const answer = await forward(this.#to, request, body)
+    if (fate === 'lost after') return void response.destroy()
+    if (fate === 'through') return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(answer)
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': answer.length })
+    response.write(answer.slice(0, 10), () => response.destroy())
+  }
+}
+
+async function read(message: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of message) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString()
+}
+
+async function forward(to: string, from: IncomingMessage, body: string): Promise<string> {
+  const { host: _host, ...headers } = from.headers
+  const out = httpRequest(to, { method: 'POST', headers, agent: false })
+  out.end(body)
+  const [answer] = (await once(out, 'response')) as [IncomingMessage]
+  return read(answer)
+}
+
+const closing: (() => Promise<void>)[] = []
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()))
+})
+
+/** A client whose way to its server is a bad one. */
+class Connection {
+  readonly client: Client
+  readonly proxy: BadProxy
+  readonly url: string
+  readonly served: Served
+
+  private constructor(client: Client, proxy: BadProxy, url: string, served: Served) {
+    this.client = client
+    this.proxy = proxy
+    this.url = url
+    this.served = served
+  }
+
+  static async open(): Promise<Connection> {
+    const served: Served = { count: 0, keys: [] }
+    const serving = await serve(countingApp(served), { port: 0, handleSignals: false })
+    const proxy = new BadProxy(serving.url)
+    const sure = { action: 'accept', content: { sure: true } } as const
+    const client = await connect(await proxy.listen(), { onElicit: () => sure })
+    closing.push(async () => {
+      await client.close()
+      await proxy.close()
+      await serving.close()
+    })
+    return new Connection(client, proxy, serving.url, served)
+  }
+
+  get calls(): Received[] {
+    return this.proxy.seen.filter(({ method }) => method === 'tools/call')
+  }
+}
+
+interface Served {
+  count: number
+  /** Idempotency keys of the step that was done. */
+  keys: string[]
+}
+
+function countingApp(served: Served): Rally {
+  const app = rally({ name: 'counting', version: '1', keys: ['a secret of the client tests, long enough'] })
+  const count = (): string => `call ${(served.count += 1)}`
+  app.tool('plain', {}, count)
+  app.tool('reading', { annotations: { readOnlyHint: true } }, count)
+  app.tool('setting', { annotations: { idempotentHint: true } }, count)
+  app.tool('lasting', { asks: { sure: z.object({ sure: z.boolean() }) } }, async (_args, io) => {
+    await io.ask('sure', 'Sure?')
+    return io.step('ship', ({ idempotencyKey }) => {
+      served.keys.push(idempotencyKey)
+      return count()
+    })
+  })
+  app.prompt('asked', { arguments: z.object({ a: z.string() }), complete: { a: ['one'] } }, ({ a }) => a)
+  return app
+}
+
+describe.concurrent.each<Fate>(['lost before', 'lost after', 'cut short', 503])(
+  'a response that is lost (%s)',
+  (fate) => {
+    test('of a call is not asked for again, and the error says that it may have happened', async () => {
+      const connection = await Connection.open()
+      const { client, proxy } = connection
+      proxy.fates.push(fate)
+      await expect(client.callTool('plain')).rejects.toMatchObject({
+        code: 'LOST',
+        message: expect.stringContaining('may or may not have happened'),
+        pending: undefined,
+      })
+      expect(connection.calls).toHaveLength(1)
+      const hasHappened = fate === 'lost after' || fate === 'cut short'
+      expect(textOf(await client.callTool('plain'))).toBe(`call ${hasHappened ? 2 : 1}`)
+    })
+
+    test('of a round that carried a state is, and the step it led to has the same key', async () => {
+      const connection = await Connection.open()
+      connection.proxy.fates.push('through', fate)
+      expect(textOf(await connection.client.callTool('lasting'))).toMatch(/^call [12]$/)
+      expect(new Set(connection.served.keys).size).toBe(1)
+      const [, second, third, ...rest] = connection.calls
+      expect(third?.params).toEqual(second?.params)
+      expect(third?.id).not.toBe(second?.id)
+      expect(rest).toEqual([])
+    })
+  },
+)
+
+describe.concurrent('a response that is lost', () => {
+  test.each(['reading', 'setting'])('of a tool that is known to do no harm is asked for again: %s', async (name) => {
+    const { client, proxy } = await Connection.open()
+    proxy.fates.push('lost after')
+    await expect(client.callTool(name)).rejects.toMatchObject({ code: 'LOST' })
+    await client.listTools()
+    proxy.fates.push('lost after', 503)
+    expect(textOf(await client.callTool(name))).toBe('call 3')
+  })
+
+  test('of a lookup is asked for again', async () => {
+    const { client, proxy } = await Connection.open()
+    proxy.fates.push('lost after')
+    expect(await client.listTools()).toHaveLength(4)
+    proxy.fates.push('lost before', 504)
+    expect(await client.listPrompts()).toHaveLength(1)
+    proxy.fates.push(502)
+    const ref = { type: 'ref/prompt', name: 'asked' } as const
+    expect(await client.complete(ref, { name: 'a', value: '' })).toMatchObject({ values: ['one'] })
+  })
+
+  test('is tried for 3 times at most, and a call that had begun can be gone on with', async () => {
+    const connection = await Connection.open()
+    const { client, proxy } = connection
+    proxy.fates.push('through', 'lost before', 'lost before', 'lost before')
+    const lost: unknown = await client.callTool('lasting').catch((error: unknown) => error)
+    expect(lost).toMatchObject({ code: 'LOST', pending: { method: 'tools/call', params: { name: 'lasting' } } })
+    expect(connection.calls).toHaveLength(4)
+    const { pending } = lost as { pending: Pending }
+    expect(await client.resume(pending)).toMatchObject({ content: [{ text: 'call 1' }] })
+  })
+})
+
+test('what was never sent is sent again, whatever it is', async () => {
+  const { url } = await Connection.open()
+  let isDown = true
+  const client = await connect(url, {
+    fetch: (address, init) => {
+      if (init.headers['Mcp-Method'] !== 'tools/call' || !isDown) return fetch(address, init)
+      isDown = false
+      const refused = Object.assign(new Error('connect ECONNREFUSED'), { syscall: 'connect' })
+      return Promise.reject(new TypeError('fetch failed', { cause: refused }))
+    },
+  })
+  expect(textOf(await client.callTool('plain'))).toBe('call 1')
+  await client.close()
+})
