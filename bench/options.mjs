@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util'
 import { scenarioNames } from './requests.mjs'
 
-const allPeers = ['echo', 'rally', 'official', 'tuned']
+const allPeers = ['echo', 'rally', 'bearer', 'official', 'tuned']
 
 export function readOptions(args) {
   const { values } = parseArgs({

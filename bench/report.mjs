@@ -7,6 +7,7 @@ const pairs = [
   ['official', 'echo'],
   ['rally', 'official'],
   ['rally', 'tuned'],
+  ['bearer', 'rally'],
 ]
 
 // `rounds` holds one object per round, from a peer's name to what was measured. A ratio is the median of the ratios

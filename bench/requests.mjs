@@ -28,7 +28,7 @@ const scenarios = {
 export const scenarioNames = Object.keys(scenarios)
 
 // Everything that does not change from one request to the next is joined here, once per run.
-export function roundsOf(scenario, port) {
+export function roundsOf(scenario, port, authorization) {
   const rounds = scenarios[scenario]
   return rounds.map(({ tool, params, state = false, marker }, index) => {
     const opening = '{"jsonrpc":"2.0","id":'
@@ -40,12 +40,12 @@ export function roundsOf(scenario, port) {
       marker,
       fixedLength,
       givesState: rounds[index + 1]?.state === true,
-      textOf: requestText(headOf(tool, port), opening, beforeState, closing, fixedLength),
+      textOf: requestText(headOf(tool, port, authorization), opening, beforeState, closing, fixedLength),
     }
   })
 }
 
-function headOf(tool, port) {
+function headOf(tool, port, authorization) {
   return [
     'POST /mcp HTTP/1.1',
     `host: 127.0.0.1:${port}`,
@@ -54,6 +54,7 @@ function headOf(tool, port) {
     'mcp-protocol-version: 2026-07-28',
     'mcp-method: tools/call',
     `mcp-name: ${tool}`,
+    ...(authorization ? [`authorization: ${authorization}`] : []),
     'content-length: ',
   ].join('\r\n')
 }

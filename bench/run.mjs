@@ -6,10 +6,11 @@ import { importTable, measureImports } from './import.mjs'
 import { readOptions } from './options.mjs'
 import { printTables, summarize } from './report.mjs'
 
-const longestRun = 300_000
+const longestRun = 360_000
 const files = {
   echo: new URL('./peers/echo.mjs', import.meta.url),
   rally: new URL('./peers/rally.mjs', import.meta.url),
+  bearer: new URL('./peers/bearer.mjs', import.meta.url),
   official: new URL('./peers/official.mjs', import.meta.url),
   tuned: new URL('./peers/tuned.mjs', import.meta.url),
 }
@@ -44,8 +45,8 @@ async function measure({ scenarios, connections, peers: names, rounds, milliseco
   const peers = []
   for (const name of names) {
     const process = child(name, files[name])
-    const { port } = await process.next()
-    peers.push({ name, process, port })
+    const { port, authorization } = await process.next()
+    peers.push({ name, process, port, authorization })
   }
   for (const peer of peers)
     for (const scenario of scenarios)
@@ -69,10 +70,10 @@ async function measure({ scenarios, connections, peers: names, rounds, milliseco
   return cases
 }
 
-async function measureOnce(generator, { name, process, port }, order) {
+async function measureOnce(generator, { name, process, port, authorization }, order) {
   try {
     const before = await process.ask('cpu')
-    const counted = await generator.ask({ port, ...order }, order.milliseconds + 10_000)
+    const counted = await generator.ask({ port, authorization, ...order }, order.milliseconds + 10_000)
     const after = await process.ask('cpu')
     return { ...counted, cpuMicroseconds: (after.cpuMicroseconds - before.cpuMicroseconds) / counted.requests }
   } catch (error) {

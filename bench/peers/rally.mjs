@@ -1,21 +1,7 @@
 // Rally as it is published: the built package, its Node host, and sealed state under a given key.
-import { z } from 'zod'
-import { rally } from '../../dist/index.js'
 import { serve } from '../../dist/node.js'
 import { announce } from './announce.mjs'
+import { app } from './app.mjs'
 
-const app = rally({ name: 'bench', version: '1.0.0', keys: ['a bench key of at least thirty-two bytes'] })
-
-app.tool('add', { input: z.object({ a: z.number(), b: z.number() }) }, async ({ a, b }) => String(a + b))
-
-app.tool(
-  'deploy',
-  { input: z.object({ env: z.string() }), asks: { confirm: z.object({ confirm: z.boolean() }) } },
-  async ({ env }, io) => {
-    const { confirm } = await io.ask('confirm', `Deploy to ${env}?`)
-    return confirm ? `Deployed to ${env}` : 'Left as it was.'
-  },
-)
-
-const server = await serve(app, { port: 0 })
-announce(Number(new URL(server.url).port))
+const { port } = await serve(app, { port: 0 })
+announce(port)
