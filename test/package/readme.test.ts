@@ -15,6 +15,8 @@ interface Snippet {
   given: string
   /** What is put in place of its text so that it can run in a test, and so that what it makes can be used. */
   but: readonly (readonly [text: string, instead: string])[]
+  /** What it makes that is used. */
+  makes?: string
   /** Uses what it made, and prints. */
   use: string
   prints: string
@@ -100,6 +102,30 @@ const snippets: readonly Snippet[] = [
       await talk(app, 'trip', {}, [{}, answers])
     `,
     prints: 'Where would you like to go? | Who is travelling? | By train?\na family to Ghent, by train\n',
+  },
+  {
+    title: 'the client',
+    has: "connect('http://127.0.0.1:3000/mcp'",
+    given: `${IMPORTS}
+      const app = rally({ name: 'deployer', version: '1.0.0' })
+      const schema = z.object({ confirm: z.boolean() })
+      app.tool('deploy', { input: z.object({ env: z.string() }), asks: { sure: schema } }, async ({ env }, io) => {
+        const { confirm } = await io.ask('sure', 'Deploy to ' + env + '?')
+        return confirm ? 'Deployed.' : 'Left as it was.'
+      })
+      const serving = await serve(app, { port: 0 })
+      const askTheUser = async (message: string, form: object): Promise<{ confirm: boolean }> => {
+        console.log(message, Object.keys(form).length > 0)
+        return { confirm: true }
+      }
+    `,
+    but: [["connect('http://127.0.0.1:3000/mcp'", 'connect(serving.url']],
+    use: `
+      console.log(JSON.stringify(content))
+      await serving.close()
+    `,
+    prints: 'Deploy to prod? true\n[{"type":"text","text":"Deployed."}]\n',
+    makes: 'app, serving, content',
   },
   {
     title: 'an app in production',
@@ -194,6 +220,40 @@ const snippets: readonly Snippet[] = [
     prints:
       '401 Bearer resource_metadata="https://mcp.example.com/.well-known/oauth-protected-resource/mcp", scope="mcp"\n',
   },
+  {
+    title: 'answerers',
+    has: 'onVisit:',
+    given: `${IMPORTS}
+      import { connect } from 'mcp-rally/client'
+      const app = rally({ name: 'guide', version: '1.0.0' })
+      app.tool('hello', { asks: { name: z.object({ name: z.string() }) } }, async (_args, io) => {
+        const { name } = await io.ask('name', 'Your name?')
+        await io.step('count', ({ progress }) => progress(1, 1))
+        return 'Hello, ' + name
+      })
+    `,
+    but: [],
+    use: 'console.log(JSON.stringify(result.content))\nawait client.close()',
+    prints: '1\n[{"type":"text","text":"Hello, Ada"}]\n',
+    makes: 'client, result',
+  },
+  {
+    title: 'rounds of its own',
+    has: 'asking.rounds(',
+    given: `${IMPORTS}
+      import { connect, type PendingTool } from 'mcp-rally/client'
+      const app = rally({ name: 'guide', version: '1.0.0' })
+      app.tool('hello', { asks: { name: z.object({ name: z.string() }) } }, async (_args, io) => {
+        const { name } = await io.ask('name', 'Your name?')
+        await io.step('count', ({ progress }) => progress(1, 1))
+        return 'Hello, ' + name
+      })
+    `,
+    but: [],
+    use: 'console.log(JSON.stringify(done.content))\nawait asking.close()\nawait later.close()',
+    prints: '[{"type":"text","text":"Hello, Grace"}]\n',
+    makes: 'asking, later, done',
+  },
 ]
 
 const blocks = [...`${readme}\n${guide}`.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)
@@ -223,14 +283,15 @@ describe('the TypeScript of the README and the guide', () => {
 /** Each snippet as a module, with what its reader has above and what uses it in another one. */
 function files(): Record<string, string> {
   const all: Record<string, string> = {}
-  for (const [index, { given, but, use }] of snippets.entries()) {
+  for (const [index, { given, but, use, makes }] of snippets.entries()) {
     let code = blocks[index] ?? ''
     for (const [text, instead] of but) {
       expect(code).toContain(text)
       code = code.replace(text, instead)
     }
-    all[`snippet-${index}.ts`] = `${given}\n${code}\nexport { app }\n`
-    const made = code.includes('export const serving') ? 'app, serving' : 'app'
+    const made = makes ?? (code.includes('export const serving') ? 'app, serving' : 'app')
+    const rest = makes ?? 'app'
+    all[`snippet-${index}.ts`] = `${given}\n${code}\nexport { ${rest} }\n`
     all[`use-${index}.ts`] = `
       import { once } from 'node:events'
       import { request, type IncomingMessage } from 'node:http'
