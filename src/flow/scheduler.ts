@@ -15,19 +15,28 @@ const now = Promise.resolve()
 /** Whatever waits for the same turn shares one immediate. */
 let waiting: (() => void)[] = []
 
-/** From when a turn begins until all that it led to has run: what waits for its end. */
-let afterTurn: (() => void)[] | undefined
+/** From when a turn begins until all that it led to has run. */
+let turning = false
+
+/** What waits for the end of the turn. */
+let afterTurn: (() => void)[] = []
 
 /** Runs once what the event loop has at hand is done, so that what comes of it can be done together. */
 export function gathered(run: () => void): void {
-  if (afterTurn === undefined) setImmediate(run)
-  else afterTurn.push(run)
+  if (turning) afterTurn.push(run)
+  else setImmediate(runGathered, run)
+}
+
+function runGathered(run: () => void): void {
+  // A turn that is due in the same phase of the loop has something to add.
+  if (waiting.length > 0) afterTurn.push(run)
+  else run()
 }
 
 function runWaiting(): void {
   const due = waiting
   waiting = []
-  afterTurn ??= []
+  turning = true
   scheduler.drained(endTurn)
   for (const run of due) {
     try {
@@ -42,8 +51,9 @@ function runWaiting(): void {
 }
 
 function endTurn(): void {
-  const due = afterTurn ?? []
-  afterTurn = undefined
+  const due = afterTurn
+  afterTurn = []
+  turning = false
   for (const run of due) run()
 }
 
