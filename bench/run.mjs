@@ -1,7 +1,9 @@
-// `npm run bench`: Rally and the official server against a bare HTTP echo, all in one run on one machine.
+// `npm run bench`: Rally and the official server against a bare HTTP echo, all in one run on one machine. `npm run bench -- client`
+// is another run, of the clients.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { startChild } from './child.mjs'
+import { benchClients } from './client.mjs'
 import { importTable, measureImports } from './import.mjs'
 import { readOptions } from './options.mjs'
 import { printTables, summarize } from './report.mjs'
@@ -22,6 +24,14 @@ process.on('SIGINT', () => fail(new Error('interrupted')))
 process.on('SIGTERM', () => fail(new Error('ended')))
 
 try {
+  const [what, ...rest] = process.argv.slice(2)
+  if (what === 'client') await benchClients(rest)
+  else await benchServers()
+} catch (error) {
+  fail(error)
+}
+
+async function benchServers() {
   const options = readOptions(process.argv.slice(2))
   if (options.peers.includes('rally') && !existsSync(new URL('../dist/node.js', import.meta.url)))
     throw new Error('dist/ is not there: `npm run build`, or leave Rally out with `--peers echo,official`')
@@ -34,8 +44,6 @@ try {
   if (names.length > 0) console.log(`\n${importTable(imports)}`)
   if (options.complete) record(options, summaries, imports)
   else console.log('\nPart of a run: bench/results.json is left as it was.')
-} catch (error) {
-  fail(error)
 }
 
 // Round by round through every case, so that a slow spell of the machine falls on all of them, and within a case the

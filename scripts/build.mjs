@@ -6,9 +6,10 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const root = join(import.meta.dirname, '..')
-const { exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-const entries = Object.values(exports).flatMap((target) => /^\.\/dist\/(.+)\.js$/.exec(target.default ?? '')?.[1] ?? [])
+const targets = [...Object.values(exports).map((target) => target.default ?? ''), ...Object.values(bin)]
+const entries = targets.flatMap((target) => /^\.\/dist\/(.+)\.js$/.exec(target)?.[1] ?? [])
 
 // Beside the old one until it is complete: what fails to build leaves what was there.
 const made = mkdtempSync(join(root, 'dist-'))

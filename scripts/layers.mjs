@@ -17,7 +17,7 @@ const allowed = {
   testing: ['protocol', 'flow', 'seal', 'server', 'hosts', 'client', 'tasks'],
   stores: ['protocol', 'flow', 'seal', 'server', 'tasks'],
   adapters: ['protocol', 'flow', 'seal', 'server', 'client', 'hosts'],
-  cli: ['protocol', 'flow', 'seal', 'server', 'client', 'hosts'],
+  cli: ['protocol', 'client'],
 }
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })

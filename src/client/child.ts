@@ -71,8 +71,9 @@ export class Child {
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#tail = `${this.#tail}${text}`.slice(-LONGEST_TAIL)
     })
-    // One that ends while something is on its way to it is told of by its end.
-    child.stdin.on('error', () => {})
+    // One that does not listen any more is no server, nor is one that has closed its output: it ends, or is ended.
+    child.stdin.on('error', () => void this.close())
+    child.stdout.once('end', () => void this.close())
     this.#ended = new Promise((resolve) => {
       const over = (how: string): void => {
         events.gone(how, this.#isStarted)

@@ -56,11 +56,18 @@ export class ClientError extends RallyError {
   pending: Pending | undefined
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
-    super(code, message, 'cause' in options ? { cause: options.cause } : undefined)
+    super(code, brief(message), 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.status = options.status
     this.challenge = options.challenge
   }
+}
+
+/** A name or a schema of the server's that is part of it may be of any length. */
+const LONGEST_MESSAGE = 8_192
+
+function brief(message: string): string {
+  return message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}...` : message
 }
 
 export function badResponse(why: string, options?: ErrorOptions): ClientError {

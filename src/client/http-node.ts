@@ -25,6 +25,11 @@ export function nodeWire(url: URL): Wire {
       const outgoing = request({ ...target, headers: ['Host', host, ...headers, 'Content-Length', length] })
       outgoing.on('response', (incoming) => read(incoming, answer))
       outgoing.on('error', (error) => answer.failed(error, wasSent(error)))
+      // Nothing else would be told of it.
+      outgoing.on('upgrade', (_response, socket) => {
+        socket.destroy()
+        answer.failed(new Error('the server switches to another protocol'), true)
+      })
       // Head and body leave together.
       outgoing.end(body)
       return () => void outgoing.destroy()

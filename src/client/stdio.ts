@@ -70,7 +70,11 @@ export class StdioTransport implements Transport {
     try {
       const child = new Child(this.#command, this.#maxBytes, {
         line: (line) => this.#line(line),
-        tooLong: () => this.#failSent(() => tooLarge(this.#maxBytes)),
+        tooLong: () => {
+          // A line that long may have no end, and whatever is said next would be a part of it.
+          void this.#child?.close()
+          this.#failSent(() => tooLarge(this.#maxBytes))
+        },
         gone: (how, wasStarted) => this.#gone(how, wasStarted),
       })
       this.#child = child
@@ -97,17 +101,22 @@ export class StdioTransport implements Transport {
   }
 
   #line(line: string): void {
+    // Chatter is told from messages by its first letter: a failure for each line of a flood would cost much more.
+    if (!line.startsWith('{')) return this.#noMessage(line)
     let message: Record<string, unknown>
     try {
       message = parseMessage(line)
     } catch {
-      this.#logger.warn('The server wrote a line to its standard output that is no message.', {
-        line: line.slice(0, LONGEST_SHOWN),
-      })
-      return
+      return this.#noMessage(line)
     }
     if (isResponse(message)) this.#settle(message, line.length)
     else this.#receive(message)
+  }
+
+  #noMessage(line: string): void {
+    this.#logger.warn('The server wrote a line to its standard output that is no message.', {
+      line: line.slice(0, LONGEST_SHOWN),
+    })
   }
 
   #settle(message: Record<string, unknown>, length: number): void {

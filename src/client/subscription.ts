@@ -41,6 +41,9 @@ const STEADY_MS = 5_000
 
 const FIRST_TRIES = 3
 
+/** Many of them may wait for a slow consumer. */
+const LONGEST_URI = 8_192
+
 /** Changes of a kind that wait for a slow consumer are one. Ends with the signal, the client, or the consumer's loop. */
 export async function* subscribe(
   host: SubscriptionHost,
@@ -140,7 +143,9 @@ class Listening {
         return this.#inbox.put('resources', { type: 'resources' })
       case 'resources/updated': {
         const { uri } = params
-        if (typeof uri === 'string') this.#inbox.put(`updated ${uri}`, { type: 'updated', uri })
+        if (typeof uri !== 'string') return
+        if (uri.length <= LONGEST_URI) this.#inbox.put(`updated ${uri}`, { type: 'updated', uri })
+        else this.#inbox.put('missed', { type: 'missed' })
       }
     }
   }

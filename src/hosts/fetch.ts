@@ -115,6 +115,7 @@ async function respondToGet(
   const peer = new Cancel()
   if (app.legacy === undefined) return refuse(405, 'Send messages by POST.', { Allow: 'POST' })
   const { events, text, status } = await answerGet(app, app.legacy, header, peer, caller)
+  if (status === 204) return new Response(null, { status })
   if (events === undefined) return new Response(text, { status, headers: JSON_HEADERS })
   const gone = (): void => peer.cancel()
   request.signal.addEventListener('abort', gone, { once: true })
@@ -123,7 +124,7 @@ async function respondToGet(
 
 function eventResponse(events: NonNullable<Reply['events']>, gone: () => void, keepAlive: KeepAlive): Response {
   const stream = new EventStream(gone, keepAlive)
-  events({ send: stream.send, end: () => stream.end(undefined) })
+  events({ send: (event) => stream.write(event), isBehind: () => stream.isBehind, end: () => stream.end(undefined) })
   return new Response(stream.readable, { headers: SSE_HEADERS })
 }
 
@@ -155,10 +156,19 @@ class EventStream {
     keepAlive.add(this.send)
   }
 
+  get isBehind(): boolean {
+    return (this.#controller?.desiredSize ?? 0) <= 0
+  }
+
+  /** Gives `false` where it was dropped. */
   readonly send = (event: string): boolean => {
-    if (this.#controller === undefined || (this.#controller.desiredSize ?? 0) <= 0) return false
-    this.#controller.enqueue(this.#encoder.encode(event))
+    if (this.isBehind) return false
+    this.write(event)
     return true
+  }
+
+  write(event: string): void {
+    this.#controller?.enqueue(this.#encoder.encode(event))
   }
 
   end(text: string | undefined): void {

@@ -1,6 +1,7 @@
 // What the HTTP hosts share: options, limits, and from a body's text to a reply.
 import { Cancel } from '../flow/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { decodeHeader } from '../protocol/headers.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { App } from '../server/app.ts'
 import type { Context } from '../server/context.ts'
@@ -8,7 +9,7 @@ import type { Legacy } from '../server/legacy.ts'
 import { isOlder } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
-import { idOf } from '../server/request.ts'
+import { idOf, isObject } from '../server/request.ts'
 import type { AdmissionOptions } from './admission.ts'
 import type { Headers } from './agreement.ts'
 import { checkAgreement } from './agreement.ts'
@@ -76,6 +77,10 @@ async function answerOlder(
   { principal, notify, cancel: peer = new Cancel() }: Context,
   caller: Authenticated | undefined,
 ): Promise<Reply | undefined> {
+  if (contradicts(message, header)) {
+    const mismatch = new ProtocolError(HEADER_MISMATCH, 'Header mismatch: the headers say something else than the body')
+    return errorReply(idOf(message), mismatch)
+  }
   for (const each of Array.isArray(message) ? message : [message]) {
     const refusal = refuseUnscoped(app, each, caller)
     if (refusal !== undefined) return refusal
@@ -86,6 +91,19 @@ async function answerOlder(
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(idOf(message), internalError(), 500)
   }
+}
+
+/** Older revisions have no headers for this. Where they come all the same, somebody on the way may have acted on them. */
+function contradicts(message: unknown, header: Headers): boolean {
+  const method = header('mcp-method')
+  const name = header('mcp-name')
+  if (method === undefined && name === undefined) return false
+  if (!isObject(message)) return true
+  const params = isObject(message['params']) ? message['params'] : {}
+  return (
+    (method !== undefined && method !== message['method']) ||
+    (name !== undefined && decodeHeader(name) !== (params['name'] ?? params['uri']))
+  )
 }
 
 /** Answers a GET that names a session of an older revision: with a stream of events, or with a refusal. */

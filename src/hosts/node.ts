@@ -51,14 +51,15 @@ export function nodeHandler(
       if (!allowed.includes(method)) return refuse(response, 405, NOT_BY_POST, { Allow: allowed.join(', ') })
     }
     const exchange = new Exchange(app, request, response, outbox, keepAlive)
-    const serve = (caller?: Authenticated): void =>
-      method === 'POST' ? exchange.read(maxBodyBytes, caller) : exchange.listen(caller)
-    if (authenticate === undefined) return serve()
+    if (authenticate === undefined) return exchange.begin(maxBodyBytes)
     identify(authenticate, {
       method,
       url: request.url ?? '',
       header: (name) => single(headers[name.toLowerCase()]),
-    }).then(serve, (error: unknown) => exchange.refuse(error))
+    }).then(
+      (caller) => exchange.begin(maxBodyBytes, caller),
+      (error: unknown) => exchange.refuse(error),
+    )
   }
 }
 
@@ -90,7 +91,17 @@ class Exchange {
     })
   }
 
-  read(maxBodyBytes: number, caller?: Authenticated): void {
+  begin(maxBodyBytes: number, caller?: Authenticated): void {
+    if (this.#request.method === 'POST') this.#read(maxBodyBytes, caller)
+    else this.#listen(caller)
+  }
+
+  refuse(error: unknown): void {
+    const { status, message, headers } = refusalOf(error, this.#app.logger)
+    refuse(this.#response, status, message, headers)
+  }
+
+  #read(maxBodyBytes: number, caller: Authenticated | undefined): void {
     const chunks: Buffer[] = []
     let bytes = 0
     this.#request.on('data', (chunk: Buffer) => {
@@ -107,16 +118,11 @@ class Exchange {
   }
 
   /** Only where the app serves older revisions. */
-  listen(caller?: Authenticated): void {
+  #listen(caller: Authenticated | undefined): void {
     const { legacy } = this.#app
     if (legacy === undefined) return
     const header = (name: string): string | undefined => single(this.#request.headers[name])
     void answerGet(this.#app, legacy, header, this.#cancel, caller).then((reply) => this.#send(reply))
-  }
-
-  refuse(error: unknown): void {
-    const { status, message, headers } = refusalOf(error, this.#app.logger)
-    refuse(this.#response, status, message, headers)
   }
 
   #answer(body: string, caller: Authenticated | undefined): void {
@@ -153,11 +159,8 @@ class Exchange {
     this.#beginEvents()
     response.flushHeaders()
     events({
-      send: (event) => {
-        if (response.writableLength > MAX_WAITING_BYTES) return false
-        response.write(event)
-        return true
-      },
+      send: (event) => void response.write(event),
+      isBehind: () => response.writableLength > MAX_WAITING_BYTES,
       end: () => {
         this.#stopComments()
         response.end()

@@ -99,7 +99,7 @@ export interface TitledMultiSelectEnumSchema extends Labelled {
   default?: string[]
 }
 
-/** The form of 2025-06-18; it is read, and `oneOf` is written instead. */
+/** The form of 2025-06-18: kept where it is well-formed, and written as `oneOf` where titles are missing. */
 export interface LegacyTitledEnumSchema extends Labelled {
   type: 'string'
   enum: string[]

@@ -88,6 +88,13 @@ function toSingleSelect(schema: SchemaObject, options: readonly Option[]): Primi
   const values = options.map((option) => option.const)
   const isOption = (value: unknown): value is string => isString(value) && values.includes(value)
   const rest = { ...labels(schema), ...kept('default', schema['default'], isOption) }
+  // The older spelling, where that is how it was written, and nothing of it was left out.
+  const { enumNames } = schema
+  const isNamed = (value: unknown): value is string[] =>
+    Array.isArray(value) && value.length === values.length && value.every(isString)
+  if (Array.isArray(schema['enum']) && schema['enum'].length === values.length && isNamed(enumNames)) {
+    return { type: 'string', ...rest, enum: values, enumNames }
+  }
   const oneOf = titled(options)
   return oneOf ? { type: 'string', ...rest, oneOf } : { type: 'string', ...rest, enum: values }
 }

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest'
 import { Lines } from './lines.ts'
 
 function read(maxBytes: number, ...chunks: readonly string[]): string[] {
-  const read: string[] = []
+  const told: string[] = []
   const lines = new Lines(
     maxBytes,
-    (line) => read.push(line),
-    () => read.push('(too long)'),
+    (line) => told.push(line),
+    () => told.push('(too long)'),
   )
   for (const chunk of chunks) lines.add(Buffer.from(chunk, 'latin1'))
-  return read
+  return told
 }
 
 test('lines are given whole, whatever pieces they come in', () => {
@@ -18,8 +18,7 @@ test('lines are given whole, whatever pieces they come in', () => {
 })
 
 test('a character that was cut in two is whole again', () => {
-  const [first = '', second = ''] = ['\xc3', '\xa9\n']
-  expect(read(100, first, second)).toEqual(['\u00e9'])
+  expect(read(100, '\xc3', '\xa9\n')).toEqual(['\u00e9'])
 })
 
 test('a line that is too long is told of at once, and the next one is read', () => {

@@ -29,6 +29,11 @@ export function readCapabilities(declared: Record<string, unknown>): number {
   return bits
 }
 
+/** The bits of all of these. */
+export function bitsOf(capabilities: readonly Capability[]): number {
+  return capabilities.reduce((bits, capability) => bits | bitOf(capability), 0)
+}
+
 export function hasCapability(bits: number, capability: Capability): boolean {
   return (bits & bitOf(capability)) !== 0
 }

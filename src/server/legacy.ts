@@ -18,9 +18,18 @@ export interface Legacy {
   interrupt(): void
 }
 
+export interface LegacyOptions {
+  /** How long a client may take over the questions of one round, in milliseconds. Default 300 000. */
+  askMs?: number
+  /** How long a whole call may take, in milliseconds. Default 3 600 000. */
+  callMs?: number
+  /** How long the events of a stream that nobody reads are kept, in milliseconds. Default 300 000. */
+  keepMs?: number
+}
+
 export interface LegacyRequest {
   /** Reads one header by its name in lower case. */
-  header(name: string): string | undefined
+  readonly header: (name: string) => string | undefined
   readonly principal: string | undefined
   readonly takesEvents: boolean
   /** Cancelled when the peer has gone away. That ends a stream, and no call. */
@@ -69,7 +78,9 @@ export function isOlder(message: unknown, header: (name: string) => string | und
 
 /** Whether a message begins a session of an older revision. */
 export function isInitialize(message: unknown): boolean {
-  return isObject(message) && message['method'] === 'initialize' && !namesRevision(message)
+  return (
+    isObject(message) && message['method'] === 'initialize' && message['id'] !== undefined && !namesRevision(message)
+  )
 }
 
 /** Every request of 2026-07-28 does. */

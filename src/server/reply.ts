@@ -24,8 +24,9 @@ export interface Reply {
 
 /** One open response that takes events, each as text. */
 export interface EventSink {
-  /** Gives `false` where the reader is too far behind to be sent any more. */
-  send(event: string): boolean
+  send(event: string): void
+  /** Whether so much waits for the reader already that it had better not be sent what may be left out. */
+  isBehind(): boolean
   end(): void
 }
 

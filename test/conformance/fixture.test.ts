@@ -14,6 +14,8 @@ test.each([
   ['test_error_handling', {}, 'This tool intentionally returns an error for testing'],
   ['json_schema_2020_12_tool', { name: 'Ada', contactMethod: 'phone', phone: '1' }, 'Ada by phone'],
   ['test_custom_headers', { region: 'eu', priority: 1, urgent: false }, 'In eu'],
+  ['test_tool_with_logging', {}, 'A log was written.'],
+  ['test_reconnection', {}, 'It took a while.'],
 ])('%s gives its text', async (name, args, text) => {
   expect(textOf(await ask(call(name, args)))).toBe(text)
 })

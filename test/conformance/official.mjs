@@ -53,13 +53,16 @@ export async function runSuite(command, args) {
 
 /** Each scenario has a folder, named for it and for when it ran. A scenario that threw leaves it empty. */
 function readScenarios(results, command) {
-  const folder = new RegExp(`^${command}-(.+)-\\d{4}-\\d{2}-\\d{2}T[\\d-]+Z$`)
-  return readdirSync(results)
+  // The folders of client scenarios name no side, and a scenario whose name has a slash is in a folder further down.
+  const prefix = command === 'client' ? '' : `${command}-`
+  const folder = new RegExp(`^${prefix}(.+)-\\d{4}-\\d{2}-\\d{2}T[\\d-]+Z$`)
+  return readdirSync(results, { recursive: true })
+    .filter((name) => folder.test(name))
     .toSorted()
     .map((name) => {
       const file = join(results, name, 'checks.json')
       return {
-        name: folder.exec(name)?.[1] ?? name,
+        name: folder.exec(name)[1],
         checks: existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined,
       }
     })

@@ -1,5 +1,6 @@
 export interface Check {
   id: string
+  name?: string
   status: string
   description: string
   errorMessage?: string

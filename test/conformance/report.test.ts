@@ -48,6 +48,20 @@ describe('a run of the suite', () => {
     expect(text).not.toContain('SUCCESS')
   })
 
+  test('takes note of a request that was not seen because the revision has none such', () => {
+    const skipped = (name: string): Check => check('SKIPPED', { name })
+    const initialize = skipped('ClientMcpMethodHeader_initialize')
+    const list = skipped('ClientMcpMethodHeader_tools_list')
+    expect(describeRun(run({ headers: [check('SUCCESS'), initialize] }), 1)).toMatchObject({ passed: 1, failed: 0 })
+    expect(describeRun(run({ headers: [check('SUCCESS'), list] }), 1)).toMatchObject({ passed: 1, failed: 1 })
+  })
+
+  test('tells of the traffic only where something failed', () => {
+    const traffic = check('INFO', { id: 'incoming-auth-request' })
+    expect(describeRun(run({ auth: [check('SUCCESS'), traffic] }), 1).text).not.toContain('incoming-auth-request')
+    expect(describeRun(run({ auth: [check('FAILURE'), traffic] }), 1).text).toContain('incoming-auth-request')
+  })
+
   test.each([
     ['threw', undefined],
     ['checked nothing', []],
@@ -72,6 +86,19 @@ describe('a run of the suite', () => {
 
   test('fails once when the suite did not run at all', () => {
     expect(describeRun(run({}, { status: 1 }), 40)).toMatchObject({ passed: 0, failed: 1 })
+  })
+
+  test('takes note of what the specification leaves to a server', () => {
+    const skipped = (id: string): Check => check('SKIPPED', { id })
+    const left = skipped('server-session-delete-accepted')
+    expect(describeRun(run({ session: [check('SUCCESS'), left] }), 1)).toMatchObject({ passed: 1, failed: 0 })
+    const failing = check('FAILURE', { id: 'server-session-delete-accepted' })
+    expect(describeRun(run({ session: [check('SUCCESS'), failing] }), 1)).toMatchObject({ passed: 1, failed: 1 })
+  })
+
+  test('does not fail for the status that the extension left out has brought about', () => {
+    const scenarios = { caching: [check('SUCCESS')], 'sep-2640-skills-manifest': [check('FAILURE')] }
+    expect(describeRun(run(scenarios, { status: 1 }), 2)).toMatchObject({ passed: 1, failed: 0 })
   })
 
   test('leaves the extension out that is not served yet, and says so', () => {

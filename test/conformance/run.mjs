@@ -1,38 +1,54 @@
-// Runs the official conformance suite: `npm run conformance -- server`, with `--scenario <name>` for one scenario only.
+// Runs the official conformance suite on both sides, or on one: `npm run conformance -- server`, `npm run conformance -- client`,
+// with `--scenario <name>` for one scenario only, and `--revision <name>` for one revision only.
 // Ends with `N passed, N failed`, and fails when any check is not a plain success.
 import { parseArgs } from 'node:util'
 import { install, runSuite } from './official.mjs'
 import { describeRun, sum } from './report.mjs'
-import { startServer } from './under-test.mjs'
+import { clientCommand, startServer } from './under-test.mjs'
 
 const REVISION = '2026-07-28'
 
 /** What is tested, by its name on the command line. */
-const SIDES = { server: testServer }
+const SIDES = { server: testServer, client: testClient }
 
 /** The suite and its requirements are pinned, so there are always this many: fewer means that it ended half-way. */
 const SERVER_RUNS = [
   { args: ['--suite', 'all', '--spec-version', REVISION], scenarios: 40 },
   { args: ['--requirements', REVISION], scenarios: 50 },
+  { args: ['--suite', 'all', '--spec-version', '2025-11-25'], scenarios: 33 },
+  { args: ['--suite', 'all', '--spec-version', '2025-06-18'], scenarios: 27 },
+  // Each scenario by the latest revision that has it.
+  { args: ['--suite', 'all'], scenarios: 65 },
 ]
 
-const { positionals, values } = parseArgs({ allowPositionals: true, options: { scenario: { type: 'string' } } })
-const [side = ''] = positionals
-if (positionals.length !== 1 || !Object.hasOwn(SIDES, side)) {
-  console.error(`Say what to test: npm run conformance -- ${Object.keys(SIDES).join(' | ')} [--scenario <name>]`)
+const CLIENT_RUN = { args: ['--suite', 'all'], scenarios: 33 }
+
+/** All scenarios of a run on the client's side start together, and each has so long from then. */
+const CLIENT_TIMEOUT_MS = 120_000
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { scenario: { type: 'string' }, revision: { type: 'string' } },
+})
+const sides = positionals.length === 0 ? Object.keys(SIDES) : positionals
+if (!sides.every((side) => Object.hasOwn(SIDES, side)) || (sides.length !== 1 && values.scenario !== undefined)) {
+  const names = Object.keys(SIDES).join(' | ')
+  console.error(`Say what to test: npm run conformance -- ${names} [--scenario <name>] [--revision <name>]`)
   process.exit(2)
 }
 
 install()
-const { passed, failed } = await SIDES[side](values.scenario)
+const counts = []
+for (const side of sides) counts.push(await SIDES[side](values))
+const { passed, failed } = sum(counts)
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
-async function testServer(scenario) {
+async function testServer({ scenario, revision }) {
   const runs =
     scenario === undefined
-      ? SERVER_RUNS
-      : [{ args: ['--scenario', scenario, '--spec-version', REVISION], scenarios: 1 }]
+      ? SERVER_RUNS.filter(({ args }) => revision === undefined || args.includes(revision))
+      : [{ args: ['--scenario', scenario, '--spec-version', revision ?? REVISION], scenarios: 1 }]
   const server = await startServer()
   const reports = []
   try {
@@ -47,4 +63,14 @@ async function testServer(scenario) {
   const total = sum(reports)
   if (total.failed > 0 && server.log() !== '') console.log(`The server's log:\n\n${server.log()}`)
   return total
+}
+
+/** With those of authorization, which this client leaves to the `fetch` that it is given. */
+async function testClient({ scenario, revision = REVISION }) {
+  const { args, scenarios } = scenario === undefined ? CLIENT_RUN : { args: ['--scenario', scenario], scenarios: 1 }
+  const chosen = [...args, '--spec-version', revision]
+  const how = ['--command', clientCommand(), '--timeout', String(CLIENT_TIMEOUT_MS)]
+  const report = describeRun(await runSuite('client', [...how, ...chosen]), scenarios)
+  console.log(`\nclient ${chosen.join(' ')}\n\n${report.text}`)
+  return report
 }

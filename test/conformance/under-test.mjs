@@ -1,4 +1,4 @@
-// The server under test, as a process of its own on the project's Node.
+// The server and the client under test, each as a process of its own on the project's Node.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -25,4 +25,9 @@ export async function startServer() {
       await ended
     },
   }
+}
+
+/** Run by a shell, with the address of a scenario's server behind it. */
+export function clientCommand() {
+  return `"${process.execPath}" "${join(import.meta.dirname, 'client.mjs')}"`
 }

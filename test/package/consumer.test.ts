@@ -76,4 +76,11 @@ describe('the published code', () => {
     const { stdout } = await consumer.run(file)
     expect(stdout).toBe('Hello, Ada\n')
   })
+
+  test('brings the terminal client, with all that it needs', async () => {
+    const { stdout } = await consumer
+      .run('node_modules/mcp-rally/dist/cli.js')
+      .catch((error: { code: number; stderr: string }) => ({ stdout: `${error.code} ${error.stderr}` }))
+    expect(stdout).toMatch(/^2 Usage: rally/)
+  })
 })

@@ -43,6 +43,15 @@ test('every file that the exports name is published', async () => {
   expect(named.map((path) => path.slice('./'.length)).filter((path) => !paths.includes(path))).toEqual([])
 })
 
+test('every bin is published, and is a program that Node runs', async () => {
+  const { bin } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { bin: Record<string, string> }
+  expect(Object.keys(bin)).toEqual(['rally'])
+  for (const path of Object.values(bin)) {
+    expect(paths).toContain(path.slice('./'.length))
+    expect(await readFile(join(ROOT, path), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
+  }
+})
+
 test('every relative link of the published documents leads to a file of the repository', async () => {
   const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md']
   const links: string[] = []

@@ -10,8 +10,12 @@ import { mapped, picked } from './older.ts'
 export const revision20250618: OlderRevision = {
   name: '2025-06-18',
   capabilities: ['elicitation.form', 'sampling', 'sampling.context', 'roots'],
-  // Whoever samples may be asked to add context, and may leave it out.
-  implied: { sampling: ['sampling.context'] },
+  implied: {
+    // There is nothing else to be declared of it.
+    'elicitation.url': ['elicitation.form'],
+    // Whoever samples may be asked to add context, and may leave it out.
+    sampling: ['sampling.context'],
+  },
   takesBatches: false,
   primesStreams: false,
   serverInfo: (info) => picked(info, ['name', 'title', 'version']),

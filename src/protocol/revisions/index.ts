@@ -4,7 +4,7 @@ import { revision20250618 } from './2025-06-18.ts'
 import { revision20251125 } from './2025-11-25.ts'
 import type { OlderRevision } from './older.ts'
 
-export type { OlderRevision, Result, Written } from './older.ts'
+export type { OlderRevision, Result } from './older.ts'
 
 /** The latest one first. */
 const OLDER: readonly [OlderRevision, ...OlderRevision[]] = [revision20251125, revision20250618, revision20250326]

@@ -1,0 +1,94 @@
+// Answers from a file, by the keys of their questions, for where there is nobody to ask.
+import { readFile } from 'node:fs/promises'
+import type { Capability } from '../client/capabilities.ts'
+import type { Question } from '../client/question.ts'
+import type { InputResponse, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
+import { readJsonObject } from './arguments.ts'
+import { cleanLine } from './clean.ts'
+import { WrongUse } from './exit.ts'
+
+/** As they are in the file: what a form is filled in with, a word ("accept", "decline", "cancel"), or a whole answer. */
+export type Answers = ReadonlyMap<string, unknown>
+
+export async function readAnswers(path: string): Promise<Answers> {
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new WrongUse(`The answers cannot be read: ${error.message}`)
+  })
+  return new Map(Object.entries(readJsonObject(text, path)))
+}
+
+/** What the client has to declare so that the questions are asked that the file answers. */
+export function answeredBy(answers: Answers): Capability[] {
+  const all = [...answers.values()]
+  return [
+    ...(all.some(isSample) ? (['sampling'] as const) : []),
+    ...(all.some((answer) => isObject(answer) && 'roots' in answer) ? (['roots'] as const) : []),
+  ]
+}
+
+/** The answer to a question, or nothing where the file has none. Whether it fits, the client checks. */
+export function answerFrom(answers: Answers, { key, kind }: Question): InputResponse | undefined {
+  const answer = answers.get(key)
+  if (answer === undefined) return undefined
+  if (kind === 'sample' && isSample(answer)) return { model: 'answers', ...answer } as InputResponse
+  if (kind === 'sample' || kind === 'roots') return answer as InputResponse
+  if (answer === 'accept' || answer === 'decline' || answer === 'cancel') return { action: answer }
+  if (isWhole(answer)) return answer as unknown as InputResponse
+  return { action: 'accept', content: answer } as InputResponse
+}
+
+/** What to put into the file for a question. */
+export function exampleOf(question: Question): string {
+  return `${JSON.stringify(cleanLine(question.key))}: ${JSON.stringify(exampleValue(question))}`
+}
+
+function exampleValue(question: Question): unknown {
+  switch (question.kind) {
+    case 'form': {
+      const fields = Object.entries(question.form.properties).slice(0, MOST_SHOWN)
+      return Object.fromEntries(fields.map(([name, field]) => [cleanLine(name), exampleField(field)]))
+    }
+    case 'visit':
+      return 'accept'
+    case 'sample':
+      return { role: 'assistant', content: { type: 'text', text: '...' } }
+    case 'roots':
+      return { roots: [{ uri: 'file:///...' }] }
+  }
+}
+
+const MOST_SHOWN = 10
+
+function exampleField(field: PrimitiveSchemaDefinition): unknown {
+  if (typeof field.default === 'string') return cleanLine(field.default)
+  if (field.default !== undefined && !Array.isArray(field.default)) return field.default
+  switch (field.type) {
+    case 'boolean':
+      return true
+    case 'number':
+    case 'integer':
+      return field.minimum ?? 0
+    case 'array': {
+      const [first] = 'anyOf' in field.items ? field.items.anyOf.map((option) => option.const) : field.items.enum
+      return [cleanLine(first ?? '')]
+    }
+    default:
+      if ('oneOf' in field) return cleanLine(field.oneOf[0]?.const ?? '')
+      return 'enum' in field ? cleanLine(field.enum[0] ?? '') : '...'
+  }
+}
+
+/** `{ action }`, with the content of an accepted form or not; a form may have a field named action, with others. */
+function isWhole(answer: unknown): answer is { action: string } {
+  if (!isObject(answer) || !['accept', 'decline', 'cancel'].includes(answer['action'] as string)) return false
+  const { action: _action, content, ...others } = answer
+  return Object.keys(others).length === 0 && (content === undefined || isObject(content))
+}
+
+function isSample(answer: unknown): answer is Record<string, unknown> {
+  return isObject(answer) && 'role' in answer && 'content' in answer
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

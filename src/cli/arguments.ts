@@ -1,0 +1,196 @@
+// What is typed as key=value, turned into the arguments that a tool's input schema asks for.
+import { cleanLine } from './clean.ts'
+import { WrongUse } from './exit.ts'
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** `words` are `key=value` or `key:=json`, and go before what `given` has. */
+export function readArguments(
+  words: readonly string[],
+  schema: Schema,
+  given: Readonly<Record<string, unknown>> = {},
+): Record<string, unknown> {
+  const read = new Map<string, unknown>(Object.entries(given))
+  for (const [key, texts] of grouped(words)) {
+    const property = propertyOf(schema, key)
+    read.set(key, valueOf(key, texts, property, schema))
+  }
+  return Object.fromEntries(read)
+}
+
+/** A prompt's arguments are always texts. */
+export function readTexts(words: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    Array.from(grouped(words), ([key, typed]): [string, string] => {
+      const { text, isJson } = lastOf(typed)
+      if (isJson || typed.length > 1) throw new WrongUse(`${key} is an argument of a prompt, and takes one plain text.`)
+      return [key, text]
+    }),
+  )
+}
+
+export function readJsonObject(text: string, what: string): Record<string, unknown> {
+  const value = readJson(text, what)
+  if (!isObject(value)) throw new WrongUse(`${what} must be a JSON object, such as '{"env":"prod"}'.`)
+  return value
+}
+
+/** The types that a value may have, for people: `integer`, `Active|Closed`. */
+export function typeText(schema: unknown, root: Schema): string {
+  const { types, values } = shapeOf(schema, root)
+  if (values.length > 0) return values.map((value) => (typeof value === 'string' ? value : json(value))).join('|')
+  return types.size === 0 ? 'any' : [...types].join('|')
+}
+
+interface Typed {
+  readonly text: string
+  readonly isJson: boolean
+}
+
+function grouped(words: readonly string[]): Map<string, Typed[]> {
+  const byKey = new Map<string, Typed[]>()
+  for (const word of words) {
+    const at = word.indexOf('=')
+    const isJson = word[at - 1] === ':'
+    const key = word.slice(0, isJson ? at - 1 : at)
+    if (at < 0 || key === '') {
+      throw new WrongUse(`${quoted(word)} is no argument: write key=value, or key:=json for a JSON value.`)
+    }
+    byKey.set(key, [...(byKey.get(key) ?? []), { text: word.slice(at + 1), isJson }])
+  }
+  return byKey
+}
+
+function valueOf(key: string, typed: readonly Typed[], schema: unknown, root: Schema): unknown {
+  const { text, isJson } = lastOf(typed)
+  const { types, items } = shapeOf(schema, root)
+  const isList = types.has('array') && !types.has('string')
+  if (typed.length > 1 && !isList) throw new WrongUse(`${key} is given ${typed.length} times, and is no list.`)
+  if (isJson && typed.length === 1) return readJson(text, key)
+  if (!isList) return converted(key, text, schema, root)
+  if (typed.length === 1 && text.trimStart().startsWith('[')) return readJson(text, key)
+  return typed.map((each) => (each.isJson ? readJson(each.text, key) : converted(key, each.text, items, root)))
+}
+
+/** A text stays one wherever a text may be; `key:=json` says otherwise. */
+function converted(key: string, text: string, schema: unknown, root: Schema): unknown {
+  const { types, values } = shapeOf(schema, root)
+  if (types.has('string') || types.size === 0) return text
+  const listed = values.find((value) => json(value) === text)
+  if (listed !== undefined) return listed
+  for (const type of types) {
+    const value = CONVERSIONS[type]?.(text)
+    if (value !== undefined) return value
+  }
+  throw new WrongUse(`${key} takes ${[...types].map((type) => NAMES[type] ?? type).join(' or ')}, not ${quoted(text)}.`)
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+
+const CONVERSIONS: Readonly<Record<string, (text: string) => unknown>> = {
+  integer: (text) => whole(readNumber(text)),
+  number: readNumber,
+  boolean: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  null: (text) => (text === 'null' ? null : undefined),
+  object: (text) => parsed(text, isObject),
+  array: (text) => parsed(text, Array.isArray),
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  integer: 'a whole number',
+  number: 'a number',
+  boolean: 'true or false',
+  null: 'null',
+  object: 'a JSON object',
+  array: 'a JSON list',
+}
+
+/** Gives nothing where it is none. */
+export function readNumber(text: string): number | undefined {
+  const value = Number(text)
+  return NUMBER.test(text.trim()) && Number.isFinite(value) ? value : undefined
+}
+
+function whole(value: number | undefined): number | undefined {
+  return Number.isInteger(value) ? value : undefined
+}
+
+function parsed(text: string, fits: (value: unknown) => boolean): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    return fits(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function readJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new WrongUse(`${what} is no JSON: ${quoted(text)}.`)
+  }
+}
+
+interface Shape {
+  readonly types: Set<string>
+  /** Where only some are allowed. */
+  readonly values: readonly unknown[]
+  readonly items: unknown
+}
+
+const DEEPEST = 10
+
+/** What a schema says of types, through unions and references within it. It is the server's: nothing is relied on. */
+function shapeOf(schema: unknown, root: Schema, depth = 0): Shape {
+  const none = { types: new Set<string>(), values: [], items: undefined }
+  if (!isObject(schema) || depth > DEEPEST) return none
+  const { $ref, type, enum: options, const: only, items } = schema
+  if (typeof $ref === 'string') return shapeOf(referred($ref, root), root, depth + 1)
+  const values: unknown[] = Array.isArray(options) ? options : only === undefined ? [] : [only]
+  const types = [type].flat().filter((each) => typeof each === 'string')
+  const parts = [schema['anyOf'], schema['oneOf'], schema['allOf']]
+    .flatMap((members) => (Array.isArray(members) ? (members as unknown[]) : []))
+    .map((member) => shapeOf(member, root, depth + 1))
+  return {
+    types: new Set([...(types.length > 0 ? types : values.map(typeName)), ...parts.flatMap((part) => [...part.types])]),
+    values: [...values, ...parts.flatMap((part) => part.values)],
+    items: items ?? parts.find((part) => part.items !== undefined)?.items,
+  }
+}
+
+function propertyOf(schema: Schema, key: string): unknown {
+  const { properties, additionalProperties } = schema
+  if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
+  return additionalProperties
+}
+
+function referred(ref: string, root: Schema): unknown {
+  const [start, ...keys] = ref.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (start !== '#') return undefined
+  let found: unknown = root
+  for (const key of keys) found = isObject(found) && Object.hasOwn(found, key) ? found[key] : undefined
+  return found
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return typeof value
+}
+
+function lastOf(typed: readonly Typed[]): Typed {
+  return typed.at(-1) ?? { text: '', isJson: false }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function json(value: unknown): string {
+  return JSON.stringify(value) ?? ''
+}
+
+function quoted(text: string): string {
+  return `"${cleanLine(text, 80)}"`
+}

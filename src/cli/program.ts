@@ -1,0 +1,209 @@
+// The commands, their words and their options.
+import { Command, InvalidArgumentError } from 'commander'
+import { readArguments, readJsonObject, readTexts } from './arguments.ts'
+import type { CallCommandOptions } from './call.ts'
+import { findTool, runCall } from './call.ts'
+import { clean, cleanJson } from './clean.ts'
+import { bold } from './console.ts'
+import type { ExitCode } from './exit.ts'
+import { EXIT, WrongUse } from './exit.ts'
+import type { Listing } from './lists.ts'
+import { listPrompts, listResources, listTools } from './lists.ts'
+import { readSaved } from './saved.ts'
+import type { Server } from './server.ts'
+import { describeServer, splitCommand, takeServer } from './server.ts'
+import type { ServerOptions, Surroundings } from './session.ts'
+import { withClient } from './session.ts'
+import type { Client } from '../client/client.ts'
+
+const EXAMPLES = `
+<server> is a URL. A server that is a program of its own is started by a command after --, and <server> is left out:
+
+  rally tools http://127.0.0.1:3000/mcp
+  rally call http://127.0.0.1:3000/mcp update_work_item id=4522 state=Resolved
+  rally call deploy env=prod -- node server.js --stdio
+  rally call http://127.0.0.1:3000/mcp deploy env=prod --answers answers.json --json
+  rally call http://127.0.0.1:3000/mcp deploy env=prod --save pending.json
+  rally resume pending.json
+
+RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 wrong use, 3 the server failed,
+4 declined or not answered, 130 stopped.`
+
+const CALL_HELP = `
+Values become what the tool's input schema asks for: n=3 a number, a list by repeating its key. key:=json is taken as
+JSON. Answers for --answers go by the keys of their questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+
+/** Does what was typed, and gives the exit code. */
+export async function runProgram(argv: readonly string[], around: Surroundings): Promise<ExitCode> {
+  const { words, command } = splitCommand(argv)
+  let code: ExitCode = EXIT.done
+  const program = newProgram({
+    around,
+    serverOf: (typed) => takeServer({ words: typed, command }),
+    isCommandGiven: command !== undefined,
+    run: async (running) => {
+      code = await running
+    },
+  }).version(around.version)
+  if (words.length === 0) {
+    program.outputHelp({ error: true })
+    return EXIT.wrongUse
+  }
+  await program.parseAsync(words, { from: 'user' })
+  return code
+}
+
+/** What the commands need of a run. */
+interface Context {
+  readonly around: Surroundings
+  /** The server that is meant, and the words that are left. */
+  readonly serverOf: (words: readonly string[]) => { server: Server; rest: readonly string[] }
+  readonly isCommandGiven: boolean
+  readonly run: (running: Promise<ExitCode>) => Promise<void>
+}
+
+function newProgram(context: Context): Command {
+  const program = new Command('rally')
+    .description('Calls the tools of MCP servers from a terminal, however many rounds it takes.')
+    .helpCommand(false)
+    .addHelpText('after', EXAMPLES)
+    .configureHelp({ subcommandTerm: termOf })
+    .exitOverride()
+    // Errors are told where all others are.
+    .configureOutput({ outputError: () => {} })
+  addCall(program, context)
+  addResume(program, context)
+  addPrompt(program, context)
+  addRead(program, context)
+  for (const [name, list] of Object.entries(LISTS)) addList(program, name, list, context)
+  return program
+}
+
+function addCall(program: Command, { around, serverOf, run }: Context): void {
+  withCallOptions(program.command('call').usage('<server> <tool> [key=value...] [options]'))
+    .description('call a tool')
+    .argument('[words...]')
+    .option('--args <json>', 'arguments as one JSON object')
+    .addHelpText('after', CALL_HELP)
+    .action((words: string[], options: CallCommandOptions & { args?: string }) => {
+      const { server, rest } = serverOf(words)
+      const [tool, ...pairs] = rest
+      if (tool === undefined) throw new WrongUse('Which tool? rally tools <server> lists them.')
+      const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
+      return run(
+        runCall(server, options, around, async (client) => {
+          const { inputSchema } = await findTool(client, tool)
+          return { tool, arguments: readArguments(pairs, inputSchema, args) }
+        }),
+      )
+    })
+}
+
+function addResume(program: Command, { around, serverOf, isCommandGiven, run }: Context): void {
+  withCallOptions(program.command('resume').usage('<file> [server] [options]'))
+    .description('go on with a call that --save has put into a file')
+    .argument('<file>')
+    .argument('[server]', 'another address of the same server')
+    .action(async (file: string, other: string | undefined, options: CallCommandOptions) => {
+      const saved = await readSaved(file)
+      const isElsewhere = other !== undefined || isCommandGiven
+      const server = isElsewhere ? serverOf(other === undefined ? [] : [other]).server : saved.server
+      // The file says where the token goes and what is started: the user is to see it.
+      around.console.tell(`Going on with ${clean(describeServer(server))}`)
+      return run(runCall(server, options, around, async () => saved.pending))
+    })
+}
+
+function addPrompt(program: Command, { around, serverOf, run }: Context): void {
+  withCallOptions(program.command('prompt').usage('<server> <name> [key=value...] [options]'))
+    .description('get a prompt')
+    .argument('[words...]')
+    .action((words: string[], options: CallCommandOptions) => {
+      const { server, rest } = serverOf(words)
+      const [prompt, ...pairs] = rest
+      if (prompt === undefined) throw new WrongUse('Which prompt? rally prompts <server> lists them.')
+      const args = readTexts(pairs)
+      return run(runCall(server, options, around, async () => ({ prompt, arguments: args })))
+    })
+}
+
+function addRead(program: Command, { around, serverOf, run }: Context): void {
+  withCallOptions(program.command('read').usage('<server> <uri> [options]'))
+    .description('read a resource')
+    .argument('[words...]')
+    .action((words: string[], options: CallCommandOptions) => {
+      const { server, rest } = serverOf(words)
+      const [resource, ...others] = rest
+      if (resource === undefined) throw new WrongUse('Which resource? rally resources <server> lists them.')
+      noMore(others)
+      return run(runCall(server, options, around, async () => ({ resource })))
+    })
+}
+
+function addList(
+  program: Command,
+  name: string,
+  list: (client: Client) => Promise<Listing>,
+  { around, serverOf, run }: Context,
+): void {
+  withServerOptions(program.command(name).usage('<server> [options]'))
+    .description(`list the ${name} of a server`)
+    .argument('[words...]')
+    .action((words: string[], options: ServerOptions) => {
+      const { server, rest } = serverOf(words)
+      noMore(rest)
+      return run(
+        withClient(server, options, [], around, async (client) => {
+          show(await list(client), options, around)
+          return EXIT.done
+        }),
+      )
+    })
+}
+
+const LISTS: Readonly<Record<string, (client: Client) => Promise<Listing>>> = {
+  tools: listTools,
+  prompts: listPrompts,
+  resources: listResources,
+}
+
+function termOf(command: Command): string {
+  return `${command.name()} ${command.usage().replace(' [options]', '')}`
+}
+
+function withServerOptions(command: Command): Command {
+  return command
+    .option('--json', 'print JSON, for scripts')
+    .option('-H, --header <header>', "send a header, such as 'Authorization: Bearer ...' (repeatable)", added)
+    .option('-e, --env <variable>', 'NAME=value, or NAME, for the command that is started (repeatable)', added)
+    .option('--timeout <seconds>', 'how long to wait for the server (default: 60)', readSeconds)
+}
+
+function withCallOptions(command: Command): Command {
+  return withServerOptions(command)
+    .option('--answers <file>', 'take the answers from a JSON file, and ask nobody')
+    .option('--save <file>', 'stop at the first question that is not answered, and put the call into a file')
+    .option('--no-open', 'show pages to visit, and never open one')
+    .option('--root <path>', 'a folder that the server may know of (repeatable)', added)
+}
+
+function added(value: string, before: readonly string[] = []): string[] {
+  return [...before, value]
+}
+
+function readSeconds(text: string): number {
+  const seconds = Number(text)
+  if (!(seconds > 0)) throw new InvalidArgumentError('It must be a number above 0.')
+  return seconds
+}
+
+function noMore(words: readonly string[]): void {
+  if (words.length > 0) throw new WrongUse(`"${words.join(' ')}" is too much: nothing more is taken here.`)
+}
+
+function show({ value, lines }: Listing, { json }: ServerOptions, { console }: Surroundings): void {
+  if (json === true) return console.print(cleanJson(value))
+  const [headings = '', ...rows] = lines(console.columns)
+  if (rows.length === 0) return console.tell('There are none.')
+  console.print([bold(headings, console.colours.results), ...rows].join('\n'))
+}

@@ -1,0 +1,104 @@
+// Takes a call through its rounds: shows each as it happens, has its questions answered, and stops where it is to be saved.
+import type { Call, ResultOf } from '../client/call.ts'
+import type { Client } from '../client/client.ts'
+import type { AskingRound } from '../client/flow.ts'
+import type { Progress } from '../client/options.ts'
+import type { Pending } from '../client/pending.ts'
+import type { Question } from '../client/question.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { InputResponse, InputResponses } from '../protocol/messages.ts'
+import { exampleOf } from './answers.ts'
+import { cleanLine } from './clean.ts'
+import { Unanswered } from './exit.ts'
+
+/** Answers a question, or does not. */
+export type Responder = (question: Question) => Promise<InputResponse | undefined>
+
+export interface Follower {
+  /** A line on how the call goes. */
+  tell(line: string): void
+  progress(progress: Progress): void
+  /** The bar, if there is one, goes. */
+  pause(): void
+}
+
+export interface RoundOptions {
+  readonly respond: Responder
+  readonly follower: Follower
+  readonly signal: AbortSignal
+  /** Stops at the first round that is not answered, instead of failing there. */
+  readonly stops: boolean
+  /** Why a question has no answer. */
+  readonly unanswered: string
+}
+
+export type Outcome<R> =
+  | { readonly kind: 'done'; readonly result: R; readonly hasDeclined: boolean }
+  | { readonly kind: 'stopped'; readonly pending: Pending; readonly questions: readonly Question[] }
+
+export async function goRounds<C extends Call | Pending>(
+  client: Client,
+  call: C,
+  { respond, follower, signal, stops, unanswered }: RoundOptions,
+): Promise<Outcome<ResultOf<C>>> {
+  const server = cleanLine(client.server.title ?? client.server.name)
+  const declined = new Set<string>()
+  let count = 0
+  try {
+    for await (const round of client.rounds(call, { signal, onProgress: (progress) => follower.progress(progress) })) {
+      follower.pause()
+      count += 1
+      if (round.kind === 'done') {
+        if (count > 1) follower.tell(`Round ${count}: ${server} is done.`)
+        return { kind: 'done', result: round.result, hasDeclined: declined.size > 0 }
+      }
+      if (round.kind === 'deferred') {
+        follower.tell(`Round ${count}: ${server} asks to be called again.`)
+        continue
+      }
+      follower.tell(`Round ${count}: ${server} asks ${counted(round.questions.length)}.`)
+      const answers = await answersTo(round, respond)
+      const missing = round.questions.filter(({ key }) => !Object.hasOwn(answers, key))
+      const [first] = missing
+      if (first !== undefined && stops) return { kind: 'stopped', pending: round.pending, questions: missing }
+      if (first !== undefined) throw new Unanswered(`${describe(first)}, and ${unanswered}\n${hintFor(first)}`)
+      for (const [key, answer] of Object.entries(answers)) {
+        if ('action' in answer && answer.action !== 'accept') declined.add(key)
+      }
+      round.answer(answers)
+    }
+  } catch (error) {
+    // Prompts and resources have no result that tells of it.
+    if (declined.size > 0 && error instanceof ProtocolError) throw new Unanswered(error.message, { cause: error })
+    throw error
+  } finally {
+    follower.pause()
+  }
+  throw new Error('The call has ended without a result.')
+}
+
+/** In a sentence. */
+export function describe(question: Question): string {
+  const asked = 'message' in question ? ` (${cleanLine(question.message)})` : ''
+  return `The server asks "${cleanLine(question.key)}"${asked}, ${KINDS[question.kind]}`
+}
+
+function hintFor(question: Question): string {
+  return `An answer in a file for --answers looks like this: {${exampleOf(question)}}`
+}
+
+const KINDS = { form: 'a form', visit: 'a page to visit', sample: 'a question to a model', roots: 'for folders' }
+
+function counted(questions: number): string {
+  return questions === 1 ? '1 question' : `${questions} questions`
+}
+
+/** One after the other: there is one terminal. */
+async function answersTo({ questions }: AskingRound, respond: Responder): Promise<InputResponses> {
+  const answers: [string, InputResponse][] = []
+  for (const question of questions) {
+    const answer = await respond(question)
+    if (answer !== undefined) answers.push([question.key, answer])
+  }
+  return Object.fromEntries(answers)
+}

@@ -1,0 +1,51 @@
+// The questions that wait for the response of a client, by the id of the request that asked. Bounded for all sessions.
+import { randomBytes } from 'node:crypto'
+import { isObject } from '../server/request.ts'
+import type { Session } from './session.ts'
+
+/** What a client responded: a result, or why there is none. */
+export type Response = { readonly result: unknown } | { readonly error: string }
+
+interface Waiting {
+  readonly session: Session
+  readonly answered: (response: Response) => void
+}
+
+const MOST_WAITING = 10_000
+
+export class Asks {
+  readonly #waiting = new Map<string, Waiting>()
+
+  get size(): number {
+    return this.#waiting.size
+  }
+
+  /** The id to ask under: nobody can guess it, and no other instance has it. `undefined` where too many wait. */
+  expect(session: Session, answered: (response: Response) => void): string | undefined {
+    if (this.#waiting.size >= MOST_WAITING) return undefined
+    const id = `ask-${randomBytes(12).toString('base64url')}`
+    this.#waiting.set(id, { session, answered })
+    return id
+  }
+
+  forget(id: string): void {
+    this.#waiting.delete(id)
+  }
+
+  /** Gives whether somebody waited for this response. */
+  take(session: Session, message: Record<string, unknown>): boolean {
+    const { id, result, error } = message
+    const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined
+    if (waiting === undefined || waiting.session !== session) return false
+    this.forget(id as string)
+    waiting.answered('error' in message ? { error: textOf(error) } : { result })
+    return true
+  }
+}
+
+const LONGEST_REASON = 500
+
+function textOf(error: unknown): string {
+  const message = isObject(error) ? error['message'] : undefined
+  return typeof message === 'string' && message !== '' ? message.slice(0, LONGEST_REASON) : 'no reason was given'
+}

@@ -1,0 +1,166 @@
+// One call whose flow the connection carries: passes in memory, with the questions of each asked as requests of our own.
+//
+// The journal goes through its text between two passes, as it would with any other carrier.
+import { randomBytes } from 'node:crypto'
+import type { Answers } from '../flow/answering.ts'
+import { Cancel } from '../flow/cancel.ts'
+import type { Carry } from '../flow/carry.ts'
+import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
+import { derivedUuid } from '../flow/derive.ts'
+import { startPass } from '../flow/io.ts'
+import { Journal } from '../flow/journal.ts'
+import type { Flow, Outcome, PassInput } from '../flow/pass.ts'
+import { Pass } from '../flow/pass.ts'
+import { RallyError } from '../protocol/errors.ts'
+import type { InputRequest } from '../protocol/messages.ts'
+import { hasCapability } from '../server/capabilities.ts'
+import type { Carried, RoundRequest } from '../server/round.ts'
+import type { LegacyHost, Outlet } from './host.ts'
+import type { Question } from './questions.ts'
+import { askAll, writeQuestions } from './questions.ts'
+import type { Session, Stoppable } from './session.ts'
+
+/** As many as most clients of 2026-07-28 take. Whoever needs more asks through `io`, and is bounded by time. */
+const MOST_ROUNDS_BY_HAND = 10
+
+export class Call implements Stoppable {
+  readonly cancel = new Cancel()
+  readonly #host: LegacyHost
+  readonly #session: Session
+  readonly #outlet: Outlet
+  readonly #flowId = randomBytes(16).toString('base64url')
+  readonly #startedAt: number
+  #interrupted = false
+
+  constructor(host: LegacyHost, session: Session, outlet: Outlet) {
+    this.#host = host
+    this.#session = session
+    this.#outlet = outlet
+    this.#startedAt = host.app.now()
+  }
+
+  interrupt(): void {
+    this.#interrupted = true
+    this.cancel.cancel()
+  }
+
+  /** The text of the result; nothing where the client has cancelled. Throws what is to be told as an error. */
+  async run(carried: Carried, request: RoundRequest): Promise<string | undefined> {
+    let journal = Journal.empty()
+    let carry = emptyCarry()
+    let answers: Answers | undefined
+    let asked: readonly Question[] = []
+    for (let round = 0; ; round += 1) {
+      const outcome = await this.#pass(carried, request, { journal, carry, answers, round })
+      this.#tellCompleted(asked, answers, outcome)
+      switch (outcome.kind) {
+        case 'done':
+          return this.#result(carried, request, outcome.value)
+        case 'failed':
+          return carried.failureText(outcome.error, this.#host.app)
+        case 'cancelled':
+          return this.#cancelled(carried)
+      }
+      try {
+        if (outcome.carry.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
+        asked = outcome.kind === 'asks' ? this.#write(outcome.questions) : []
+        answers = await this.#ask(asked)
+      } catch (error) {
+        return carried.failureText(error, this.#host.app)
+      }
+      if (answers === undefined) return this.#cancelled(carried)
+      journal = Journal.read(outcome.journal.text())
+      carry = readCarry(JSON.parse(JSON.stringify(writeCarry(outcome.carry))))
+    }
+  }
+
+  #pass(
+    carried: Carried,
+    request: RoundRequest,
+    from: { journal: Journal; carry: Carry; answers: Answers | undefined; round: number },
+  ): Promise<Outcome> {
+    const { app, underway } = this.#host
+    const { capabilities, revision } = this.#session
+    const can = (capability: Parameters<Flow['declared']>[0]): boolean => hasCapability(capabilities, capability)
+    const { round, ...carriedOver } = from
+    const input: PassInput = {
+      ...carriedOver,
+      flow: { id: this.#flowId, startedAt: this.#startedAt, round, revision: revision.name, declared: can },
+      forms: carried.forms,
+      can,
+      limits: { journalBytes: app.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? app.timeoutMs },
+      logger: app.logger,
+      progress: request.progress,
+      log: request.log,
+      underway,
+      cancel: this.cancel,
+      strict: app.strict,
+      now: app.now,
+    }
+    return new Promise((finish) => startPass(new Pass(input, finish), (io) => carried.run(request.args, io)))
+  }
+
+  async #result(carried: Carried, request: RoundRequest, value: unknown): Promise<string> {
+    try {
+      return await carried.resultText(value, this.#host.app, request)
+    } catch (error) {
+      return carried.failureText(error, this.#host.app)
+    }
+  }
+
+  #cancelled(carried: Carried): string | undefined {
+    return this.#interrupted ? carried.failureText(goingDown(), this.#host.app) : undefined
+  }
+
+  #write(questions: ReadonlyMap<string, string>): Question[] {
+    const parsed = Array.from(questions, ([key, text]): [string, InputRequest] => [
+      key,
+      JSON.parse(text) as InputRequest,
+    ])
+    return writeQuestions(parsed, this.#session.revision, (key) => this.#elicitationId(key))
+  }
+
+  /** `undefined` where the call was cancelled meanwhile. */
+  #ask(asked: readonly Question[]): Promise<Answers | undefined> {
+    const { app, asks, askMs, callMs } = this.#host
+    const left = this.#startedAt + callMs - app.now()
+    if (left <= 0) throw new RallyError('CALL_TIMEOUT', `The call took longer than ${callMs} ms.`)
+    return askAll(asked, {
+      asks,
+      session: this.#session,
+      outlet: this.#outlet,
+      cancel: this.cancel,
+      ms: Math.min(askMs, left),
+    })
+  }
+
+  /** The client may show that what the user went to a page for is done. By hand only the handler knows. */
+  #tellCompleted(asked: readonly Question[], answers: Answers | undefined, outcome: Outcome): void {
+    if (outcome.kind !== 'done' && outcome.kind !== 'asks') return
+    for (const { key, isVisit } of asked) {
+      if (!isVisit || answers?.[key]?.['action'] !== 'accept') continue
+      if (outcome.kind === 'asks' && (outcome.questions.has(key) || outcome.carry.byHand !== undefined)) continue
+      const params = { elicitationId: this.#elicitationId(key) }
+      this.#outlet.notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params }))
+    }
+  }
+
+  /** The same each time a visit is asked for. No key of the author's has a space, so this is no `io.uuid` of theirs. */
+  #elicitationId(key: string): string {
+    return derivedUuid(this.#flowId, `visit ${key}`)
+  }
+}
+
+function goingDown(): RallyError {
+  return new RallyError(
+    'INTERRUPTED',
+    'The server is going down before this call was done. What it has done so far stands.',
+  )
+}
+
+function tooManyRounds(): RallyError {
+  return new RallyError(
+    'TOO_MANY_ROUNDS',
+    `The call took more than ${MOST_ROUNDS_BY_HAND} rounds by hand, which is all that a client of this revision gets. Ask through io instead.`,
+  )
+}

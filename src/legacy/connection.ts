@@ -1,0 +1,96 @@
+// One session on a connection of its own, such as standard streams: everything goes out on it, in order.
+import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
+import { errorReply, internalError, resultReply } from '../server/reply.ts'
+import { idOf, readEnvelope } from '../server/request.ts'
+import type { Change } from '../server/subscriptions.ts'
+import type { LegacyHost, Outlet } from './host.ts'
+import { initializeText, readInitialize } from './initialize.ts'
+import { isResponse, problemOfBatch } from './messages.ts'
+import { notified, respond } from './methods.ts'
+import { Session } from './session.ts'
+import { newSessionId } from './session-id.ts'
+
+export class Connection implements LegacyConnection {
+  readonly #host: LegacyHost
+  readonly #serverMeta: string
+  readonly #wire: LegacyWire
+  readonly #outlet: Outlet
+  readonly #closed: () => void
+  #session: Session | undefined
+  /** The client has said that it is ready to be told something unasked. */
+  #isReady = false
+
+  constructor(host: LegacyHost, serverMeta: string, wire: LegacyWire, closed: () => void) {
+    this.#host = host
+    this.#serverMeta = serverMeta
+    this.#wire = wire
+    this.#closed = closed
+    this.#outlet = {
+      send: (text) => {
+        wire.send(text)
+        return true
+      },
+      notify: (text) => wire.notify(text),
+    }
+  }
+
+  receive(message: unknown): void {
+    if (!Array.isArray(message)) {
+      void this.#answer(message).then((text) => text !== undefined && this.#wire.send(text))
+      return
+    }
+    const problem = problemOfBatch(message, this.#session?.revision)
+    if (problem !== undefined) return this.#wire.send(errorReply(undefined, invalid(problem)).text)
+    void Promise.all(message.map((each) => this.#answer(each))).then((texts) => {
+      const said = texts.filter((text) => text !== undefined)
+      if (said.length > 0) this.#wire.send(`[${said.join(',')}]`)
+    })
+  }
+
+  tell(change: Change): void {
+    const text = this.#isReady ? this.#session?.told(change) : undefined
+    if (text !== undefined) this.#wire.notify(text)
+  }
+
+  interrupt(): void {
+    for (const call of this.#session?.calls.values() ?? []) call.interrupt()
+  }
+
+  close(): void {
+    for (const call of this.#session?.calls.values() ?? []) call.cancel.cancel()
+    this.#closed()
+  }
+
+  async #answer(message: unknown): Promise<string | undefined> {
+    const session = this.#session
+    if (isResponse(message)) {
+      // What nobody waits for is not answered: an answer to an answer could be taken for one.
+      if (session !== undefined) this.#host.asks.take(session, message)
+      return undefined
+    }
+    try {
+      const { id, method, params = {} } = readEnvelope(message)
+      if (id !== undefined && method === 'initialize') return this.#initialize(id, params)
+      if (id === undefined) {
+        if (method === 'notifications/initialized') this.#isReady = true
+        return session && notified(session, method, params)
+      }
+      if (session === undefined) throw invalid('initialize first')
+      return await respond(this.#host, session, { id, method, params }, this.#outlet, undefined)
+    } catch (error) {
+      return errorReply(idOf(message), error instanceof ProtocolError ? error : internalError()).text
+    }
+  }
+
+  #initialize(id: string | number, params: Record<string, unknown>): string {
+    if (this.#session !== undefined) throw invalid('the connection is initialized already')
+    const claims = readInitialize(params)
+    this.#session = new Session({ ...claims, id: newSessionId() })
+    return resultReply(id, initializeText(this.#host.app, this.#serverMeta, claims.revision)).text
+  }
+}
+
+function invalid(why: string): ProtocolError {
+  return new ProtocolError(INVALID_REQUEST, `Invalid request: ${why}`)
+}

@@ -1,0 +1,74 @@
+// The answer to one POST: JSON as long as nothing comes before the last response, and else a stream of events.
+import type { LegacyRequest } from '../server/legacy.ts'
+import type { Reply } from '../server/reply.ts'
+import type { Outlet } from './host.ts'
+import type { Session } from './session.ts'
+import type { EventStream } from './stream.ts'
+import type { Streams } from './streams.ts'
+
+export class Exchange implements Outlet {
+  /** Resolves with the beginning of the stream, if there ever is one. */
+  readonly opened: Promise<Reply>
+  readonly #session: Session
+  readonly #streams: Streams
+  readonly #request: LegacyRequest
+  #open: (reply: Reply) => void = () => {}
+  #stream: EventStream | undefined
+  readonly #responses: string[] = []
+  #over = false
+
+  constructor(session: Session, streams: Streams, request: LegacyRequest) {
+    this.#session = session
+    this.#streams = streams
+    this.#request = request
+    this.opened = new Promise((resolve) => {
+      this.#open = resolve
+    })
+  }
+
+  send(text: string): boolean {
+    const stream = this.#opened()
+    stream?.send(text)
+    return stream !== undefined
+  }
+
+  notify(text: string): boolean {
+    return this.#opened()?.notify(text) ?? false
+  }
+
+  /** A response, which waits for the others as long as there is no stream. */
+  tell(text: string): void {
+    if (this.#stream === undefined) this.#responses.push(text)
+    else this.#stream.send(text)
+  }
+
+  /** All is said. Gives the responses that no stream has told. */
+  end(): readonly string[] {
+    this.#over = true
+    this.#stream?.end()
+    return this.#responses
+  }
+
+  #opened(): EventStream | undefined {
+    return this.#over ? undefined : (this.#stream ??= this.#begin())
+  }
+
+  #begin(): EventStream | undefined {
+    const { takesEvents, peer } = this.#request
+    // Whoever has left without an event has none to come back with.
+    if (!takesEvents || peer.cancelled) return undefined
+    const stream = this.#streams.open(this.#session, false)
+    if (stream === undefined) return undefined
+    this.#open({
+      status: 200,
+      text: '',
+      headers: {},
+      events: (sink) => {
+        peer.listen(() => stream.detach(sink))
+        stream.attach(sink)
+      },
+    })
+    for (const text of this.#responses.splice(0)) stream.send(text)
+    return stream
+  }
+}

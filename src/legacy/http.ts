@@ -1,0 +1,190 @@
+// Sessions over HTTP: which one a request belongs to, what its body holds, and the answer as JSON or as events.
+import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { olderRevision } from '../protocol/revisions/index.ts'
+import type { LegacyRequest } from '../server/legacy.ts'
+import { isInitialize } from '../server/legacy.ts'
+import type { EventSink, Reply } from '../server/reply.ts'
+import { errorReply, internalError, resultReply } from '../server/reply.ts'
+import { idOf, readEnvelope } from '../server/request.ts'
+import { Exchange } from './exchange.ts'
+import type { LegacyHost } from './host.ts'
+import { initializeText, readInitialize } from './initialize.ts'
+import { isResponse, problemOfBatch } from './messages.ts'
+import type { Request } from './methods.ts'
+import { notified, respond } from './methods.ts'
+import type { Session } from './session.ts'
+import type { SessionIds } from './session-id.ts'
+import type { Sessions } from './sessions.ts'
+import { readEventId } from './stream.ts'
+import type { Streams } from './streams.ts'
+
+export interface HttpSessions {
+  readonly host: LegacyHost
+  readonly serverMeta: string
+  readonly ids: SessionIds
+  readonly sessions: Sessions
+  readonly streams: Streams
+}
+
+export async function post(on: HttpSessions, message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+  try {
+    if (isInitialize(message)) return await initialize(on, message as Record<string, unknown>, request)
+    const session = await findSession(on, request)
+    try {
+      return await receive(on, session, message, request)
+    } finally {
+      on.sessions.settle(session)
+    }
+  } catch (error) {
+    if (error instanceof Refusal) return errorReply(idOf(message), error, error.status)
+    if (error instanceof ProtocolError) return errorReply(idOf(message), error, 400)
+    on.host.app.logger.error('Serving a 2025-era request failed.', { error })
+    return errorReply(idOf(message), internalError(), 500)
+  }
+}
+
+/** A stream for what belongs to no call, or the rest of one that was lost. */
+export async function get(on: HttpSessions, request: LegacyRequest): Promise<Reply> {
+  try {
+    const session = await findSession(on, request)
+    try {
+      return listen(on, session, request)
+    } finally {
+      on.sessions.settle(session)
+    }
+  } catch (error) {
+    if (error instanceof Refusal) return errorReply(undefined, error, error.status)
+    on.host.app.logger.error('Opening a stream failed.', { error })
+    return errorReply(undefined, internalError(), 500)
+  }
+}
+
+async function initialize(on: HttpSessions, message: Record<string, unknown>, request: LegacyRequest): Promise<Reply> {
+  const { id, params = {} } = readEnvelope(message)
+  if (id === undefined) throw new Refusal(400, 'id must be a string or an integer')
+  let claims: ReturnType<typeof readInitialize>
+  try {
+    claims = readInitialize(params)
+  } catch (error) {
+    if (error instanceof ProtocolError) return errorReply(id, error)
+    throw error
+  }
+  const token = await on.ids.mint(claims, request.principal)
+  const text = initializeText(on.host.app, on.serverMeta, claims.revision)
+  return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
+}
+
+async function findSession(on: HttpSessions, { header, principal }: LegacyRequest): Promise<Session> {
+  const version = header('mcp-protocol-version')
+  if (version !== undefined && olderRevision(version) === undefined) {
+    throw new Refusal(400, `the MCP-Protocol-Version header names no revision that has sessions here`)
+  }
+  const token = header('mcp-session-id')
+  if (token === undefined) throw new Refusal(400, 'the Mcp-Session-Id header is missing')
+  const claims = await on.ids.open(token, principal)
+  if (claims === undefined) throw new Refusal(404, 'there is no such session: initialize a new one')
+  const session = on.sessions.of(claims)
+  if (session === undefined) throw new Refusal(503, 'too many sessions are busy: try again later')
+  return session
+}
+
+async function receive(
+  on: HttpSessions,
+  session: Session,
+  message: unknown,
+  request: LegacyRequest,
+): Promise<Reply | undefined> {
+  const isBatch = Array.isArray(message)
+  const problem = isBatch ? problemOfBatch(message, session.revision) : undefined
+  if (problem !== undefined) throw new Refusal(400, problem)
+  const { requests, refused, unexpected } = sort(on, session, isBatch ? message : [message])
+  if (requests.length === 0 && refused.length === 0) {
+    if (unexpected) throw new Refusal(400, 'no question waits for this response here')
+    return undefined
+  }
+  if (!isBatch && refused[0] !== undefined) return refused[0]
+  const exchange = new Exchange(session, on.streams, request)
+  for (const { text } of refused) exchange.tell(text)
+  const responses = requests.map(async (each) => {
+    const text = await respond(on.host, session, each, exchange, request.principal)
+    if (text !== undefined) exchange.tell(text)
+  })
+  // Whichever comes first: events before the responses, or all of the responses.
+  const all = Promise.all(responses).then((): Reply | undefined => {
+    const texts = exchange.end()
+    on.sessions.settle(session)
+    return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
+  })
+  return Promise.race([exchange.opened, all])
+}
+
+interface Sorted {
+  readonly requests: Request[]
+  readonly refused: Reply[]
+  /** A response came that nobody waits for. */
+  readonly unexpected: boolean
+}
+
+/** Notifications and responses are taken up on the way. */
+function sort({ host }: HttpSessions, session: Session, messages: readonly unknown[]): Sorted {
+  const requests: Request[] = []
+  const refused: Reply[] = []
+  let unexpected = false
+  for (const message of messages) {
+    if (isResponse(message)) {
+      if (!host.asks.take(session, message)) unexpected = true
+      continue
+    }
+    try {
+      const { id, method, params = {} } = readEnvelope(message)
+      if (id === undefined) notified(session, method, params)
+      else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
+      else requests.push({ id, method, params })
+    } catch (error) {
+      const known = error instanceof ProtocolError ? error : internalError()
+      refused.push(errorReply(idOf(message), known, 400))
+    }
+  }
+  return { requests, refused, unexpected }
+}
+
+function listen(on: HttpSessions, session: Session, request: LegacyRequest): Reply {
+  if (!request.takesEvents) throw new Refusal(406, 'a stream is read as text/event-stream')
+  const last = request.header('last-event-id')
+  const event = last === undefined ? undefined : readEventId(last)
+  if (last !== undefined && event === undefined) throw new Refusal(400, 'the Last-Event-ID is none that was sent here')
+  const known = event && session.streams.get(event.stream)
+  // A stream of no call that is not kept any more is as good as a new one.
+  if (event !== undefined && known === undefined && !event.standalone) throw notKept()
+  if (known === undefined && on.host.app.handover.draining) throw new Refusal(503, 'the server is going down')
+  if (known === undefined && !on.streams.makeRoomIn(session)) throw new Refusal(409, 'the session has streams enough')
+  const stream = known ?? on.streams.open(session, true)
+  if (stream === undefined) throw new Refusal(503, 'too many streams are open: try again later')
+  if (known !== undefined && event !== undefined && !stream.keepsAfter(event.number)) throw notKept()
+  const after = known === undefined ? 0 : (event?.number ?? 0)
+  // Which tells a client that there is no use in coming back.
+  if (stream.isOverAfter(after)) return { status: 204, text: '', headers: {} }
+  return {
+    status: 200,
+    text: '',
+    headers: {},
+    events: (sink: EventSink) => {
+      request.peer.listen(() => stream.detach(sink))
+      stream.attach(sink, after)
+    },
+  }
+}
+
+function notKept(): Refusal {
+  return new Refusal(400, 'what came after this Last-Event-ID is not kept here')
+}
+
+/** What is wrong with the request itself, with the status that says so. */
+class Refusal extends ProtocolError {
+  readonly status: number
+
+  constructor(status: number, why: string) {
+    super(status >= 500 ? INTERNAL_ERROR : INVALID_REQUEST, `Invalid request: ${why}`)
+    this.status = status
+  }
+}

@@ -1,0 +1,51 @@
+// The handshake: what a client proposes, and what a session comes to.
+import type { Capability } from '../flow/question.ts'
+import type { Implementation } from '../protocol/messages.ts'
+import { META_SERVER_INFO } from '../protocol/meta.ts'
+import type { OlderRevision } from '../protocol/revisions/index.ts'
+import { negotiated } from '../protocol/revisions/index.ts'
+import { bitsOf, readCapabilities } from '../server/capabilities.ts'
+import type { DispatchHost } from '../server/context.ts'
+import { invalidParams, isObject } from '../server/request.ts'
+import type { SessionClaims } from './session-id.ts'
+
+/** What the client proposes, as it may be had. Throws -32602. */
+export function readInitialize(params: Record<string, unknown>): Omit<SessionClaims, 'id'> {
+  const { protocolVersion, capabilities, clientInfo } = params
+  if (typeof protocolVersion !== 'string') throw invalidParams('protocolVersion must be a string')
+  if (!isObject(capabilities)) throw invalidParams('capabilities must be an object')
+  const { name, version } = isObject(clientInfo) ? clientInfo : {}
+  if (typeof name !== 'string' || typeof version !== 'string') {
+    throw invalidParams('clientInfo must have a name and a version')
+  }
+  const revision = negotiated(protocolVersion)
+  return {
+    revision,
+    capabilities: capabilitiesIn(revision, capabilities),
+    clientName: name,
+    clientVersion: version,
+  }
+}
+
+/** The text of the result. */
+export function initializeText(host: DispatchHost, serverMeta: string, revision: OlderRevision): string {
+  const { capabilities } = JSON.parse(host.registry.discoverText(undefined, undefined, '{}')) as {
+    capabilities: object
+  }
+  const { [META_SERVER_INFO]: info } = JSON.parse(serverMeta) as { [META_SERVER_INFO]: Implementation }
+  return JSON.stringify({
+    protocolVersion: revision.name,
+    capabilities,
+    serverInfo: revision.serverInfo(info),
+    ...(host.instructions !== undefined && { instructions: host.instructions }),
+  })
+}
+
+/** What was declared and means something in this revision, with what goes without saying there. */
+function capabilitiesIn({ capabilities, implied }: OlderRevision, declared: Record<string, unknown>): number {
+  let bits = readCapabilities(declared)
+  for (const [declaredOne, others] of Object.entries(implied)) {
+    if ((bits & bitsOf([declaredOne as Capability])) !== 0) bits |= bitsOf(others as Capability[])
+  }
+  return bits & bitsOf(capabilities as Capability[])
+}

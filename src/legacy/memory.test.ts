@@ -1,0 +1,190 @@
+// What clients leave behind that stop answering: nothing, once their time is up.
+import { expect, test } from 'vitest'
+import { Cancel } from '../flow/cancel.ts'
+import { App } from '../server/app.ts'
+import type { LegacyRequest } from '../server/legacy.ts'
+import type { EventSink, Reply } from '../server/reply.ts'
+import type { Bus } from '../server/subscriptions.ts'
+import { LegacyServer } from './server.ts'
+
+const KEYS = ['a secret of the memory tests, long enough']
+const quiet = { warn() {}, error() {} }
+
+interface Held {
+  app: App
+  server: LegacyServer
+}
+
+function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held {
+  let server: LegacyServer | undefined
+  const app = new App({ name: 'memory', version: '1', keys: KEYS, logger: quiet, ...(bus && { bus }) }, (host) => {
+    server = new LegacyServer(host, { audience: 'memory', keys: KEYS, codec: undefined }, options)
+    return server
+  })
+  app.tool('ask', {}, async (_args, io) => {
+    const ballast = 'x'.repeat(10_000)
+    await io.step('ballast', () => ballast)
+    return (await io.confirm('sure', 'Sure?')) ? ballast : 'No.'
+  })
+  app.resource('note://one', { name: 'one' }, () => 'One')
+  if (server === undefined) throw new Error('There is no server.')
+  return { app, server }
+}
+
+/** A client of which nothing is left but what the server holds. */
+async function beginSession(server: LegacyServer): Promise<LegacyRequest> {
+  const headers: Record<string, string> = {}
+  const request = {
+    header: (name: string) => headers[name],
+    principal: undefined,
+    takesEvents: true,
+    peer: new Cancel(),
+  }
+  const params = {
+    protocolVersion: '2025-11-25',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 'memory', version: '1' },
+  }
+  const reply = await server.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
+  headers['mcp-session-id'] = reply?.headers?.['Mcp-Session-Id'] ?? ''
+  return request
+}
+
+const call = (id: number): object => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'ask' } })
+
+/** Reads until the end of the events. */
+function read({ events }: Reply): Promise<string> {
+  return new Promise((resolve) => {
+    let text = ''
+    const sink: EventSink = {
+      send: (event) => {
+        text += event
+      },
+      isBehind: () => false,
+      end: () => resolve(text),
+    }
+    events?.(sink)
+  })
+}
+
+async function stopAnswering(server: LegacyServer, sessions: number): Promise<void> {
+  const ends: Promise<string>[] = []
+  for (let i = 0; i < sessions; i += 1) {
+    const request = await beginSession(server)
+    const reply = await server.post(call(1), request)
+    if (reply?.events === undefined) throw new Error('No question was asked.')
+    // Every other one has lost its stream beside.
+    if (i % 2 === 0) ends.push(read(reply))
+    else {
+      reply.events({ send: () => {}, isBehind: () => false, end: () => {} })
+      request.peer.cancel()
+    }
+  }
+  for (const text of await Promise.all(ends)) expect(text).toContain('did not answer')
+}
+
+const collected = async (): Promise<number> => {
+  for (let i = 0; i < 3; i += 1) {
+    globalThis.gc?.()
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  return process.memoryUsage().heapUsed
+}
+
+test('1,000 sessions that stop answering leave nothing behind once their time is up', async () => {
+  const { server } = newServer({ askMs: 300, keepMs: 100 })
+  const nothing = { sessions: 0, streams: 0, asks: 0, connections: 0 }
+  await stopAnswering(server, 20)
+  await expect.poll(() => server.held, { timeout: 5_000 }).toEqual(nothing)
+  const before = await collected()
+  await stopAnswering(server, 1_000)
+  await expect.poll(() => server.held, { timeout: 5_000 }).toEqual(nothing)
+  expect((await collected()) - before).toBeLessThan(5 * 1024 * 1024)
+})
+
+test('A session of which nothing is to be remembered is not remembered', async () => {
+  const { server } = newServer({ askMs: 1_000, keepMs: 1_000 })
+  const request = await beginSession(server)
+  for (const method of ['ping', 'tools/list', 'nothing/like/this']) {
+    await server.post({ jsonrpc: '2.0', id: 1, method }, request)
+  }
+  expect(server.held).toMatchObject({ sessions: 0 })
+  await server.post({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://one' } }, request)
+  expect(server.held).toMatchObject({ sessions: 1 })
+  await server.post({ jsonrpc: '2.0', id: 1, method: 'resources/unsubscribe', params: { uri: 'note://one' } }, request)
+  expect(server.held).toMatchObject({ sessions: 0 })
+  await server.post({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }, request)
+  expect(server.held).toMatchObject({ sessions: 1 })
+})
+
+test('10,000 sessions are remembered at most, and those that do nothing are forgotten first', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const busy = await beginSession(server)
+  const reply = await server.post(call(1), busy)
+  if (reply === undefined) throw new Error('No question was asked.')
+  const asked = read(reply)
+  const level = { jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }
+  for (let i = 0; i < 10_050; i += 1) await server.post(level, await beginSession(server))
+  expect(server.held).toMatchObject({ sessions: 10_000, asks: 1 })
+  server.interrupt()
+  expect(await asked).toContain('The server is going down')
+})
+
+test('A connection is forgotten when it closes, and so is what it waits for', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const said: string[] = []
+  const wire = { send: (text: string) => void said.push(text), notify: () => true }
+  const connection = await server.connect(wire)
+  const params = {
+    protocolVersion: '2025-06-18',
+    capabilities: { elicitation: {} },
+    clientInfo: { name: 'a', version: '1' },
+  }
+  connection.receive({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+  connection.receive(call(1))
+  await expect.poll(() => said.length).toBe(2)
+  expect(server.held).toMatchObject({ asks: 1, connections: 1 })
+  connection.close()
+  expect(server.held).toMatchObject({ asks: 0, connections: 0 })
+})
+
+test('A call has a bounded number of others beside it in its session', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const request = await beginSession(server)
+  const first = await Promise.all(Array.from({ length: 256 }, (_, id) => server.post(call(id), request)))
+  expect(first.every((reply) => reply?.events !== undefined)).toBe(true)
+  expect((await server.post(call(256), request))?.text).toContain('Too many calls are under way')
+  server.interrupt()
+})
+
+test('A client that has left before it could be asked is not waited for', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const request = await beginSession(server)
+  request.peer.cancel()
+  const reply = await server.post(call(1), request)
+  expect(reply?.text).toContain('there is no event stream to the client')
+  expect(server.held).toMatchObject({ sessions: 0, streams: 0, asks: 0 })
+})
+
+test('The bus is listened to as long as there is somebody to tell', async () => {
+  let listeners = 0
+  const bus: Bus = {
+    publish: () => {},
+    subscribe: () => {
+      listeners += 1
+      return () => {
+        listeners -= 1
+      }
+    },
+  }
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 }, bus)
+  const connection = await server.connect({ send: () => {}, notify: () => true })
+  expect(listeners).toBe(1)
+  const ended = read(await server.get(await beginSession(server)))
+  connection.close()
+  expect(listeners).toBe(1)
+  server.drain()
+  await ended
+  expect(listeners).toBe(0)
+  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, connections: 0 })
+})

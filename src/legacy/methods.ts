@@ -1,0 +1,196 @@
+// What a 2025-era client may ask for, from its request to the result in the words of its revision.
+import { MissingCapability } from '../flow/errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
+import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
+import { LOGGING_LEVELS } from '../protocol/meta.ts'
+import type { Result } from '../protocol/revisions/index.ts'
+import { completionText } from '../server/completion.ts'
+import { errorText } from '../server/content.ts'
+import { readRound } from '../server/params.ts'
+import { LONGEST_URI } from '../server/registry.ts'
+import { errorReply, internalError } from '../server/reply.ts'
+import type { RequestInfo } from '../server/request.ts'
+import { invalidParams, isObject } from '../server/request.ts'
+import { carriedResource } from '../server/resource.ts'
+import type { Carried } from '../server/round.ts'
+import { Call } from './call.ts'
+import type { LegacyHost, Outlet } from './host.ts'
+import type { Session } from './session.ts'
+
+/** In these revisions a resource that is not there has a code of its own. */
+const RESOURCE_NOT_FOUND = -32002
+
+const MOST_URIS = 1_000
+const MOST_CALLS = 256
+
+export interface Request {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Record<string, unknown>
+}
+
+/** The text of the response; nothing where the client has cancelled. Never throws. */
+export async function respond(
+  host: LegacyHost,
+  session: Session,
+  request: Request,
+  outlet: Outlet,
+  principal: string | undefined,
+): Promise<string | undefined> {
+  const { id, method } = request
+  try {
+    const text = await serve(host, session, request, outlet, principal)
+    if (text === undefined) return undefined
+    return JSON.stringify({ jsonrpc: '2.0', id, result: session.revision.result(method, plain(text)) })
+  } catch (error) {
+    if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request)).text
+    host.app.logger.error(`Serving ${method} failed.`, { error })
+    return errorReply(id, internalError()).text
+  }
+}
+
+/** What is no request is only noted. */
+export function notified(session: Session, method: string, params: Record<string, unknown>): undefined {
+  const { requestId } = params
+  if (method === 'notifications/cancelled' && isId(requestId)) session.calls.get(requestId)?.cancel.cancel()
+}
+
+function serve(
+  host: LegacyHost,
+  session: Session,
+  request: Request,
+  outlet: Outlet,
+  principal: string | undefined,
+): string | Promise<string | undefined> {
+  const { registry, serverMeta } = host.app
+  const { method, params } = request
+  const { cursor } = params
+  switch (method) {
+    case 'ping':
+      return '{}'
+    case 'tools/call':
+      return call(host, session, request, outlet, principal)
+    case 'prompts/get':
+      if (registry.prompts.size === 0) break
+      return call(host, session, request, outlet, principal)
+    case 'resources/read':
+      if (!registry.hasResources) break
+      return call(host, session, request, outlet, principal)
+    case 'tools/list':
+      return registry.listText('tools', registry.tools, cursor, principal, serverMeta)
+    case 'prompts/list':
+      if (registry.prompts.size === 0) break
+      return registry.listText('prompts', registry.prompts, cursor, principal, serverMeta)
+    case 'resources/list':
+      if (!registry.hasResources) break
+      return registry.listText('resources', registry.resources, cursor, principal, serverMeta)
+    case 'resources/templates/list':
+      if (!registry.hasResources) break
+      return registry.listText('resourceTemplates', registry.templates, cursor, principal, serverMeta)
+    case 'resources/subscribe':
+    case 'resources/unsubscribe':
+      if (!registry.hasResources) break
+      return subscribe(session, method === 'resources/subscribe', params['uri'])
+    case 'completion/complete':
+      if (!registry.hasCompletions) break
+      return completionText(params, (kind, name) => registry.completionTarget(kind, name), serverMeta)
+    case 'logging/setLevel':
+      return setLevel(session, params['level'])
+  }
+  throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
+}
+
+async function call(
+  host: LegacyHost,
+  session: Session,
+  { id, method, params }: Request,
+  outlet: Outlet,
+  principal: string | undefined,
+): Promise<string | undefined> {
+  const carried = carriedBy(host, method, params)
+  if (session.calls.has(id)) throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+  if (session.calls.size >= MOST_CALLS) {
+    throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
+  }
+  const { revision, capabilities, level } = session
+  const info: RequestInfo = {
+    revision: revision.name,
+    capabilities,
+    logLevel: level,
+    progressToken: progressTokenOf(params),
+  }
+  const underway = new Call(host, session, outlet)
+  const args = method === 'resources/read' ? {} : params['arguments']
+  const notify = (text: string): boolean => outlet.notify(text)
+  const request = readRound({ arguments: args }, info, { principal, cancel: underway.cancel, notify })
+  if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
+    throw invalidParams('the arguments of a prompt must be strings')
+  }
+  session.calls.set(id, underway)
+  try {
+    return await underway.run(carried, request)
+  } catch (error) {
+    if (error instanceof MissingCapability && method === 'tools/call') {
+      // These revisions have no error for it, and a result is what the model can do something about.
+      return errorText(error.message, host.app.serverMeta)
+    }
+    throw error
+  } finally {
+    session.calls.delete(id)
+  }
+}
+
+function carriedBy({ app: { registry } }: LegacyHost, method: string, { name, uri }: Record<string, unknown>): Carried {
+  if (method === 'resources/read') {
+    if (typeof uri !== 'string' || uri.length > LONGEST_URI) throw invalidUri()
+    const found = registry.findResource(uri)
+    if (found === undefined) throw invalidParams(`Resource not found: ${uri}`, { uri })
+    return carriedResource(uri, found.resource, found.variables)
+  }
+  if (typeof name !== 'string') throw invalidParams('name must be a string')
+  const carried = method === 'tools/call' ? registry.tools.get(name) : registry.prompts.get(name)
+  if (carried !== undefined) return carried
+  throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`)
+}
+
+function subscribe(session: Session, wanted: boolean, uri: unknown): string {
+  if (typeof uri !== 'string' || uri.length > LONGEST_URI) throw invalidUri()
+  if (!wanted) session.uris.delete(uri)
+  else if (session.uris.size < MOST_URIS || session.uris.has(uri)) session.uris.add(uri)
+  else throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
+  return '{}'
+}
+
+function setLevel(session: Session, level: unknown): string {
+  const known = LOGGING_LEVELS.find((each): each is LoggingLevel => each === level)
+  if (known === undefined) throw invalidParams(`level must be one of ${LOGGING_LEVELS.join(', ')}`)
+  session.level = known
+  return '{}'
+}
+
+function progressTokenOf({ _meta: meta }: Record<string, unknown>): ProgressToken | undefined {
+  const token = isObject(meta) ? meta['progressToken'] : undefined
+  if (token === undefined || isId(token)) return token
+  throw invalidParams('progressToken must be a string or an integer')
+}
+
+/** The result without what came with 2026-07-28. */
+function plain(text: string): Result {
+  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta, ...result } = JSON.parse(text) as Result
+  return isObject(_meta) && Object.keys(_meta).length > 0 ? { ...result, _meta } : result
+}
+
+function toOlderError(error: ProtocolError, { method, params: { uri } }: Request): ProtocolError {
+  const { rpcCode, message, data } = error
+  if (error instanceof MissingCapability) return new ProtocolError(INTERNAL_ERROR, message, data)
+  if (method !== 'resources/read' || rpcCode !== INVALID_PARAMS) return error
+  return isObject(data) && data['uri'] === uri ? new ProtocolError(RESOURCE_NOT_FOUND, message, data) : error
+}
+
+function invalidUri(): ProtocolError {
+  return invalidParams(`uri must be a string of at most ${LONGEST_URI} characters`)
+}
+
+function isId(value: unknown): value is RequestId {
+  return typeof value === 'string' || Number.isSafeInteger(value)
+}

@@ -1,0 +1,116 @@
+// The questions of one round as requests to the client: written, sent together, and waited for.
+import type { Answers } from '../flow/answering.ts'
+import type { Cancel } from '../flow/cancel.ts'
+import { RallyError } from '../protocol/errors.ts'
+import { isTame } from '../protocol/json.ts'
+import type { InputRequest } from '../protocol/messages.ts'
+import type { OlderRevision } from '../protocol/revisions/index.ts'
+import { isObject } from '../server/request.ts'
+import type { Asks } from './asks.ts'
+import type { Outlet } from './host.ts'
+import type { Session } from './session.ts'
+
+export interface Question {
+  readonly key: string
+  readonly request: { readonly method: string; readonly params?: object }
+  readonly isVisit: boolean
+}
+
+/** All of them, before any is sent. What the revision has no words for is a capability that its clients lack. */
+export function writeQuestions(
+  questions: readonly (readonly [string, InputRequest])[],
+  revision: OlderRevision,
+  elicitationId: (key: string) => string,
+): Question[] {
+  return questions.map(([key, question]) => {
+    const request = revision.question(question, elicitationId(key))
+    if ('unsayable' in request) {
+      throw new RallyError(
+        'MISSING_CAPABILITY',
+        `The question "${key}" cannot be asked of a client of revision ${revision.name}: ${request.unsayable}.`,
+      )
+    }
+    const isVisit = question.method === 'elicitation/create' && question.params.mode === 'url'
+    return { key, request, isVisit }
+  })
+}
+
+export interface Asking {
+  readonly asks: Asks
+  readonly session: Session
+  readonly outlet: Outlet
+  readonly cancel: Cancel
+  /** How long the client may take over all of them. */
+  readonly ms: number
+}
+
+const DEEPEST = 100
+
+/** The answers by key; `undefined` where the call was cancelled. Whatever comes of it, nothing waits any more then. */
+export function askAll(questions: readonly Question[], asking: Asking): Promise<Answers | undefined> {
+  const { asks, session, outlet, cancel, ms } = asking
+  const answers = Object.create(null) as Record<string, Record<string, unknown>>
+  if (questions.length === 0) return Promise.resolve(cancel.cancelled ? undefined : answers)
+  return new Promise((resolve, reject) => {
+    /** Keys by the ids that they were asked under. */
+    const open = new Map<string, string>()
+    let over = false
+    const finish = (reason: string | undefined, settle: () => void): void => {
+      if (over) return
+      over = true
+      clearTimeout(timer)
+      cancel.listen(undefined)
+      for (const id of open.keys()) {
+        asks.forget(id)
+        outlet.notify(withdrawal(id, reason))
+      }
+      settle()
+    }
+    const timer = setTimeout(() => {
+      const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${named(open)} within ${ms} ms.`)
+      finish('No answer came in time.', () => reject(error))
+    }, ms).unref()
+    cancel.listen(() => finish('The call was cancelled.', () => resolve(undefined)))
+    for (const { key, request } of questions) {
+      if (over) return
+      const id = asks.expect(session, (response) => {
+        open.delete(id ?? '')
+        if ('error' in response) {
+          const error = new RallyError(
+            'ASK_FAILED',
+            `The client could not answer the question "${key}": ${response.error}`,
+          )
+          return finish('Another question could not be answered.', () => reject(error))
+        }
+        // What is no answer at all does not fit the question either: it is asked again.
+        const { result } = response
+        answers[key] = isObject(result) && isTame(result, DEEPEST) ? result : {}
+        if (open.size === 0) finish(undefined, () => resolve(answers))
+      })
+      if (id === undefined) {
+        const error = new RallyError('ASK_LIMIT', 'Too many questions wait for an answer. Try again later.')
+        return finish(undefined, () => reject(error))
+      }
+      open.set(id, key)
+      if (!outlet.send(JSON.stringify({ jsonrpc: '2.0', id, ...request }))) {
+        return finish(undefined, () => reject(noStream(key)))
+      }
+    }
+  })
+}
+
+function noStream(key: string): RallyError {
+  return new RallyError(
+    'NO_STREAM',
+    `The question "${key}" cannot be asked, because there is no event stream to the client. It must accept text/event-stream.`,
+  )
+}
+
+function named(open: ReadonlyMap<string, string>): string {
+  const keys = Array.from(open.values(), (key) => `"${key}"`)
+  return `the question${keys.length === 1 ? '' : 's'} ${keys.join(', ')}`
+}
+
+function withdrawal(requestId: string, reason: string | undefined): string {
+  return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
+}

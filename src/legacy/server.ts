@@ -1,0 +1,115 @@
+// The connection as carrier: serves 2025-era clients with the same handlers, over HTTP and on connections of their own.
+import type { Pass } from '../flow/pass.ts'
+import { Underway } from '../flow/underway.ts'
+import type { Codec } from '../seal/codec.ts'
+import type { Secret } from '../seal/keyring.ts'
+import type { DispatchHost } from '../server/context.ts'
+import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
+import type { Reply } from '../server/reply.ts'
+import type { Change } from '../server/subscriptions.ts'
+import { Asks } from './asks.ts'
+import { Connection } from './connection.ts'
+import type { LegacyHost } from './host.ts'
+import type { HttpSessions } from './http.ts'
+import { get, post } from './http.ts'
+import { SessionIds } from './session-id.ts'
+import { Sessions } from './sessions.ts'
+import { Streams } from './streams.ts'
+
+export interface LegacyKeys {
+  readonly audience: string
+  readonly keys: readonly Secret[] | undefined
+  readonly codec: Codec | undefined
+}
+
+const DEFAULT_ASK_MS = 300_000
+const DEFAULT_CALL_MS = 3_600_000
+const DEFAULT_KEEP_MS = 300_000
+
+export class LegacyServer implements Legacy {
+  readonly #app: DispatchHost
+  readonly #host: LegacyHost
+  readonly #on: HttpSessions
+  readonly #connections = new Set<Connection>()
+  #unwatch: (() => void) | undefined
+
+  constructor(app: DispatchHost, keys: LegacyKeys, options: LegacyOptions = {}) {
+    const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
+    const { logger, now } = app
+    const sessions = new Sessions()
+    this.#app = app
+    this.#host = { app: { ...app, serverMeta: '{}' }, underway: new Underway<Pass>(), asks: new Asks(), askMs, callMs }
+    this.#on = {
+      host: this.#host,
+      serverMeta: app.serverMeta,
+      ids: new SessionIds({ ...keys, logger, now }),
+      sessions,
+      streams: new Streams({
+        keepMs,
+        now,
+        forgotten: (session) => {
+          sessions.settle(session)
+          this.#watch()
+        },
+      }),
+    }
+  }
+
+  /** What is remembered here, for who wants to see that it is forgotten in time. */
+  get held(): { sessions: number; streams: number; asks: number; connections: number } {
+    const { sessions, streams, host } = this.#on
+    return {
+      sessions: sessions.size,
+      streams: streams.size,
+      asks: host.asks.size,
+      connections: this.#connections.size,
+    }
+  }
+
+  post(message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+    return post(this.#on, message, request)
+  }
+
+  async get(request: LegacyRequest): Promise<Reply> {
+    const reply = await get(this.#on, request)
+    this.#watch()
+    return reply
+  }
+
+  connect(wire: LegacyWire): Promise<LegacyConnection> {
+    const connection: Connection = new Connection(this.#host, this.#app.serverMeta, wire, () => {
+      this.#connections.delete(connection)
+      this.#watch()
+    })
+    this.#connections.add(connection)
+    this.#watch()
+    return Promise.resolve(connection)
+  }
+
+  drain(): void {
+    this.#on.streams.endStandalone()
+    this.#watch()
+  }
+
+  interrupt(): void {
+    for (const connection of this.#connections) connection.interrupt()
+    for (const session of this.#on.sessions.values()) for (const call of session.calls.values()) call.interrupt()
+  }
+
+  /** Changes are listened for as long as there is somebody to tell. */
+  #watch(): void {
+    const anybody = this.#connections.size + this.#on.streams.standalone > 0
+    if (anybody) this.#unwatch ??= this.#app.subscriptions.watch((change) => this.#tell(change))
+    if (anybody || this.#unwatch === undefined) return
+    this.#unwatch()
+    this.#unwatch = undefined
+  }
+
+  #tell(change: Change): void {
+    for (const connection of this.#connections) connection.tell(change)
+    for (const session of this.#on.sessions.values()) {
+      const text = session.standalone && session.told(change)
+      if (text !== undefined) session.standalone?.send(text)
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import { describe, expect, test } from 'vitest'
+import { negotiated } from '../protocol/revisions/index.ts'
+import type { Codec } from '../seal/codec.ts'
+import type { SessionIdOptions } from './session-id.ts'
+import { SessionIds } from './session-id.ts'
+
+const SECRET = 'a secret of the session tests, long enough'
+const claims = { revision: negotiated('2025-06-18'), capabilities: 5, clientName: 'Ada', clientVersion: '1' }
+
+function sessionIds(options: Partial<SessionIdOptions> = {}): {
+  ids: SessionIds
+  log: unknown[]
+  at: (ms: number) => void
+} {
+  const log: unknown[] = []
+  let time = 1_800_000_000_000
+  const ids = new SessionIds({
+    audience: 'here',
+    keys: [SECRET],
+    codec: undefined,
+    logger: { warn: (_message, details) => log.push(details?.['reason']), error: () => {} },
+    now: () => time,
+    ...options,
+  })
+  return { ids, log, at: (ms) => (time = 1_800_000_000_000 + ms) }
+}
+
+const DAY = 86_400_000
+
+describe('A session id', () => {
+  test('gives back what was negotiated, on every instance that has the keys (1)', async () => {
+    const token = await sessionIds().ids.mint(claims, 'ada')
+    const opened = await sessionIds({ keys: ['another secret that mints, also long enough', SECRET] }).ids.open(
+      token,
+      'ada',
+    )
+    expect(opened).toEqual({ ...claims, id: expect.stringMatching(/^[\w-]{16}$/) })
+  })
+
+  test('is another one each time', async () => {
+    const { ids } = sessionIds()
+    const [one, two] = [await ids.mint(claims, undefined), await ids.mint(claims, undefined)]
+    expect((await ids.open(one, undefined))?.id).not.toBe((await ids.open(two, undefined))?.id)
+  })
+
+  test.each([
+    ['for another principal', {}, 'bob', 0, 'minted for another principal'],
+    ['for nobody', {}, undefined, 0, 'minted for another principal'],
+    ['for another audience', { audience: 'there' }, 'ada', 0, 'minted for another audience'],
+    ['under other keys', { keys: ['a secret that somebody else has, long enough'] }, 'ada', 0, /^no key has this id/],
+    ['after more than a day', {}, 'ada', DAY + 60_001, 'expired'],
+    ['before it was made', {}, 'ada', -60_001, 'minted in the future'],
+  ])('does not open %s, and the log has the reason (1, 2)', async (_what, options, principal, ms, reason) => {
+    const token = await sessionIds().ids.mint(claims, 'ada')
+    const { ids, log, at } = sessionIds(options)
+    at(ms)
+    expect(await ids.open(token, principal)).toBeUndefined()
+    expect(log).toEqual([typeof reason === 'string' ? reason : expect.stringMatching(reason)])
+  })
+
+  test.each([DAY + 59_999, -59_999])('opens when clocks differ by less than a minute: %d ms (1)', async (ms) => {
+    const { ids, at } = sessionIds()
+    const token = await ids.mint(claims, undefined)
+    at(ms)
+    expect(await ids.open(token, undefined)).toBeDefined()
+  })
+
+  test('has at most 2 KiB, whatever the client calls itself (3)', async () => {
+    const { ids } = sessionIds({ audience: 'x'.repeat(10_000) })
+    for (const name of ['\u0000', '\ud800', '\u{1f600}', '"', 'a'].map((each) => each.repeat(10_000))) {
+      const token = await ids.mint({ ...claims, clientName: name, clientVersion: name }, name)
+      expect(token.length).toBeLessThanOrEqual(2_048)
+      expect(await ids.open(token, name)).toMatchObject({ capabilities: 5 })
+    }
+  })
+
+  describe('under a codec of the user', () => {
+    const plain: Codec = {
+      seal: (plaintext) => Promise.resolve(Buffer.from(plaintext).toString('base64url')),
+      open: (token) => Promise.resolve(Buffer.from(token, 'base64url').toString()),
+    }
+    const { ids, log } = sessionIds({ keys: undefined, codec: plain })
+
+    test('opens too', async () => {
+      expect(await ids.open(await ids.mint(claims, 'ada'), 'ada')).toMatchObject(claims)
+    })
+
+    test.each([
+      ['a state', '[1,2,3]\n[]', 'not a session'],
+      ['nothing', '', 'not a session'],
+      ['no JSON', 'session\n{', 'the session is not JSON'],
+      ['another layout', 'session\n[2]', 'the session has an unknown layout'],
+      ['too little', 'session\n[1,"id"]', 'the session has an unknown form'],
+      ['the wrong types', 'session\n[1,1,1,1,1,1,1,1,1]', 'the session has an unknown form'],
+    ])('does not open as %s (1)', async (_what, plaintext, reason) => {
+      log.length = 0
+      expect(await ids.open(await plain.seal(plaintext), undefined)).toBeUndefined()
+      expect(log).toEqual([reason])
+    })
+
+    test.each([
+      ['that a header cannot hold', () => 'a\nb'],
+      ['that is too long', () => 'x'.repeat(2_049)],
+    ])('is never one %s (3)', async (_what, seal) => {
+      const odd = sessionIds({ keys: undefined, codec: { ...plain, seal } }).ids
+      await expect(odd.mint(claims, undefined)).rejects.toThrow('a session id that a header cannot hold')
+    })
+  })
+})

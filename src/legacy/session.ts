@@ -1,0 +1,68 @@
+// What an instance remembers of a session beside its id: calls under way, streams, the log level, subscriptions.
+import type { Cancel } from '../flow/cancel.ts'
+import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
+import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { Change } from '../server/subscriptions.ts'
+import type { SessionClaims } from './session-id.ts'
+import type { EventStream } from './stream.ts'
+
+/** A call that can be stopped. */
+export interface Stoppable {
+  readonly cancel: Cancel
+  /** It fails, and says that the server is going down. */
+  interrupt(): void
+}
+
+/** Where a client that has set no level would like to be left in peace. */
+const DEFAULT_LEVEL: LoggingLevel = 'info'
+
+export class Session {
+  readonly id: string
+  readonly revision: OlderRevision
+  readonly capabilities: number
+  readonly calls = new Map<RequestId, Stoppable>()
+  readonly streams = new Map<string, EventStream>()
+  /** Resources that the client wants to be told of. */
+  readonly uris = new Set<string>()
+  #level: LoggingLevel | undefined
+
+  constructor({ id, revision, capabilities }: SessionClaims) {
+    this.id = id
+    this.revision = revision
+    this.capabilities = capabilities
+  }
+
+  get level(): LoggingLevel {
+    return this.#level ?? DEFAULT_LEVEL
+  }
+
+  set level(level: LoggingLevel) {
+    this.#level = level
+  }
+
+  /** Something goes on that an instance must not lose. */
+  get isBusy(): boolean {
+    return this.calls.size + this.streams.size > 0
+  }
+
+  /** Whether anything is remembered that the id does not hold. */
+  get isWorthKeeping(): boolean {
+    return this.isBusy || this.uris.size > 0 || this.#level !== undefined
+  }
+
+  /** The stream for what belongs to no call. Each message goes out on one stream only. */
+  get standalone(): EventStream | undefined {
+    let found: EventStream | undefined
+    for (const stream of this.streams.values()) {
+      if (stream.standalone && (found === undefined || stream.unreadSince === undefined)) found = stream
+    }
+    return found
+  }
+
+  /** The notification of a change; `undefined` where the client did not ask for it. */
+  told(change: Change): string | undefined {
+    if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
+    if (!this.uris.has(change.uri)) return undefined
+    return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`
+  }
+}

@@ -1,0 +1,63 @@
+// The client under test: does what a scenario of the suite wants a client to do. The suite gives the scenario's name and
+// what else belongs to it in the environment, and the address of its server as the last argument.
+import { connect } from 'mcp-rally/client'
+import { oauthFetch } from './client-oauth.mjs'
+
+/** Also where the suite looks for nothing but a capability: those that are declared follow from the answerers. */
+const answerers = {
+  onElicit: () => ({ action: 'accept', content: { confirmed: true } }),
+  onSample: () => ({ role: 'assistant', model: 'a-model', content: { type: 'text', text: 'Yes.' } }),
+  onRoots: () => [],
+}
+
+const SCENARIOS = {
+  tools_call: async (client) => {
+    await client.listTools()
+    await client.callTool('add_numbers', { a: 5, b: 3 })
+  },
+  'request-metadata': (client) => client.listTools(),
+  'sep-2322-client-request-state': async (client) => {
+    await client.listTools()
+    for await (const round of client.rounds({ tool: 'test_mrtr_echo_state' })) {
+      if (round.kind === 'asks') await client.callTool('test_mrtr_unrelated')
+    }
+    await client.callTool('test_mrtr_no_state')
+    await client.callTool('test_mrtr_no_result_type')
+  },
+  'http-standard-headers': async (client) => {
+    for (const { name } of await client.listTools()) await client.callTool(name)
+    for (const { uri } of await client.listResources()) await client.readResource(uri)
+    for (const { name } of await client.listPrompts()) await client.getPrompt(name)
+  },
+  'http-custom-headers': async (client, { toolCalls }) => {
+    await client.listTools()
+    for (const { name, arguments: args } of toolCalls) await client.callTool(name, args)
+  },
+  'http-invalid-tool-headers': async (client) => {
+    for (const { name } of await client.listTools()) await client.callTool(name, { region: 'eu' })
+  },
+  'json-schema-ref-no-deref': (client) => client.listTools(),
+  'json-schema-2020-12-preservation': async (client) => {
+    const tools = await client.listTools()
+    const { inputSchema: schema } = tools.find(({ name }) => name === 'json_schema_2020_12_tool')
+    await client.callTool('json_schema_echo', { schema })
+  },
+}
+
+const name = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''
+const context = JSON.parse(process.env['MCP_CONFORMANCE_CONTEXT'] ?? '{}')
+const url = process.argv.at(-1)
+
+const isAuth = name.startsWith('auth/')
+if (!isAuth && !Object.hasOwn(SCENARIOS, name)) throw new Error(`There is no scenario ${JSON.stringify(name)} here.`)
+const client = await connect(url, { ...answerers, ...(isAuth && { fetch: oauthFetch(url, context) }) })
+try {
+  await (isAuth ? callAll(client) : SCENARIOS[name](client, context))
+} finally {
+  await client.close()
+}
+
+/** What a scenario of authorization wants is asked for beneath the client. */
+async function callAll(authorized) {
+  for (const tool of await authorized.listTools()) await authorized.callTool(tool.name, {})
+}

@@ -1,0 +1,163 @@
+// Servers that misbehave in what they say, over each wire: every call ends, clearly and within bounds, and the same client is
+// good for the next.
+import { describe, expect, test } from 'vitest'
+import { expectUsable, failureOf, growthDuring, hostileWires, textOf } from './hostile.ts'
+
+const { http, stdio } = hostileWires()
+
+const polluted = (): unknown => ({} as { polluted?: unknown }).polluted
+
+describe.each([http, stdio])('over $name', (wire) => {
+  test.each([
+    [
+      'asks_for_ever',
+      'TOO_MANY_ROUNDS',
+      'The server has asked in 11 rounds of one call; this client takes 10 (maxRounds).',
+    ],
+    [
+      'doubles_its_state',
+      'STATE_TOO_LARGE',
+      'The server wants a state of 131072 bytes carried; this client carries 65536 (maxStateBytes).',
+    ],
+    [
+      'state_of_10_mb',
+      'STATE_TOO_LARGE',
+      'The server wants a state of 10000000 bytes carried; this client carries 65536 (maxStateBytes).',
+    ],
+    [
+      'asks_10000_questions',
+      'QUESTION_INVALID',
+      'The server asks 10000 questions in one round; this client takes 100.',
+    ],
+    ['form_of_10000_fields', 'QUESTION_INVALID', 'The server\'s question "it" cannot be asked: its form is too large.'],
+    [
+      'form_with_a_long_name',
+      'QUESTION_INVALID',
+      /^The server's question "it" cannot be asked: requestedSchema: property "nnn.*\.\.\.$/,
+    ],
+    ['question_with_a_long_key', 'QUESTION_INVALID', /^The server's question "kkk.*its method "mmm.* is unknown\.$/],
+    ['form_in_a_circle', 'QUESTION_INVALID', /refers back to itself/],
+    [
+      'form_on_the_network',
+      'QUESTION_INVALID',
+      /refers to "http:\/\/127\.0\.0\.1:9\/schema", which is not in this schema/,
+    ],
+    ['form_with_a_long_default', 'ANSWER_INVALID', /^The answer to "it" does not fit: mail must be an email address/],
+    [
+      'visits_a_script',
+      'QUESTION_INVALID',
+      /its url is a "javascript:" address, and only http and https are ever opened/,
+    ],
+    ['visits_a_file', 'QUESTION_INVALID', /its url is a "file:" address/],
+    ['visits_for_a_while', 'QUESTION_INVALID', /its url is no address/],
+    ['nests_questions', 'BAD_RESPONSE', /its inputRequests are nested too deeply/],
+    ['infinite_numbers', 'BAD_RESPONSE', /hold a number that is none/],
+    ['proto_type', 'BAD_RESPONSE', /the content of its result are no list of objects/],
+    ['proto_question', 'QUESTION_INVALID', /question "__proto__" cannot be asked: its method "nonsense" is unknown/],
+    ['proto_field', 'QUESTION_INVALID', /property "__proto__" has a name that JavaScript objects can not carry safely/],
+  ])('%s is refused with %s, and the next call is not', async (tool, code, message) => {
+    const client = await wire.connect()
+    expect(await failureOf(client.callTool(tool))).toEqual({
+      code,
+      message: typeof message === 'string' ? message : expect.stringMatching(message),
+    })
+    expect(polluted()).toBeUndefined()
+    await expectUsable(client)
+  })
+
+  test('a state of 100 MB is not even read', async () => {
+    const client = await wire.connect()
+    const growth = await growthDuring(async () =>
+      expect(await failureOf(client.callTool('state_of_100_mb'))).toEqual({
+        code: 'RESPONSE_TOO_LARGE',
+        message: "The server's response is larger than 16777216 bytes (maxResponseBytes).",
+      }),
+    )
+    expect(growth).toBeLessThan(60)
+    await expectUsable(client)
+  })
+
+  test('a call that is put off for ever ends with its time', async () => {
+    const client = await wire.connect({ timeoutMs: 400 })
+    expect(await failureOf(client.callTool('defers_for_ever'))).toEqual({
+      code: 'TIMEOUT',
+      message:
+        'tools/call defers_for_ever has waited 400 ms for its server (timeoutMs). It may or may not have happened.',
+    })
+    await expectUsable(client)
+  })
+
+  test('a form whose pattern is a catastrophe is asked without it', async () => {
+    const client = await wire.connect()
+    expect(textOf(await client.callTool('form_with_a_catastrophe'))).toMatch(/"content":\{"word":"a{40}!"\}/)
+    await expectUsable(client)
+  })
+
+  test('nesting of any depth in what is only handed on is handed on', async () => {
+    const client = await wire.connect()
+    expect(textOf(await client.callTool('nests_content'))).toBe('deep')
+    await expectUsable(client)
+  })
+
+  test('keys that JavaScript has other uses for stay what they are', async () => {
+    const client = await wire.connect({}, 'proto')
+    const result = await client.callTool('proto_result')
+    expect(textOf(result)).toBe('ok')
+    expect(Object.getPrototypeOf(result)).toBe(Object.prototype)
+    expect(Object.hasOwn(client.server.capabilities, '__proto__')).toBe(true)
+    expect(polluted()).toBeUndefined()
+    await expectUsable(client)
+  })
+
+  describe('a structured result', () => {
+    test('whose schema has a catastrophe for a pattern is checked without it', async () => {
+      const client = await wire.connect()
+      await client.listTools()
+      expect((await client.callTool('structured_catastrophe')).structuredContent).toHaveProperty('word')
+      await expectUsable(client)
+    })
+
+    test.each([
+      ['structured_maze', /^The result of structured_maze .*takes longer than \d+ ms to check\.$/],
+      ['structured_proto', /^The result of structured_proto does not fit the tool's own outputSchema/],
+      ['structured_nest', /^The result of structured_nest does not fit the tool's own outputSchema/],
+    ])('that does not fit, or is endless to check, is refused: %s', async (tool, message) => {
+      const client = await wire.connect()
+      await client.listTools()
+      expect(await failureOf(client.callTool(tool))).toEqual({
+        code: 'RESULT_INVALID',
+        message: expect.stringMatching(message),
+      })
+      expect(polluted()).toBeUndefined()
+      await expectUsable(client)
+    })
+  })
+
+  describe('a list', () => {
+    test.each([
+      ['endless', 'BAD_RESPONSE', "The server's response cannot be used: tools/list has more than 1000 pages."],
+      ['repeating', 'BAD_RESPONSE', "The server's response cannot be used: tools/list gives the same cursor twice."],
+      ['crowded', 'BAD_RESPONSE', "The server's response cannot be used: tools/list has more than 100000 entries."],
+      ['heavy', 'RESPONSE_TOO_LARGE', "The server's response is larger than 16777216 bytes (maxResponseBytes)."],
+      ['shapeless', 'BAD_RESPONSE', "The server's response cannot be used: the tools of tools/list are no list."],
+    ])('that is %s is refused with %s, and a call is not', async (mode, code, message) => {
+      const client = await wire.connect({}, mode)
+      expect(await failureOf(client.listTools())).toEqual({ code, message })
+      await expectUsable(client)
+    })
+
+    test.each(['malformed', 'unlistable'])('that is %s in part is used for the rest', async (mode) => {
+      const client = await wire.connect({}, mode)
+      expect((await client.listTools()).map(({ name }) => name)).toContain('ping')
+      await expectUsable(client)
+    })
+  })
+
+  test.each([
+    ['nonsense', 'REVISION', /^The server speaks no revision that it names, and this client 2026-07-28\.$/],
+    ['verbose', 'REVISION', /^The server speaks 3000-0, .*, 3000-9, and this client 2026-07-28\.$/],
+    ['asking', 'BAD_RESPONSE', /the resultType "input_required" of server\/discover is none that this client knows/],
+  ])('a discovery that is %s fails to connect with %s', async (mode, code, message) => {
+    expect(await failureOf(wire.connect({}, mode))).toEqual({ code, message: expect.stringMatching(message) })
+  })
+})

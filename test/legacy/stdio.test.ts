@@ -1,0 +1,181 @@
+// A connection of its own: what may come before the handshake, after it and instead of it.
+import { PassThrough } from 'node:stream'
+import type { Rally } from 'mcp-rally'
+import { stdio } from 'mcp-rally/node'
+import fc from 'fast-check'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { Lines } from '../../src/protocol/lines.ts'
+import { call as modernCall } from '../wire/messages.ts'
+import { olderApp } from './app.mjs'
+import type { Wired } from './raw.ts'
+import { initializeMessage, textOf } from './raw.ts'
+
+class Line {
+  readonly received: (Wired | Wired[])[] = []
+  readonly #input = new PassThrough()
+  readonly #served: Promise<void>
+  #look: () => void = () => {}
+
+  constructor(app: Rally) {
+    const output = new PassThrough()
+    this.#served = stdio(app, { input: this.#input, output })
+    const receive = (line: string): void => {
+      this.received.push(JSON.parse(line) as Wired)
+      this.#look()
+    }
+    const lines = new Lines(1024 * 1024, receive, () => {})
+    output.on('data', (chunk: Buffer) => lines.add(chunk))
+  }
+
+  send(...messages: unknown[]): void {
+    for (const message of messages) this.#input.write(`${JSON.stringify(message)}\n`)
+  }
+
+  /** The first message that came or comes and is like this. */
+  find(isIt: (message: Wired) => boolean): Promise<Wired> {
+    return new Promise((resolve) => {
+      this.#look = () => {
+        const found = this.received.flat().find(isIt)
+        if (found !== undefined) resolve(found)
+      }
+      this.#look()
+    })
+  }
+
+  response(id: string | number): Promise<Wired> {
+    return this.find((message) => message.id === id && message.method === undefined)
+  }
+
+  async close(): Promise<void> {
+    this.#input.end()
+    await this.#served
+  }
+}
+
+const ping = (id: number): object => ({ jsonrpc: '2.0', id, method: 'ping' })
+const toolCall = (id: number | string, name: string): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name },
+})
+
+let app: Rally
+let line: Line
+beforeEach(() => {
+  app = olderApp()
+  line = new Line(app)
+})
+afterEach(() => line.close())
+
+test('Messages that come right behind the handshake are served in their order', async () => {
+  line.send(initializeMessage(), { jsonrpc: '2.0', method: 'notifications/initialized' }, ping(1), ping(2))
+  expect((await line.response(2)).result).toEqual({})
+  expect(line.received.map((message) => (message as Wired).id)).toEqual([0, 1, 2])
+})
+
+test('Before a handshake, what names no revision is refused as ever', async () => {
+  line.send(ping(1))
+  expect((await line.response(1)).error?.code).toBe(-32602)
+})
+
+test('A second handshake is refused, and the first one holds', async () => {
+  line.send(initializeMessage(), { ...initializeMessage({ revision: '2025-03-26' }), id: 'again' })
+  expect((await line.response('again')).error?.code).toBe(-32600)
+  line.send(toolCall(1, 'revision'))
+  expect(textOf(await line.response(1))).toMatch(/^2025-11-25/)
+})
+
+test('A handshake that is refused may be tried again', async () => {
+  line.send({ jsonrpc: '2.0', id: 'wrong', method: 'initialize', params: {} }, ping(1))
+  expect((await line.response('wrong')).error?.code).toBe(-32602)
+  expect((await line.response(1)).error?.code).toBe(-32600)
+  line.send(initializeMessage())
+  expect((await line.response(0)).result).toMatchObject({ protocolVersion: '2025-11-25' })
+})
+
+test('What names its revision is served by that on the same connection', async () => {
+  line.send(initializeMessage(), { ...modernCall('greet'), id: 'modern' })
+  expect((await line.response('modern')).result).toMatchObject({ resultType: 'complete' })
+})
+
+test('Changes are told once the handshake is over, and of resources those that were subscribed to', async () => {
+  const subscribe = { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://plain' } }
+  line.send(initializeMessage(), subscribe)
+  await line.response(1)
+  app.notify.toolsChanged()
+  line.send({ jsonrpc: '2.0', method: 'notifications/initialized' }, ping(2))
+  await line.response(2)
+  app.notify.resourceUpdated('note://other')
+  app.notify.resourceUpdated('note://plain')
+  const { params } = await line.find(({ method }) => method === 'notifications/resources/updated')
+  expect(params).toEqual({ uri: 'note://plain' })
+  expect(line.received).toHaveLength(4)
+})
+
+test('A batch is answered by an array under 2025-03-26, and refused under every other revision', async () => {
+  line.send(initializeMessage({ revision: '2025-03-26' }), [ping(1), ping(2)], [])
+  await line.response(2)
+  expect(line.received.filter((message) => Array.isArray(message))).toEqual([
+    [1, 2].map((id) => ({ jsonrpc: '2.0', id, result: {} })),
+  ])
+  expect(await line.find(({ error }) => error !== undefined)).toMatchObject({ error: { code: -32600 } })
+  const other = new Line(app)
+  other.send(initializeMessage(), [ping(1)], ping(2))
+  await other.response(2)
+  expect(other.received.flat().filter(({ id }) => id === 1)).toEqual([])
+  await other.close()
+})
+
+test('Responses that nobody waits for are passed over, and so are wrong ones', async () => {
+  line.send(initializeMessage(), { jsonrpc: '2.0', id: 7, result: {} }, { jsonrpc: '2.0', id: null, error: 7 }, ping(1))
+  await line.response(1)
+  expect(line.received).toHaveLength(2)
+})
+
+test('Calls are cancelled when the client hangs up', async () => {
+  const cancelled = new Promise<void>((resolve) => {
+    app.tool('last', {}, async (_args, io) => {
+      const { signal } = io
+      io.log('info', 'begun')
+      await new Promise<void>((over) => signal.addEventListener('abort', () => over(), { once: true }))
+      resolve()
+    })
+  })
+  line.send(initializeMessage(), toolCall(1, 'last'))
+  await line.find(({ method }) => method === 'notifications/message')
+  await line.close()
+  await cancelled
+  expect(line.received.filter((message) => (message as Wired).id === 1)).toEqual([])
+})
+
+test('When the server goes down, a call that waits fails and says so', async () => {
+  line.send(initializeMessage(), toolCall(1, 'outcome'))
+  await line.find(({ method }) => method === 'elicitation/create')
+  app.interrupt()
+  expect(textOf(await line.response(1))).toMatch(/^The server is going down/)
+})
+
+test('Anything at all may come after a handshake, and the connection lives on', async () => {
+  line.send(initializeMessage({ revision: '2025-03-26' }))
+  await line.response(0)
+  const anything = fc.jsonValue({ maxDepth: 3 })
+  const or = (...good: unknown[]): fc.Arbitrary<unknown> => fc.oneof(fc.constantFrom(...good), anything)
+  const nearly = fc.record(
+    {
+      jsonrpc: or('2.0'),
+      id: or(1, 'a', 0),
+      method: or('tools/call', 'resources/read', 'logging/setLevel', 'completion/complete', 'notifications/cancelled'),
+      params: or({ name: 'greet' }, { uri: 'note://plain' }, { requestId: 1 }),
+      result: or({}),
+      error: or({}),
+    },
+    { requiredKeys: [] },
+  )
+  fc.assert(
+    fc.property(fc.oneof(nearly, fc.array(nearly, { maxLength: 3 }), anything), (message) => line.send(message)),
+    { numRuns: 500 },
+  )
+  line.send({ ...ping(1), id: 'alive' })
+  expect((await line.response('alive')).result).toEqual({})
+})
