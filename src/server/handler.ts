@@ -53,6 +53,16 @@ function runner(where: string, needs: Readonly<Record<string, Need>>, handler: H
   return async (args, io) => handler(args, io, await resolveNeeds(needs, args, io))
 }
 
+/** The schema of what takes none. */
+export const NO_ARGUMENTS = { type: 'object', additionalProperties: false } as const
+
+/** Checks against it without a validator, whose loading would be most of the start of a small app. */
+export function checkNone(args: unknown): Checked<unknown> {
+  const extra = Object.keys(args as object)
+  if (extra.length === 0) return { value: args }
+  return { issues: extra.slice(0, 10).map((name) => `must NOT have additional properties: ${JSON.stringify(name)}`) }
+}
+
 /** Runs the handler on arguments that fit, and with what their schema makes of them. */
 export function checkedRun(run: Handled['run'], check: Check, invalid: (issues: string[]) => Error): Handled['run'] {
   const valid = (checked: Checked<unknown>): unknown => {

@@ -11,7 +11,7 @@ import type { Complete, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { isBlock, withServerMeta } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
-import { checkedRun, pick, prepareHandler } from './handler.ts'
+import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import { invalidParams, isObject } from './request.ts'
 import type { Carried } from './round.ts'
 import { tellFailure } from './round.ts'
@@ -60,8 +60,8 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Needs
   if (typeof options !== 'object' || options === null) {
     throw new RallyError('PROMPT', `${where} needs options and a handler: app.prompt(name, options, handler).`)
   }
-  const { arguments: schema = NO_ARGUMENTS, complete } = options
-  const listed = promptArguments(schema, where)
+  const { arguments: schema, complete } = options
+  const listed = promptArguments(schema ?? NO_ARGUMENTS, where)
   const listing: Prompt = {
     name,
     ...pick(options, ['title', 'description', 'icons', '_meta']),
@@ -69,7 +69,7 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Needs
   }
   const names = listed.map((argument) => argument.name)
   const handled = prepareHandler(where, options, handler)
-  const check = toCheck(schema, `The arguments of prompt "${name}"`)
+  const check = schema === undefined ? checkNone : toCheck(schema, `The arguments of prompt "${name}"`)
   return {
     ...handled,
     method: 'prompts/get',
@@ -84,8 +84,6 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Needs
     listing: JSON.stringify(listing),
   }
 }
-
-const NO_ARGUMENTS = { type: 'object', additionalProperties: false } as const
 
 function promptArguments(schema: Schema, where: string): PromptArgument[] {
   const { type, properties = {}, required } = jsonSchemaOf(schema, 'input', `${where}, arguments`)

@@ -10,7 +10,7 @@ import { jsonSchemaOf } from '../protocol/standard.ts'
 import type { ToolResult, ToolReturn } from './content.ts'
 import { errorText, messageOf, resultText, structuredText } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
-import { checkedRun, pick, prepareHandler } from './handler.ts'
+import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../protocol/param-headers.ts'
 import { paramHeaders } from '../protocol/param-headers.ts'
 import type { Carried } from './round.ts'
@@ -67,8 +67,8 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
   if (typeof options !== 'object' || options === null || typeof handler !== 'function') {
     throw new RallyError('TOOL', `The tool "${name}" needs options and a handler: app.tool(name, options, handler).`)
   }
-  const { input = NO_ARGUMENTS, output } = options
-  const schema = inputSchema(input, name)
+  const { input, output } = options
+  const schema = inputSchema(input ?? NO_ARGUMENTS, name)
   const listing: Tool = {
     name,
     ...pick(options, ['title', 'description', 'annotations', 'icons', '_meta']),
@@ -76,7 +76,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     ...(output && { outputSchema: jsonSchemaOf(output, 'output', `The output of tool "${name}"`) }),
   }
   const handled = prepareHandler(`The tool "${name}"`, options, handler)
-  const checkInput = toCheck(input, `The input of tool "${name}"`)
+  const checkInput = input === undefined ? checkNone : toCheck(input, `The input of tool "${name}"`)
   const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
   // As a result, so that the model can read it and try again.
   const invalid = (issues: string[]): Error =>
@@ -98,8 +98,6 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     listing: JSON.stringify(listing),
   }
 }
-
-const NO_ARGUMENTS = { type: 'object', additionalProperties: false } as const
 
 function inputSchema(input: Schema, name: string): Tool['inputSchema'] {
   const schema = jsonSchemaOf(input, 'input', `The input of tool "${name}"`)

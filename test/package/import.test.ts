@@ -60,6 +60,11 @@ describe('importing mcp-rally', () => {
     expect(packages).toEqual(['zod'])
   })
 
+  test('and a tool that takes nothing loads nothing', async () => {
+    const { packages } = await loadedBy(`${USE}\napp.tool('one', {}, () => 'done')\n${call('one')}`)
+    expect(packages).toEqual([])
+  })
+
   test('and using a plain JSON Schema loads the validator, which is not loaded before', async () => {
     const tool = `app.tool('one', { input: { type: 'object', required: [] } }, () => 'done')`
     const { packages } = await loadedBy(`${USE}\n${tool}\n${call('one')}`)
