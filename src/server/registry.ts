@@ -61,7 +61,7 @@ export class Registry {
   /** The scopes that a message needs, parsed but otherwise untrusted; `undefined` where it needs none. */
   requiredScopes(message: unknown): readonly string[] | undefined {
     if (!isObject(message) || !isObject(message['params'])) return undefined
-    const { name, uri } = message['params']
+    const { name, uri, ref } = message['params']
     switch (message['method']) {
       case 'tools/call':
         return typeof name === 'string' ? this.tools.get(name)?.scopes : undefined
@@ -69,6 +69,11 @@ export class Registry {
         return typeof name === 'string' ? this.prompts.get(name)?.scopes : undefined
       case 'resources/read':
         return typeof uri === 'string' ? this.findResource(uri)?.resource.scopes : undefined
+      case 'completion/complete':
+        // What is suggested may be as private as what it is for.
+        if (!isObject(ref)) return undefined
+        if (typeof ref['name'] === 'string') return this.prompts.get(ref['name'])?.scopes
+        return typeof ref['uri'] === 'string' ? this.templates.get(ref['uri'])?.scopes : undefined
       default:
         return undefined
     }
