@@ -53,6 +53,7 @@ function codeOfClient({ code }: ClientError): ExitCode {
     case 'ANSWER_INVALID':
       return EXIT.wrongUse
     case 'NO_ANSWERER':
+    case 'NOT_RESUMABLE':
       return EXIT.unanswered
     default:
       return EXIT.serverFailed

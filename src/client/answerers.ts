@@ -33,8 +33,8 @@ export interface VisitAnswer {
 export interface AnswerContext {
   /** Who asks, as it says itself. */
   readonly server: ServerInfo
-  /** In the course of what. */
-  readonly call: Call
+  /** In the course of what. Older servers do not always tell. */
+  readonly call: Call | undefined
   /** Aborted when the call ends before this answer is there. */
   readonly signal: AbortSignal
 }

@@ -26,6 +26,16 @@ export async function answerQuestions(
   return answersText(questions, texts)
 }
 
+/** The text of one answer, by its answerer. */
+export async function answerQuestion(
+  question: Question,
+  answerers: Answerers,
+  can: ReadonlySet<Capability>,
+  context: AnswerContext,
+): Promise<string> {
+  return answerText(question, await askerOf(question, answerers, can)(context))
+}
+
 /** Answers given by hand, each checked; those to questions that were not asked are an error. */
 export function readAnswers(questions: readonly Question[], responses: InputResponses): Map<string, string> {
   const byKey = new Map(questions.map((question) => [question.key, question]))

@@ -98,6 +98,11 @@ export class Child {
     return true
   }
 
+  /** How many bytes it has not taken yet of what was said. */
+  get backlog(): number {
+    return this.#child.stdin?.writableLength ?? 0
+  }
+
   /** Ends its input, which tells a server to go; then tells it by signals. */
   async close(): Promise<void> {
     this.#child.stdin?.end()

@@ -41,6 +41,11 @@ export class Client {
     return this.#host.server
   }
 
+  /** The revision of the protocol that is spoken with it. */
+  get revision(): string {
+    return this.#host.link.revision
+  }
+
   /** All tools, on however many pages. Over HTTP without those whose `x-mcp-header` is not valid. */
   listTools(options?: ListOptions): Promise<Tool[]> {
     return this.#list('tools', options)

@@ -3,21 +3,19 @@ import type { Logger } from '../protocol/logger.ts'
 import { capabilitiesOf, declared } from './capabilities.ts'
 import { Client } from './client.ts'
 import type { Command } from './child.ts'
-import type { ServerInfo } from './discovery.ts'
-import { readDiscovery } from './discovery.ts'
 import { wrongOption } from './errors.ts'
 import { HttpTransport } from './http.ts'
 import { fetchWire } from './http-fetch.ts'
+import type { Way } from './introduce.ts'
+import { introduce } from './introduce.ts'
 import { Link } from './link.ts'
 import { Lists } from './lists.ts'
 import type { AppLike } from './memory.ts'
 import { MemoryTransport } from './memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
 import { limitsOf } from './options.ts'
-import { checkComplete } from './round.ts'
 import { sparing } from './sparing.ts'
 import { Tools } from './tools.ts'
-import type { Receive, Transport } from './transport.ts'
 import type { Wire } from './wire.ts'
 
 /** The address of a server, the command that starts one, or an app in this process. */
@@ -32,49 +30,23 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   const logger = sparing(options.logger ?? console)
   const can = capabilitiesOf(options, byHand)
   const way = await wayTo(server, options, limits, logger)
-  const link: Link = new Link(
-    {
-      info: { name, version },
-      capabilities: declared(can),
-      logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
-      onLog,
-      logger,
-      onListChanged: (list) => lists.drop(list),
-    },
-    way.open,
-  )
-  const tools = new Tools(link.isHttp, logger)
+  const us = {
+    info: { name, version },
+    capabilities: declared(can),
+    logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
+    logger,
+  }
+  const link: Link = new Link({ ...us, onLog, onListChanged: (list) => lists.drop(list) }, way.open)
+  const tools = new Tools(link, logger)
   const lists = new Lists(link, tools, logger, limits.maxResponseBytes)
+  const answerers = { ...options }
   try {
-    return new Client({
-      link,
-      tools,
-      lists,
-      limits,
-      can,
-      answerers: { ...options },
-      server: await discover(link, limits, way),
-    })
+    const introducing = { link, way, limits, revision: options.revision, session: { ...us, can, answerers } }
+    return new Client({ link, tools, lists, limits, can, answerers, server: await introduce(introducing) })
   } catch (error) {
     await link.close()
     throw error
   }
-}
-
-async function discover(link: Link, { timeoutMs }: Limits, { address }: Way): Promise<ServerInfo> {
-  const method = 'server/discover'
-  const patience = link.begin(method, timeoutMs, undefined)
-  const { result } = await link.within(patience, () => link.request({ method, isSafe: true }, patience))
-  checkComplete(result, method)
-  const { server, revision } = readDiscovery(result, address)
-  link.speak(revision)
-  return server
-}
-
-interface Way {
-  /** What a server that says no name is called. */
-  readonly address: string
-  readonly open: (receive: Receive) => Transport
 }
 
 async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Way> {
@@ -83,16 +55,23 @@ async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limi
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
   if (typeof server.command !== 'string') throw wrongServer()
   const { StdioTransport } = await import('./stdio.ts')
+  let transport: InstanceType<typeof StdioTransport>
   return {
     address: server.command,
-    open: (receive) => new StdioTransport(server, limits.maxResponseBytes, logger, receive),
+    open: (receive) => (transport = new StdioTransport(server, limits.maxResponseBytes, logger, receive)),
+    older: ({ stdioChannel }, events) => stdioChannel(transport, events),
+    mayBeSilent: true,
   }
 }
 
 async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Way> {
   const wire = options.fetch === undefined ? await platformWire(url) : fetchWire(url, options.fetch)
   const { headers } = options
-  return { address: url.host, open: (receive) => new HttpTransport(wire, { headers, maxResponseBytes }, receive) }
+  return {
+    address: url.host,
+    open: (receive) => new HttpTransport(wire, { headers, maxResponseBytes }, receive),
+    older: ({ HttpChannel }, events) => new HttpChannel(wire, { headers, maxResponseBytes }, events),
+  }
 }
 
 /** Node's own client is more than twice as fast as its fetch. */

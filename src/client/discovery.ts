@@ -15,15 +15,17 @@ export function readDiscovery(
   result: Record<string, unknown>,
   address: string,
 ): { server: ServerInfo; revision: string } {
-  const { supportedVersions, capabilities, instructions, _meta: meta, serverInfo } = result
+  return { revision: commonRevision(result['supportedVersions']), server: readServer(result, address) }
+}
+
+/** From an untrusted result, be it of `server/discover` or of an older `initialize`. */
+export function readServer(result: Record<string, unknown>, address: string): ServerInfo {
+  const { capabilities, instructions, _meta: meta, serverInfo } = result
   const said = isObject(meta) && isObject(meta[META_SERVER_INFO]) ? meta[META_SERVER_INFO] : serverInfo
   return {
-    revision: commonRevision(supportedVersions),
-    server: {
-      ...readInfo(said, address),
-      ...(typeof instructions === 'string' && { instructions }),
-      capabilities: isObject(capabilities) ? capabilities : {},
-    },
+    ...readInfo(said, address),
+    ...(typeof instructions === 'string' && { instructions }),
+    capabilities: isObject(capabilities) ? capabilities : {},
   }
 }
 

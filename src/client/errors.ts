@@ -40,6 +40,8 @@ export type ClientErrorCode =
   | 'TOOL_INVALID'
   /** The pending round is damaged. */
   | 'PENDING_INVALID'
+  /** The server speaks an older revision, in which nothing of a call can be saved for later. */
+  | 'NOT_RESUMABLE'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
@@ -96,6 +98,14 @@ export function lost(why: string, cause?: unknown): ClientError {
   return new ClientError(
     'LOST',
     `The response was lost: ${why}. What was asked for may or may not have happened.`,
+    cause === undefined ? {} : { cause },
+  )
+}
+
+export function notResumable(revision: string, cause?: unknown): ClientError {
+  return new ClientError(
+    'NOT_RESUMABLE',
+    `The server speaks ${revision}, in which questions are answered in the middle of a call, and no round of one can be saved: give connect what answers them.`,
     cause === undefined ? {} : { cause },
   )
 }

@@ -9,7 +9,7 @@ import type { Call, Target } from './call.ts'
 import { paramsOf } from './call.ts'
 import type { Capability } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
-import { ClientError } from './errors.ts'
+import { ClientError, notResumable } from './errors.ts'
 import type { Link } from './link.ts'
 import type { Lists } from './lists.ts'
 import type { CallOptions, Limits } from './options.ts'
@@ -238,6 +238,7 @@ export class Flow<R extends Results[RoundMethod]> {
   }
 
   #takeUp({ inputRequests, requestState }: Pending): void {
+    if (this.#host.link.isOlder) throw notResumable(this.#host.link.revision)
     this.#requests = inputRequests
     this.#questions = readQuestions(inputRequests ?? {})
     this.#state = requestState

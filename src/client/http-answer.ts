@@ -116,7 +116,7 @@ export class HttpAnswer implements WireAnswer {
 }
 
 /** A status that is no answer to the request. One with a JSON-RPC error in its body is one, whatever its number. */
-function refusalOf(
+export function refusalOf(
   status: number,
   text: string,
   header: (name: string) => string | undefined,
@@ -161,6 +161,6 @@ function messageIn(text: string): string | undefined {
 
 const LONGEST = 500
 
-function isEventStream(type: string | undefined): boolean {
+export function isEventStream(type: string | undefined): boolean {
   return type !== undefined && /^text\/event-stream\s*(;|$)/i.test(type)
 }

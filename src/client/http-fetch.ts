@@ -1,23 +1,25 @@
 // A fetch function as a wire: the user's own, or the platform's where Node's client is not there.
 import type { Wire, WireAnswer } from './wire.ts'
-import type { FetchLike } from './options.ts'
+import type { FetchInit, FetchLike } from './options.ts'
 import { wasSent } from './was-sent.ts'
 
 export function fetchWire(url: URL, fetch: FetchLike): Wire {
+  const send = (method: FetchInit['method'], headers: readonly string[], body: object, answer: WireAnswer) => {
+    const controller = new AbortController()
+    const init = {
+      method,
+      headers: recordOf(headers),
+      ...body,
+      signal: controller.signal,
+      // Whatever the headers hold is meant for this server alone.
+      redirect: 'manual',
+    } as const
+    void exchange(() => fetch(url.href, init), answer, controller.signal)
+    return () => controller.abort()
+  }
   return {
-    post(headers, body, answer) {
-      const controller = new AbortController()
-      const init = {
-        method: 'POST',
-        headers: recordOf(headers),
-        body,
-        signal: controller.signal,
-        // Whatever the headers hold is meant for this server alone.
-        redirect: 'manual',
-      } as const
-      void exchange(() => fetch(url.href, init), answer, controller.signal)
-      return () => controller.abort()
-    },
+    post: (headers, body, answer) => send('POST', headers, { body }, answer),
+    open: (method, headers, _isIdle, answer) => send(method, headers, {}, answer),
     close: () => {},
   }
 }

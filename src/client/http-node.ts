@@ -23,19 +23,30 @@ export function nodeWire(url: URL): Wire {
     post(headers, body, answer) {
       const length = String(Buffer.byteLength(body))
       const outgoing = request({ ...target, headers: ['Host', host, ...headers, 'Content-Length', length] })
-      outgoing.on('response', (incoming) => read(incoming, answer))
-      outgoing.on('error', (error) => answer.failed(error, wasSent(error)))
-      // Nothing else would be told of it.
-      outgoing.on('upgrade', (_response, socket) => {
-        socket.destroy()
-        answer.failed(new Error('the server switches to another protocol'), true)
-      })
+      listen(outgoing, answer)
       // Head and body leave together.
       outgoing.end(body)
       return () => void outgoing.destroy()
     },
+    open(method, headers, isIdle, answer) {
+      const outgoing = request({ ...target, method, headers: ['Host', host, ...headers] })
+      if (isIdle) outgoing.on('socket', (socket) => socket.unref())
+      listen(outgoing, answer)
+      outgoing.end()
+      return () => void outgoing.destroy()
+    },
     close: () => agent.destroy(),
   }
+}
+
+function listen(outgoing: http.ClientRequest, answer: WireAnswer): void {
+  outgoing.on('response', (incoming) => read(incoming, answer))
+  outgoing.on('error', (error) => answer.failed(error, wasSent(error)))
+  // Nothing else would be told of it.
+  outgoing.on('upgrade', (_response, socket) => {
+    socket.destroy()
+    answer.failed(new Error('the server switches to another protocol'), true)
+  })
 }
 
 function read(incoming: http.IncomingMessage, answer: WireAnswer): void {

@@ -60,14 +60,19 @@ export class HttpTransport implements Transport {
   }
 }
 
-const OURS: readonly string[] = ['Content-Type', 'application/json', 'Accept', 'application/json, text/event-stream']
+export const OURS: readonly string[] = [
+  'Content-Type',
+  'application/json',
+  'Accept',
+  'application/json, text/event-stream',
+]
 
 const RESERVED =
-  /^(content-type|content-length|accept|host|transfer-encoding|mcp-protocol-version|mcp-method|mcp-name|mcp-param-.*)$/i
+  /^(content-type|content-length|accept|host|transfer-encoding|mcp-protocol-version|mcp-session-id|last-event-id|mcp-method|mcp-name|mcp-param-.*)$/i
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-function readHeaders(headers: HeaderValues): string[] {
+export function readHeaders(headers: HeaderValues): string[] {
   return Object.entries(headers).flatMap(([name, value]) => {
     if (!NAME.test(name)) throw wrongOption(`headers: ${JSON.stringify(name)} is no name of a header.`)
     if (RESERVED.test(name)) throw wrongOption(`headers: ${name} is the client's own to set.`)

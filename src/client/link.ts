@@ -1,7 +1,13 @@
 // The client's end of the wire: writes requests, takes responses, and repeats what may be repeated.
 import { METHOD_NOT_FOUND, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import type { ClientCapabilities, Implementation, LoggingLevel, RequestId } from '../protocol/messages.ts'
+import type {
+  ClientCapabilities,
+  Implementation,
+  JSONRPCErrorObject,
+  LoggingLevel,
+  RequestId,
+} from '../protocol/messages.ts'
 import {
   META_CAPABILITIES,
   META_CLIENT_INFO,
@@ -53,19 +59,20 @@ const FIRST_PAUSE_MS = 100
 
 export class Link {
   readonly #options: LinkOptions
-  readonly #transport: Transport
+  #transport: Transport
   readonly #underWay = new Set<Patience>()
   readonly #progress = new Map<RequestId, (progress: Progress) => void>()
   readonly #listeners = new Map<RequestId, Listener>()
   #revision = REVISIONS[0] ?? ''
   #meta: string
+  #isOlder = false
   #lastId = 0
   #closing: Promise<void> | undefined
 
   constructor(options: LinkOptions, open: (receive: Receive) => Transport) {
     this.#options = options
     this.#meta = this.#metaText()
-    this.#transport = open((message, requestId) => this.#receive(message, requestId))
+    this.#transport = open((message, requestId) => this.receive(message, requestId))
   }
 
   get isHttp(): boolean {
@@ -74,6 +81,11 @@ export class Link {
 
   get revision(): string {
     return this.#revision
+  }
+
+  /** Whether the server speaks a revision in which it asks in the middle of a call, and nothing of one can be saved. */
+  get isOlder(): boolean {
+    return this.#isOlder
   }
 
   get isClosed(): boolean {
@@ -117,7 +129,7 @@ export class Link {
         if (result !== undefined) return { result, bytes }
         if (error?.code !== UNSUPPORTED_VERSION || hasNegotiated) throw this.#protocolError(request, error)
         hasNegotiated = true
-        this.speak(commonRevision(isObject(error.data) ? error.data['supported'] : undefined))
+        this.speak(commonRevision(isObject(error.data) ? error.data['supported'] : undefined, protocolError(error)))
       } catch (error) {
         if (!mayRepeat(error, request) || tries >= MOST_TRIES) throw error
         await patience.pause(pauseAfter(tries))
@@ -127,7 +139,7 @@ export class Link {
 
   /** Listens until the stream ends. Resolves when the server ends it in good order, and fails when it is lost. */
   listen(members: string, patience: Patience, listener: Listener): Promise<Answered> {
-    const id = this.#nextId()
+    const id = this.nextId()
     this.#listeners.set(id, listener)
     const request: Request = { method: 'subscriptions/listen', members, isSafe: true }
     return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
@@ -137,6 +149,33 @@ export class Link {
   speak(revision: string): void {
     this.#revision = revision
     this.#meta = this.#metaText()
+  }
+
+  /** From now on, an older revision, over a transport that takes such messages. */
+  speakOlder(revision: string, transport: Transport): void {
+    this.#isOlder = true
+    this.#revision = revision
+    this.#transport = transport
+    this.#meta = ''
+  }
+
+  /** For a transport that sends requests of its own. */
+  nextId(): number {
+    return (this.#lastId += 1)
+  }
+
+  /** Takes a message of the server's that is no response. */
+  receive(message: Record<string, unknown>, requestId?: RequestId): void {
+    const { method, id, params: given } = message
+    if (typeof method !== 'string' || !method.startsWith(NOTIFICATIONS)) {
+      this.#options.logger.warn('The server sent a message that this client has no use for.', { method, id })
+      return
+    }
+    const params = isObject(given) ? given : {}
+    const what = method.slice(NOTIFICATIONS.length)
+    if (what === 'progress') this.#tellProgress(params)
+    else if (what === 'message') this.#tellLog(params)
+    else this.#tellChange(what, params, requestId)
   }
 
   close(): Promise<void> {
@@ -149,7 +188,7 @@ export class Link {
   }
 
   async #exchange(request: Request, patience: Patience): Promise<Answered> {
-    const id = this.#nextId()
+    const id = this.nextId()
     const { onProgress } = request
     if (onProgress === undefined) return this.#send(id, request, patience)
     this.#progress.set(id, onProgress)
@@ -162,11 +201,11 @@ export class Link {
 
   #send(id: number, request: Request, patience: Patience): Promise<Answered> {
     const outgoing = this.#outgoing(id, request)
-    return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed }))
+    return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed, patience }))
   }
 
   #outgoing(id: number, { method, name, members, headers = [], onProgress }: Request): Outgoing {
-    const token = onProgress === undefined ? '' : `,"progressToken":${id}`
+    const token = onProgress === undefined ? '' : `${this.#isOlder ? '' : ','}"progressToken":${id}`
     const rest = members === undefined || members === '' ? '' : `,${members}`
     const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}}`
     return { id, method, revision: this.#revision, name, headers, text }
@@ -184,32 +223,14 @@ export class Link {
     return JSON.stringify(meta).slice(1, -1)
   }
 
-  #nextId(): number {
-    return (this.#lastId += 1)
-  }
-
   #protocolError({ method }: Request, error: Answered['error']): Error {
-    const { code = 0, message = '', data } = error ?? {}
-    const said = new ProtocolError(code, message, data)
-    if (method !== 'server/discover' || code !== METHOD_NOT_FOUND) return said
+    const said = protocolError(error)
+    if (method !== 'server/discover' || said.rpcCode !== METHOD_NOT_FOUND) return said
     return new ClientError(
       'REVISION',
       `The server does not know server/discover: it speaks none of ${REVISIONS.join(', ')}.`,
       { cause: said },
     )
-  }
-
-  #receive(message: Record<string, unknown>, requestId: RequestId | undefined): void {
-    const { method, id, params: given } = message
-    if (typeof method !== 'string' || !method.startsWith(NOTIFICATIONS)) {
-      this.#options.logger.warn('The server sent a message that this client has no use for.', { method, id })
-      return
-    }
-    const params = isObject(given) ? given : {}
-    const what = method.slice(NOTIFICATIONS.length)
-    if (what === 'progress') this.#tellProgress(params)
-    else if (what === 'message') this.#tellLog(params)
-    else this.#tellChange(what, params, requestId)
   }
 
   #tellProgress({ progressToken, progress, total, message }: Record<string, unknown>): void {
@@ -248,6 +269,10 @@ export class Link {
 }
 
 const NOTIFICATIONS = 'notifications/'
+
+function protocolError({ code = 0, message = '', data }: Partial<JSONRPCErrorObject> = {}): ProtocolError {
+  return new ProtocolError(code, message, data)
+}
 
 function isListName(list: string | undefined): list is ListName {
   return list === 'tools' || list === 'prompts' || list === 'resources'

@@ -21,6 +21,11 @@ export interface ClientOptions extends Answerers {
   maxStateBytes?: number
   /** Largest response, and largest list altogether, in bytes. Default 16 777 216. */
   maxResponseBytes?: number
+  /**
+   * The one revision of the protocol to speak, without trying others: '2026-07-28', '2025-11-25', '2025-06-18' or
+   * '2025-03-26'. Default: the newest that the server speaks.
+   */
+  revision?: string
   /** Headers of every HTTP request, or what gives them anew for each. */
   headers?: HeadersOption
   /** Sends HTTP requests in place of Node's own client. */
@@ -41,9 +46,10 @@ export type HeaderValues = Readonly<Record<string, string>>
 export type FetchLike = (url: string, init: FetchInit) => Promise<Response>
 
 export interface FetchInit {
-  method: 'POST'
+  /** Other than POST for older servers only. */
+  method: 'POST' | 'GET' | 'DELETE'
   headers: Record<string, string>
-  body: string
+  body?: string
   signal: AbortSignal
   redirect: 'manual'
 }

@@ -146,3 +146,37 @@ test('a thought that fails after the call has ended harms nobody', async () => {
   fail?.(new Error('too late'))
   await expect(patience.pause(1)).rejects.toThrow('over')
 })
+
+describe('a question in the middle of waiting', () => {
+  test('stops the clock until it is answered', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const { cancel } = underWay(patience)
+    await vi.advanceTimersByTimeAsync(600)
+    const release = patience.hold()
+    await vi.advanceTimersByTimeAsync(5_000)
+    release()
+    await vi.advanceTimersByTimeAsync(399)
+    expect(cancel).not.toHaveBeenCalled()
+    // The clock is looked at now and then.
+    await vi.advanceTimersByTimeAsync(100)
+    expect(cancel).toHaveBeenCalledOnce()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('stops it for as long as any of them is open', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const { settle, cancel } = underWay(patience)
+    const releases = [patience.hold(), patience.hold()]
+    await vi.advanceTimersByTimeAsync(2_000)
+    releases[0]?.()
+    await vi.advanceTimersByTimeAsync(2_000)
+    releases[1]?.()
+    expect(cancel).not.toHaveBeenCalled()
+    settle('there')
+    const { cancel: cancelNext } = underWay(patience)
+    await vi.advanceTimersByTimeAsync(900)
+    expect(cancelNext).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(cancelNext).toHaveBeenCalledOnce()
+  })
+})

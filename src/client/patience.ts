@@ -5,6 +5,9 @@ import { ClientError } from './errors.ts'
 /** Timers know no longer time. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
+/** While somebody thinks. */
+const LOOK_AGAIN_MS = 50
+
 export class Patience {
   readonly #what: string
   readonly #timeoutMs: number
@@ -14,6 +17,11 @@ export class Patience {
   /** Ends what is under way. */
   #interrupt: ((error: Error) => void) | undefined
   #controller: AbortController | undefined
+  /** Questions that older servers have asked in the middle of the wait, and nobody has answered yet. */
+  #held = 0
+  #heldSince = 0
+  /** Of the wait that is under way. */
+  #heldMs = 0
 
   /** `what` is for people, such as `tools/call deploy`. */
   constructor(what: string, timeoutMs: number, signal: AbortSignal | undefined) {
@@ -41,13 +49,15 @@ export class Patience {
       if (this.#stopped !== undefined) return reject(this.#stopped)
       if (this.#leftMs <= 0) return reject(this.#timeout())
       const since = performance.now()
+      this.#heldMs = 0
+      this.#heldSince = since
       let isOver = false
       let timer: NodeJS.Timeout | undefined
       const over = (): void => {
         isOver = true
         if (timer !== undefined) clearTimeout(timer)
         this.#interrupt = undefined
-        this.#leftMs -= performance.now() - since
+        this.#leftMs -= this.#waited(since)
       }
       const cancel = begin(
         (value) => {
@@ -69,8 +79,28 @@ export class Patience {
       // So is a caller who changes their mind while it begins.
       if (this.#stopped !== undefined) return this.#interrupt(this.#stopped)
       if (this.#leftMs > LONGEST_TIMER) return
-      timer = setTimeout(() => this.#interrupt?.(this.#timeout()), Math.ceil(this.#leftMs))
+      const expire = (): void => {
+        const leftMs = this.#leftMs - this.#waited(since)
+        if (this.#held === 0 && leftMs <= 0) this.#interrupt?.(this.#timeout())
+        else timer = setTimeout(expire, Math.ceil(Math.max(leftMs, this.#held === 0 ? 0 : LOOK_AGAIN_MS)))
+      }
+      timer = setTimeout(expire, Math.ceil(this.#leftMs))
     })
+  }
+
+  /** Stops the clock in the middle of a wait. Gives what lets it go on, to be called once. */
+  hold(): () => void {
+    if (this.#held === 0) this.#heldSince = performance.now()
+    this.#held += 1
+    return () => {
+      this.#held -= 1
+      if (this.#held === 0) this.#heldMs += performance.now() - this.#heldSince
+    }
+  }
+
+  #waited(since: number): number {
+    const now = performance.now()
+    return now - since - this.#heldMs - (this.#held > 0 ? now - this.#heldSince : 0)
   }
 
   /** Waits before the next try, which counts as waiting for the server. */

@@ -57,7 +57,7 @@ export function readQuestions(requests: InputRequests): Question[] {
   return entries.map(([key, request]) => readQuestion(key, request))
 }
 
-function readQuestion(key: string, request: unknown): Question {
+export function readQuestion(key: string, request: unknown): Question {
   if (!isObject(request)) throw invalid(key, 'it is no object')
   const { method, params = {} } = request
   if (!isObject(params)) throw invalid(key, 'its params are no object')

@@ -4,8 +4,8 @@ import { ClientError } from './errors.ts'
 /** The best first. */
 export const REVISIONS: readonly string[] = ['2026-07-28']
 
-/** `supported` is untrusted. */
-export function commonRevision(supported: unknown): string {
+/** `supported` is untrusted; `cause` is the error that it came with, if it did. */
+export function commonRevision(supported: unknown, cause?: Error): string {
   const theirs: unknown[] = Array.isArray(supported) ? supported : []
   const common = REVISIONS.find((revision) => theirs.includes(revision))
   if (common !== undefined) return common
@@ -13,6 +13,7 @@ export function commonRevision(supported: unknown): string {
   throw new ClientError(
     'REVISION',
     `The server speaks ${named.join(', ') || 'no revision that it names'}, and this client ${REVISIONS.join(', ')}.`,
+    cause === undefined ? {} : { cause },
   )
 }
 

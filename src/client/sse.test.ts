@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Cursor } from './sse.ts'
 import { EventReader } from './sse.ts'
 
 function read(chunks: readonly Uint8Array[], maxLength = 1_000): string[] {
@@ -75,5 +76,26 @@ describe('a stream of events', () => {
 
   test('of comments alone is never too large', () => {
     expect(whole(`${': still here\n'.repeat(100)}data: a\n\n`, 40)).toEqual(['a'])
+  })
+})
+
+const ignore = (): void => {}
+
+function located(text: string): Cursor {
+  const cursor: Cursor = { id: undefined, retryMs: undefined }
+  new EventReader(1_000, ignore, ignore, cursor).add(Buffer.from(text))
+  return cursor
+}
+
+describe('where a stream is', () => {
+  test.each<[string, string, Cursor]>([
+    ['nowhere at first', 'data: a\n\n', { id: undefined, retryMs: undefined }],
+    ['at its last event', 'id: 1\ndata: a\n\nid: 2\ndata: b\n\n', { id: '2', retryMs: undefined }],
+    ['at an event without data', 'id: 1\nretry: 20\ndata:\n\n', { id: '1', retryMs: 20 }],
+    ['not at an event that is not complete', 'id: 1\ndata: a\n\nid: 2\ndata: b\n', { id: '1', retryMs: undefined }],
+    ['not where no header could say it', 'id: \u00e4\ndata: a\n\n', { id: undefined, retryMs: undefined }],
+    ['to be left alone for a number of milliseconds only', 'retry: soon\n\n', { id: undefined, retryMs: undefined }],
+  ])('is %s', (_what, text, cursor) => {
+    expect(located(text)).toEqual(cursor)
   })
 })

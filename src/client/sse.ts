@@ -1,9 +1,19 @@
 // Reads a stream of server-sent events, whatever pieces it comes in and however its lines end.
 
+/** Where in a stream one is: what a client asks for the rest with. */
+export interface Cursor {
+  /** Of the last event that came whole. */
+  id: string | undefined
+  /** How long the server wants to be left alone for. */
+  retryMs: number | undefined
+}
+
 export class EventReader {
   readonly #maxLength: number
   readonly #receive: (data: string) => void
   readonly #tooLarge: () => void
+  readonly #cursor: Cursor | undefined
+  #id: string | undefined
   readonly #decoder = new TextDecoder()
   /** The pieces of a line that is not complete. */
   #line: string[] = []
@@ -15,8 +25,12 @@ export class EventReader {
   #afterReturn = false
   #isOver = false
 
-  /** Gives the data of every message event. Ends at one that is longer than `maxLength` characters. */
-  constructor(maxLength: number, receive: (data: string) => void, tooLarge: () => void) {
+  /**
+   * Gives the data of every message event. Ends at one that is longer than `maxLength` characters. Keeps the `cursor` up
+   * to date, where there is one.
+   */
+  constructor(maxLength: number, receive: (data: string) => void, tooLarge: () => void, cursor?: Cursor) {
+    this.#cursor = cursor
     this.#maxLength = maxLength
     this.#receive = receive
     this.#tooLarge = tooLarge
@@ -65,9 +79,16 @@ export class EventReader {
     if (field === 'data') this.#data.push(value)
     else this.#length -= line.length
     if (field === 'event') this.#type = value
+    else if (this.#cursor !== undefined) this.#locate(this.#cursor, field, value)
+  }
+
+  #locate(cursor: Cursor, field: string, value: string): void {
+    if (field === 'id' && value.length <= LONGEST_ID && ID.test(value)) this.#id = value
+    else if (field === 'retry' && DIGITS.test(value)) cursor.retryMs = Number(value)
   }
 
   #endEvent(): void {
+    if (this.#cursor !== undefined && this.#id !== undefined) this.#cursor.id = this.#id
     const data = this.#data.join('\n')
     const isMessage = this.#data.length > 0 && (this.#type === '' || this.#type === 'message')
     this.#data = []
@@ -76,3 +97,8 @@ export class EventReader {
     if (isMessage) this.#receive(data)
   }
 }
+
+/** It becomes a header. */
+const LONGEST_ID = 4_096
+const ID = /^[\x20-\x7e]+$/
+const DIGITS = /^\d{1,9}$/

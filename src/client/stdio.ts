@@ -4,7 +4,7 @@ import type { RequestId } from '../protocol/messages.ts'
 import { Child, type Command } from './child.ts'
 import { isResponse, parseMessage, readResponse } from './envelope.ts'
 import type { ClientError } from './errors.ts'
-import { lost, notStarted, reasonOf, tooLarge } from './errors.ts'
+import { lost, notStarted, reasonOf, tooLarge, unreachable } from './errors.ts'
 import type { Outgoing, Receive, Transport, Waiter } from './transport.ts'
 
 const FIRST_PAUSE_MS = 100
@@ -15,7 +15,9 @@ export class StdioTransport implements Transport {
   readonly #command: Command
   readonly #maxBytes: number
   readonly #logger: Logger
-  readonly #receive: Receive
+  #receive: Receive
+  /** Given by a session, which ends with the process. */
+  #whenGone: (() => void) | undefined
   readonly #waiting = new Map<RequestId, Waiter>()
   /** Requests that wait for the process to be started. */
   readonly #unsent = new Map<RequestId, string>()
@@ -32,14 +34,28 @@ export class StdioTransport implements Transport {
     this.#receive = receive
   }
 
-  send({ id, text }: Outgoing, waiter: Waiter): () => void {
+  send({ id, method, text }: Outgoing, waiter: Waiter): () => void {
     this.#waiting.set(id, waiter)
     // One that does not listen any more is about to go, and this waits for the next.
     if (!this.#child?.say(text)) {
+      const isForThisOne = this.#whenGone !== undefined && method !== 'initialize'
+      if (this.#child !== undefined && isForThisOne) return this.#refuse(id, waiter)
       this.#unsent.set(id, text)
       if (this.#child === undefined) this.#startLater()
     }
     return () => this.#cancel(id)
+  }
+
+  /** Sends what has no response. Gives whether it could be said at all. */
+  say(text: string): boolean {
+    if (this.#child === undefined || this.#child.backlog > this.#maxBytes) return false
+    return this.#child.say(text)
+  }
+
+  /** For a session: messages go elsewhere from now on, and requests are never sent to another process than they were made for. */
+  takeOver(receive: Receive, whenGone: () => void): void {
+    this.#receive = receive
+    this.#whenGone = whenGone
   }
 
   async close(): Promise<void> {
@@ -48,6 +64,12 @@ export class StdioTransport implements Transport {
     this.#waiting.clear()
     this.#unsent.clear()
     await this.#child?.close()
+  }
+
+  #refuse(id: number, waiter: Waiter): () => void {
+    this.#waiting.delete(id)
+    waiter.failed(unreachable('it is about to end'))
+    return () => {}
   }
 
   #cancel(id: number): void {
@@ -88,6 +110,8 @@ export class StdioTransport implements Transport {
   #gone(how: string, wasStarted: boolean): void {
     this.#child = undefined
     this.#deaths += 1
+    // One that has not begun yet has not ended either.
+    if (this.#unsent.size === 0) this.#whenGone?.()
     this.#failSent(() => (wasStarted ? lost(how) : notStarted(how)))
     if (this.#unsent.size > 0) this.#startLater()
   }

@@ -18,12 +18,12 @@ interface KnownTool {
 }
 
 export class Tools {
-  readonly #isHttp: boolean
+  readonly #link: { readonly isHttp: boolean }
   readonly #logger: Logger
   #known = new Map<string, KnownTool>()
 
-  constructor(isHttp: boolean, logger: Logger) {
-    this.#isHttp = isHttp
+  constructor(link: { readonly isHttp: boolean }, logger: Logger) {
+    this.#link = link
     this.#logger = logger
   }
 
@@ -62,7 +62,7 @@ export class Tools {
   }
 
   #know(tool: Tool): KnownTool {
-    if (!this.#isHttp) return { tool, headers: [], problem: undefined, check: undefined }
+    if (!this.#link.isHttp) return { tool, headers: [], problem: undefined, check: undefined }
     try {
       return { tool, headers: paramHeaders(tool.inputSchema, tool.name), problem: undefined, check: undefined }
     } catch (error) {

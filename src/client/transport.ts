@@ -1,6 +1,7 @@
 // What every way to a server has in common: requests go out, and for each exactly one response or failure comes back.
 import type { JSONRPCErrorObject, RequestId } from '../protocol/messages.ts'
 import type { ClientError } from './errors.ts'
+import type { Patience } from './patience.ts'
 
 export interface Transport {
   /** Over HTTP some of a message is repeated in headers. */
@@ -27,6 +28,8 @@ export interface Outgoing {
 export interface Waiter {
   answered(response: Answered): void
   failed(error: ClientError): void
+  /** Of the call that waits: older servers ask in the middle of it. */
+  readonly patience?: Patience
 }
 
 /** A response whose envelope has been checked. */

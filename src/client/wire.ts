@@ -1,9 +1,11 @@
 // What HTTP is spoken on: Node's own client, or a fetch function.
 
-/** Sends one POST. What it is made on is told to `answer`. */
+/** Sends one request. What comes of it is told to `answer`. */
 export interface Wire {
   /** `headers` are names and values in turn. Gives what ends it; nothing is told after that. */
   post(headers: readonly string[], body: string, answer: WireAnswer): () => void
+  /** The same without a body, for older servers. One that `isIdle` does not keep the process from ending. */
+  open(method: 'GET' | 'DELETE', headers: readonly string[], isIdle: boolean, answer: WireAnswer): () => void
   close(): void
 }
 

@@ -1,0 +1,200 @@
+// The requests of an older server, answered by the same answerers that serve every call.
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND } from '../../protocol/errors.ts'
+import { isTame } from '../../protocol/json.ts'
+import type { Logger } from '../../protocol/logger.ts'
+import type { RequestId } from '../../protocol/messages.ts'
+import type { Answerers } from '../answerers.ts'
+import { answerQuestion } from '../answering.ts'
+import type { Capability } from '../capabilities.ts'
+import type { ServerInfo } from '../discovery.ts'
+import { ClientError, lost, notResumable, reasonOf } from '../errors.ts'
+import { isObject } from '../objects.ts'
+import { DEEPEST } from '../pending.ts'
+import type { Question } from '../question.ts'
+import { readQuestion } from '../question.ts'
+import type { UnderWay } from './under-way.ts'
+
+export interface Asked {
+  readonly answerers: Answerers
+  readonly can: ReadonlySet<Capability>
+  readonly maxRounds: number
+  readonly logger: Logger
+  readonly server: () => ServerInfo
+  readonly revision: () => string
+  readonly say: (text: string) => Promise<void>
+}
+
+/** Whatever calls they belong to, and those that belong to none. */
+const MOST_OPEN = 1_000
+
+export class Questions {
+  readonly #asked: Asked
+  readonly #open = new Map<string, AbortController>()
+
+  constructor(asked: Asked) {
+    this.#asked = asked
+  }
+
+  /** `calls` are those in the course of which it may be asked: one, if the server tells. */
+  take(message: Record<string, unknown>, requestId: RequestId | undefined, calls: readonly UnderWay[]): void {
+    const { id, method, params = {} } = message
+    if (typeof id !== 'string' && typeof id !== 'number') {
+      return this.#asked.logger.warn('The server sent a request without an id.', { method })
+    }
+    if (method === 'ping') return void this.#reply(id, '"result":{}')
+    const refusal = this.#refusalOf(method, params)
+    if (refusal !== undefined) return void this.#reply(id, refusal)
+    const name = nameOf(requestId, id)
+    // Delivered once more, after its stream was lost.
+    if (this.#open.has(name)) return
+    if (this.#open.size >= MOST_OPEN) {
+      return void this.#reply(id, errorText(INTERNAL_ERROR, 'Too many questions are open'))
+    }
+    const controller = new AbortController()
+    this.#open.set(name, controller)
+    const [call] = calls.length === 1 ? calls : []
+    const letGo = calls.map((each) => each.hold())
+    const settle = (): void => {
+      for (const release of letGo.splice(0)) release()
+      call?.settled(controller)
+      this.#open.delete(name)
+    }
+    // Whoever answers may never come to an end.
+    controller.signal.addEventListener('abort', settle, { once: true })
+    void this.#answer(id, { method, params }, call, controller, settle)
+  }
+
+  /** The server has lost interest in an answer. */
+  cancelled(params: unknown, requestId: RequestId | undefined): void {
+    const { requestId: id } = isObject(params) ? params : {}
+    if (typeof id === 'string' || typeof id === 'number') this.#open.get(nameOf(requestId, id))?.abort()
+  }
+
+  /** Nobody is there any more to answer. */
+  end(): void {
+    for (const controller of this.#open.values()) controller.abort()
+  }
+
+  async #answer(
+    id: RequestId,
+    request: Record<string, unknown>,
+    call: UnderWay | undefined,
+    controller: AbortController,
+    settle: () => void,
+  ): Promise<void> {
+    const { signal } = controller
+    try {
+      call?.ask(controller, this.#asked.maxRounds)
+      const text = await this.#textOf(String(id), request, call, signal)
+      // From here on it is the server that is waited for.
+      settle()
+      if (!signal.aborted && !(await this.#reply(id, `"result":${text}`))) {
+        call?.fail(lost('an answer of this client has not reached the server'))
+      }
+    } catch (error) {
+      settle()
+      if (signal.aborted) return
+      // First, because ending the call makes the answer one that nobody waits for.
+      await this.#reply(id, errorText(codeOf(error), reasonFor(error)))
+      call?.fail(error as Error)
+      if (call === undefined) this.#asked.logger.error('A question of the server could not be answered.', { error })
+    }
+  }
+
+  async #textOf(
+    key: string,
+    request: Record<string, unknown>,
+    call: UnderWay | undefined,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const { answerers, can, server, revision } = this.#asked
+    if (!isTame(request, DEEPEST)) {
+      throw new ClientError(
+        'QUESTION_INVALID',
+        "The server's question is nested too deeply, or holds a number that is none.",
+      )
+    }
+    const question = withoutContext(readQuestion(key, request), can)
+    try {
+      const context = { server: server(), call: call?.call, signal }
+      return inWordsOf(revision(), question, await answerQuestion(question, answerers, can, context))
+    } catch (error) {
+      if (!(error instanceof ClientError && error.code === 'NO_ANSWERER')) throw error
+      throw notResumable(revision(), error)
+    }
+  }
+
+  /** What was not declared is not known here. */
+  #refusalOf(method: unknown, params: unknown): string | undefined {
+    const { can } = this.#asked
+    const unknown = errorText(METHOD_NOT_FOUND, 'Method not found')
+    switch (method) {
+      case 'elicitation/create': {
+        if (!can.has('elicitation.form') && !can.has('elicitation.url')) return unknown
+        const mode = isObject(params) && params['mode'] === 'url' ? 'url' : 'form'
+        return can.has(`elicitation.${mode}`)
+          ? undefined
+          : errorText(INVALID_PARAMS, `This client has not declared elicitation.${mode}`)
+      }
+      case 'sampling/createMessage': {
+        if (!can.has('sampling')) return unknown
+        const hasTools = isObject(params) && (params['tools'] !== undefined || params['toolChoice'] !== undefined)
+        return hasTools && !can.has('sampling.tools')
+          ? errorText(INVALID_PARAMS, 'This client has not declared sampling.tools')
+          : undefined
+      }
+      case 'roots/list':
+        return can.has('roots') ? undefined : unknown
+      default:
+        return unknown
+    }
+  }
+
+  /** Gives whether it has arrived, as far as is known. */
+  async #reply(id: RequestId, members: string): Promise<boolean> {
+    try {
+      await this.#asked.say(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${members}}`)
+      return true
+    } catch (error) {
+      this.#asked.logger.warn('An answer to a request of the server has not reached it.', { error })
+      return false
+    }
+  }
+}
+
+/** Servers that make a new session for every call may use the same id in each. */
+function nameOf(requestId: RequestId | undefined, id: RequestId): string {
+  return `${requestId ?? ''} ${JSON.stringify(id)}`
+}
+
+/** In these revisions a server may ask for context without knowing that it can be had, and a client may leave it out. */
+function withoutContext(question: Question, can: ReadonlySet<Capability>): Question {
+  if (question.kind !== 'sample' || can.has('sampling.context')) return question
+  const { includeContext: _context, ...rest } = question
+  return rest
+}
+
+/** Before 2025-11-25 a model says one thing at a time. */
+function inWordsOf(revision: string, { kind, key }: Question, text: string): string {
+  if (kind !== 'sample' || revision >= '2025-11-25') return text
+  const answer = JSON.parse(text) as { content: unknown }
+  if (!Array.isArray(answer.content)) return text
+  if (answer.content.length === 1) return JSON.stringify({ ...answer, content: answer.content[0] as unknown })
+  throw new ClientError(
+    'ANSWER_INVALID',
+    `The answer to ${JSON.stringify(key)} does not fit: in ${revision} its content must be one block.`,
+  )
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof ClientError && error.code === 'QUESTION_INVALID' ? INVALID_PARAMS : INTERNAL_ERROR
+}
+
+/** What went wrong inside of an answerer is none of the server's business. */
+function reasonFor(error: unknown): string {
+  return error instanceof ClientError ? reasonOf(error) : 'The question could not be answered'
+}
+
+function errorText(code: number, message: string): string {
+  return `"error":${JSON.stringify({ code, message })}`
+}

@@ -1,0 +1,78 @@
+// A call that an older server has under way, and may ask something in the middle of.
+import type { Call } from '../call.ts'
+import { targetOfPending } from '../call.ts'
+import { ClientError } from '../errors.ts'
+import { isObject } from '../objects.ts'
+import type { Patience } from '../patience.ts'
+import type { Pending } from '../pending.ts'
+import type { Outgoing } from '../transport.ts'
+
+const MOST_QUESTIONS = 100
+
+export class UnderWay {
+  readonly #request: Outgoing
+  readonly #patience: Patience | undefined
+  readonly #open = new Set<AbortController>()
+  #rounds = 0
+  #inRound = 0
+
+  constructor(request: Outgoing, patience: Patience | undefined) {
+    this.#request = request
+    this.#patience = patience
+  }
+
+  /** Whether a server may ask something in the course of it. */
+  get mayAsk(): boolean {
+    const { method } = this.#request
+    return method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
+  }
+
+  get call(): Call | undefined {
+    if (!this.mayAsk) return undefined
+    const { method, text } = this.#request
+    const { params } = JSON.parse(text) as { params: unknown }
+    return isObject(params) ? targetOfPending({ method, params } as unknown as Pending).call : undefined
+  }
+
+  /** Nobody waits for the server while somebody thinks. */
+  hold(): () => void {
+    return this.#patience?.hold() ?? (() => {})
+  }
+
+  /** Questions that are open together are a round. Throws where the server asks too much. */
+  ask(question: AbortController, maxRounds: number): void {
+    if (this.#open.size === 0) {
+      this.#rounds += 1
+      this.#inRound = 0
+    }
+    this.#inRound += 1
+    if (this.#rounds > maxRounds) {
+      throw new ClientError(
+        'TOO_MANY_ROUNDS',
+        `The server has asked ${this.#rounds} times in one call; this client takes ${maxRounds} (maxRounds).`,
+      )
+    }
+    if (this.#inRound > MOST_QUESTIONS) {
+      throw new ClientError(
+        'QUESTION_INVALID',
+        `The server asks ${this.#inRound} questions in one round; this client takes ${MOST_QUESTIONS}.`,
+      )
+    }
+    this.#open.add(question)
+  }
+
+  settled(question: AbortController): void {
+    this.#open.delete(question)
+  }
+
+  /** Ends the call with an error of our side's. */
+  fail(error: Error): void {
+    this.#patience?.stop(error)
+  }
+
+  /** It has ended: whoever still thinks about one of its questions need not. */
+  end(): void {
+    for (const question of this.#open) question.abort()
+    this.#open.clear()
+  }
+}
