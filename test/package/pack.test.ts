@@ -62,3 +62,8 @@ test('every relative link of the published documents leads to a file of the repo
   expect(links).toContain('SECURITY.md')
   expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
 })
+
+test('the client tells servers the version of the package', async () => {
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
+  expect(await readFile(join(ROOT, 'src/client/connect.ts'), 'utf8')).toContain(`const VERSION = '${version}'`)
+})
