@@ -6,6 +6,7 @@ import type { InputResponse, PrimitiveSchemaDefinition } from '../protocol/messa
 import { readJsonObject } from './arguments.ts'
 import { cleanLine } from './clean.ts'
 import { WrongUse } from './exit.ts'
+import { isObject } from '../protocol/json.ts'
 
 /** As they are in the file: what a form is filled in with, a word ("accept", "decline", "cancel"), or a whole answer. */
 export type Answers = ReadonlyMap<string, unknown>
@@ -87,8 +88,4 @@ function isWhole(answer: unknown): answer is { action: string } {
 
 function isSample(answer: unknown): answer is Record<string, unknown> {
   return isObject(answer) && 'role' in answer && 'content' in answer
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,7 @@
 // What is typed as key=value, turned into the arguments that a tool's input schema asks for.
 import { cleanLine } from './clean.ts'
 import { WrongUse } from './exit.ts'
+import { isObject } from '../protocol/json.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -181,10 +182,6 @@ function typeName(value: unknown): string {
 
 function lastOf(typed: readonly Typed[]): Typed {
   return typed.at(-1) ?? { text: '', isJson: false }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function json(value: unknown): string {

@@ -1,9 +1,8 @@
 // Answers to a server's questions, checked before they are sent: an answer that does not fit would only be asked for again.
 import { checkForm, pickForm } from '../protocol/form.ts'
-import { toJsonText } from '../protocol/json.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
 import type { FormSchema } from '../protocol/messages.ts'
 import { ClientError, reasonOf, shown } from './errors.ts'
-import { isObject } from './objects.ts'
 import type { Question } from './question.ts'
 
 /** The JSON text of an answer, its form's defaults filled in. Throws `ANSWER_INVALID`, and names what does not fit. */

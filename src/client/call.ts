@@ -1,7 +1,6 @@
 // What is called: a tool, a prompt or a resource, and how that is written on the wire.
-import { toJsonText } from '../protocol/json.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
 import { wrongOption } from './errors.ts'
-import { isObject } from './objects.ts'
 import type { Pending, Results, RoundMethod } from './pending.ts'
 
 export type Call = ToolCall | PromptCall | ResourceCall

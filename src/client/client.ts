@@ -1,5 +1,5 @@
 // A client of one server.
-import { toJsonText } from '../protocol/json.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
 import type {
   CallToolResult,
   CompleteResult,
@@ -20,7 +20,6 @@ import { badResponse } from './errors.ts'
 import type { FlowHost, Round } from './flow.ts'
 import { Flow } from './flow.ts'
 import type { ListEntries, ListKind } from './lists.ts'
-import { isObject } from './objects.ts'
 import type { CallOptions, ListOptions } from './options.ts'
 import type { Pending } from './pending.ts'
 import { readPending } from './read-pending.ts'

@@ -1,7 +1,7 @@
 // Who the server says it is, and what it says it can do.
 import type { Icon, Implementation, ServerCapabilities } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/meta.ts'
-import { isObject } from './objects.ts'
+import { isObject } from '../protocol/json.ts'
 import { commonRevision } from './revision.ts'
 
 export interface ServerInfo extends Implementation {

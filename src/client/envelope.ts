@@ -1,7 +1,7 @@
 // Reads the untrusted JSON-RPC envelope of what a server sends.
 import type { JSONRPCErrorObject, RequestId } from '../protocol/messages.ts'
 import { badResponse } from './errors.ts'
-import { isObject } from './objects.ts'
+import { isObject } from '../protocol/json.ts'
 import type { Answered } from './transport.ts'
 
 /** A JSON text that should be a message; throws where it is none. */

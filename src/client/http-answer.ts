@@ -2,7 +2,7 @@
 import { isResponse, parseMessage, readResponse } from './envelope.ts'
 import { badResponse, ClientError, lost, reasonOf, shown, tooLarge, unreachable } from './errors.ts'
 import type { WireAnswer } from './wire.ts'
-import { isObject } from './objects.ts'
+import { isObject } from '../protocol/json.ts'
 import { EventReader } from './sse.ts'
 import type { Receive, Waiter } from './transport.ts'
 

@@ -16,7 +16,7 @@ import {
   META_VERSION,
 } from '../protocol/meta.ts'
 import { ClientError, closed } from './errors.ts'
-import { isObject } from './objects.ts'
+import { isObject } from '../protocol/json.ts'
 import type { LogEntry, Progress } from './options.ts'
 import { checkLimit } from './options.ts'
 import { Patience } from './patience.ts'

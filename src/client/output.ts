@@ -5,7 +5,7 @@ import type * as vm from 'node:vm'
 import { subschemas } from '../protocol/subschemas.ts'
 import type { Validator } from '../protocol/validator.ts'
 import { compileJsonSchema } from '../protocol/validator.ts'
-import { withinSize } from './objects.ts'
+import { withinSize } from '../protocol/json.ts'
 
 /** Up to here, and without what may take more than one look at each part, a check is quick. */
 const SMALL = 2_000

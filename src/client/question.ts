@@ -2,7 +2,7 @@
 import type { CreateMessageRequestParams, FormSchema, InputRequests } from '../protocol/messages.ts'
 import { toForm } from '../protocol/form.ts'
 import { ClientError, reasonOf, shown } from './errors.ts'
-import { isObject, withinSize } from './objects.ts'
+import { isObject, withinSize } from '../protocol/json.ts'
 import { readAddress } from './address.ts'
 
 export type Question = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion

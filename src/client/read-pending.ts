@@ -1,7 +1,6 @@
 // Reads a pending round that comes back: from a file, another process, another day.
-import { isTame } from '../protocol/json.ts'
+import { isObject, isTame } from '../protocol/json.ts'
 import { ClientError, shown } from './errors.ts'
-import { isObject } from './objects.ts'
 import type { Pending } from './pending.ts'
 import { DEEPEST } from './pending.ts'
 import { REVISIONS } from './revision.ts'

@@ -1,8 +1,7 @@
 // The result of one round, read from an untrusted server: done, asking, or deferred.
-import { isTame } from '../protocol/json.ts'
+import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import { badResponse, ClientError, shown } from './errors.ts'
-import { isObject } from './objects.ts'
 import type { Results, RoundMethod } from './pending.ts'
 import { DEEPEST } from './pending.ts'
 

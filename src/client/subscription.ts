@@ -4,7 +4,7 @@ import { badResponse, ClientError, wrongOption } from './errors.ts'
 import { Inbox } from './inbox.ts'
 import type { Link, ListName } from './link.ts'
 import type { Lists } from './lists.ts'
-import { isObject } from './objects.ts'
+import { isObject } from '../protocol/json.ts'
 
 /** What to be told of. */
 export interface Subscribed {

@@ -1,12 +1,11 @@
 // What a handler holds in its hands: every way to ask, record and report in a flow.
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../protocol/standard.ts'
-import { derivedRandom, derivedUuid, idempotencyKey, visitToken } from './derive.ts'
+import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import { byHandOutcome, InputRequired, Responses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
-import type { OnceStore } from './once.ts'
 import { stepOnce } from './once.ts'
 import type { Outcome, Pass } from './pass.ts'
 import { SCOPE_SEPARATOR } from './pass.ts'
@@ -14,6 +13,8 @@ import type { Capability, Form, VisitOptions } from './question.ts'
 import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, VisitQuestion } from './question.ts'
 import { SampleQuestion } from './sampling.ts'
 import { scheduler } from './scheduler.ts'
+import type { LogLevel, StepContext, StepOptions } from './step.ts'
+import { StepScene } from './step.ts'
 
 /** Schemas of the questions a handler asks, by key: declared once, checked when the app is built. */
 export type Asks = Readonly<Record<string, Schema>>
@@ -31,17 +32,6 @@ type AskOutput<A extends Asks, K> = K extends keyof A
 
 export type Elicited<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
 
-export interface StepContext {
-  /** Stable for this flow and step: pass it on, so that a step done twice takes effect once. */
-  readonly idempotencyKey: string
-  /** Aborted when the call is cancelled or over for good. */
-  readonly signal: AbortSignal
-  readonly progress: (progress: number, total?: number, message?: string) => void
-  readonly log: (level: LogLevel, data: unknown, logger?: string) => void
-}
-
-export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
-
 export type Choice = string | { readonly value: string; readonly title: string }
 type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
 
@@ -52,11 +42,6 @@ const CONFIRM = prepareForm(
 
 const FIRST_LOOK_MS = 100
 const LONGEST_LOOK_MS = 1_000
-export interface StepOptions {
-  /** Where passes of the same flow, on whatever instance, agree which one of them does it. */
-  once?: OnceStore
-}
-
 const DEFAULT_WAIT_MS = 10_000
 
 export class Io<A extends Asks = Asks> {
@@ -282,38 +267,6 @@ export function startPass(pass: Pass, handler: (io: Io) => unknown): void {
 
 function conclude(value: unknown, pass: Pass): Outcome {
   return value instanceof InputRequired ? byHandOutcome(value, pass) : { kind: 'done', value }
-}
-
-class StepScene implements StepContext {
-  readonly #pass: Pass
-  readonly #key: string
-
-  constructor(pass: Pass, key: string) {
-    this.#pass = pass
-    this.#key = key
-  }
-
-  get idempotencyKey(): string {
-    return idempotencyKey(this.#pass.input.flow.id, this.#key)
-  }
-
-  get signal(): AbortSignal {
-    return this.#pass.signal
-  }
-
-  // A step that runs is new work: what it reports is never a repetition. These two are functions of their own, because a
-  // step takes its context apart.
-  get progress(): StepContext['progress'] {
-    return (progress, total, message) => {
-      if (!this.#pass.ended) this.#pass.input.progress?.(progress, total, message)
-    }
-  }
-
-  get log(): StepContext['log'] {
-    return (level, data, logger) => {
-      if (!this.#pass.ended) this.#pass.input.log?.(level, data, logger)
-    }
-  }
 }
 
 function accepted(_action: Action, value: unknown): unknown {

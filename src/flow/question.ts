@@ -9,6 +9,7 @@ import type { Checked, Schema } from '../protocol/standard.ts'
 import { isStandard, jsonSchemaOf } from '../protocol/standard.ts'
 import { questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
+import { isObject } from '../protocol/json.ts'
 
 /** `pending`: accepted, but what was agreed to has not happened yet. */
 export type Fit = { action: Action; value?: unknown } | { misfit: string } | { pending: string }
@@ -179,8 +180,4 @@ function toFit(checked: Checked<unknown>): Fit {
 /** The pinned text is the author's own; the note is only shown. */
 function noted(message: string, note: string | undefined): string {
   return JSON.stringify(note === undefined ? message : `${message}\n\n${note}`)
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,10 +1,11 @@
 // Declared values: what a handler needs, resolved before it runs, each at most once in a flow.
+import { isObject } from '../protocol/json.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { Declined } from './errors.ts'
 import type { Asks } from './io.ts'
 import { Io } from './io.ts'
 import type { Form } from './question.ts'
-import { isObject, prepareForm } from './question.ts'
+import { prepareForm } from './question.ts'
 
 /** A value that the model cannot give: looked up, computed, or asked of the user. */
 export interface Resolver<T, in Args = unknown> {

@@ -2,11 +2,10 @@
 //
 // The sampling page's rules: a user message with tool results holds nothing else, and every message in which the assistant
 // uses tools is followed by one that has the result of each. A client that knows no tools is never sent any.
-import { toJsonText } from '../protocol/json.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, SamplingMessage } from '../protocol/messages.ts'
 import { questionInvalid } from './errors.ts'
 import type { Capability, Fit, Question } from './question.ts'
-import { isObject } from './question.ts'
 
 export class SampleQuestion implements Question {
   readonly needs: readonly Capability[]

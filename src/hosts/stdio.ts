@@ -1,4 +1,5 @@
 // Standard streams as a host: one JSON message a line, any number of calls under way at once.
+import { isObject } from '../protocol/json.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../flow/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -8,7 +9,7 @@ import type { App } from '../server/app.ts'
 import type { LegacyConnection } from '../server/legacy.ts'
 import { isInitialize, namesRevision } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
-import { idOf, isObject } from '../server/request.ts'
+import { idOf } from '../server/request.ts'
 
 export interface StdioOptions {
   /** Default `process.stdin`. */

@@ -1,6 +1,6 @@
 // The questions that wait for the response of a client, by the id of the request that asked. Bounded for all sessions.
+import { isObject } from '../protocol/json.ts'
 import { randomBytes } from 'node:crypto'
-import { isObject } from '../server/request.ts'
 import type { Session } from './session.ts'
 
 /** What a client responded: a result, or why there is none. */

@@ -1,4 +1,5 @@
 // The handshake: what a client proposes, and what a session comes to.
+import { isObject } from '../protocol/json.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/meta.ts'
@@ -6,7 +7,7 @@ import type { OlderRevision } from '../protocol/revisions/index.ts'
 import { negotiated } from '../protocol/revisions/index.ts'
 import { bitsOf, readCapabilities } from '../server/capabilities.ts'
 import type { DispatchHost } from '../server/context.ts'
-import { invalidParams, isObject } from '../server/request.ts'
+import { invalidParams } from '../server/request.ts'
 import type { SessionClaims } from './session-id.ts'
 
 /** What the client proposes, as it may be had. Throws -32602. */

@@ -1,6 +1,6 @@
 // What a message is before anybody looks into it: a response, or a batch that may be one.
+import { isObject } from '../protocol/json.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
-import { isObject } from '../server/request.ts'
 
 const MOST_IN_A_BATCH = 100
 

@@ -9,7 +9,7 @@ import type {
   UntitledMultiSelectEnumSchema,
 } from './elicitation.ts'
 import { hasFormat } from './formats.ts'
-import { pathText } from './json.ts'
+import { isObject, pathText } from './json.ts'
 
 const MOST_PROBLEMS = 10
 const MOST_NAMED = 10
@@ -33,10 +33,6 @@ export function pickForm(form: FormSchema, content: unknown): Record<string, unk
   if (!isObject(content)) return {}
   const entries = Object.keys(form.properties).map((name): [string, unknown] => [name, own(content, name)])
   return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function own(content: Readonly<Record<string, unknown>>, name: string): unknown {

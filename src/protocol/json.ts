@@ -33,6 +33,25 @@ export function isTame(value: unknown, max: number): boolean {
   return true
 }
 
+/** Whether a value has at most so many properties and items, at any depth. Does not recurse, and stops as soon as it knows. */
+export function withinSize(value: unknown, most: number): boolean {
+  const open: unknown[] = [value]
+  let left = most
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    if (typeof node !== 'object' || node === null) continue
+    const children: unknown[] = Array.isArray(node) ? node : Object.values(node)
+    left -= children.length
+    if (left < 0) return false
+    for (const child of children) if (typeof child === 'object' && child !== null) open.push(child)
+  }
+  return true
+}
+
+/** Whether a parsed value is a JSON object. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** What JSON would lose and, from the inside out, where. */
 interface Loss {
   why: string

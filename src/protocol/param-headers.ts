@@ -1,7 +1,7 @@
 // Tool arguments that an HTTP request repeats in its headers (`x-mcp-header`), so that a proxy can route by them.
 import { RallyError } from './errors.ts'
 import { encodeHeader } from './headers.ts'
-import { isTame } from './json.ts'
+import { isObject, isTame } from './json.ts'
 
 export interface ParamHeader {
   /** The whole name, such as `mcp-param-region`, in lower case. */
@@ -111,8 +111,4 @@ const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples
 
 function wrong(tool: string, what: string): RallyError {
   return new RallyError('SCHEMA', `The input of tool "${tool}": ${KEYWORD} ${what}.`)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

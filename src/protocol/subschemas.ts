@@ -1,5 +1,6 @@
 // Every schema inside a JSON Schema, within bounds: a schema may come from a server that is not trusted.
 import { RallyError } from './errors.ts'
+import { isObject } from './json.ts'
 
 const DEEPEST = 64
 const MOST = 2000
@@ -36,8 +37,4 @@ function childrenOf(schema: Record<string, unknown>): Record<string, unknown>[] 
     const candidates = NAMED.has(keyword) && isObject(value) ? Object.values(value) : [value].flat()
     return candidates.filter(isObject)
   })
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,6 +1,6 @@
 // Completion: what a prompt or a resource template suggests for one of its arguments.
+import { isObject } from '../protocol/json.ts'
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
-import { isObject } from './request.ts'
 
 /** The values that begin as the user did, or a function that finds them. */
 export type Complete = readonly string[] | CompleteFunction

@@ -1,9 +1,9 @@
 // What a tool handler returned or threw, as the text of a result that the model can read.
+import { isObject } from '../protocol/json.ts'
 import { Declined } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { CacheHints, ContentBlock } from '../protocol/messages.ts'
 import type { Check } from '../protocol/validator.ts'
-import { isObject } from './request.ts'
 
 /** A result a handler may put together itself, with content and structured content of its own. */
 export interface ToolResult {

@@ -1,11 +1,11 @@
 // Reads the untrusted params of a request that may take several rounds.
 import type { Answers } from '../flow/answering.ts'
 import type { Log, Progress } from '../flow/pass.ts'
-import { isTame } from '../protocol/json.ts'
+import { isObject, isTame } from '../protocol/json.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
 import type { Context } from './context.ts'
 import type { RequestInfo } from './request.ts'
-import { invalidParams, isObject } from './request.ts'
+import { invalidParams } from './request.ts'
 import type { RoundRequest } from './round.ts'
 
 /** Deepest nesting of arguments and answers. */

@@ -1,4 +1,5 @@
 // A prompt as it is registered, and the messages that its handler's value comes to.
+import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Needs, Resolved } from '../flow/resolver.ts'
@@ -12,9 +13,9 @@ import { prepareCompleters } from './completion.ts'
 import { isBlock, withServerMeta } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
-import { invalidParams, isObject } from './request.ts'
+import { invalidParams } from './request.ts'
 import type { Carried } from './round.ts'
-import { tellFailure } from './round.ts'
+import { tellFailure } from './failure.ts'
 
 export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
   title?: string

@@ -1,10 +1,11 @@
 // Everything that is registered on an app, and what it tells clients about it.
+import { isObject } from '../protocol/json.ts'
 import type { DiscoverResult, ServerCapabilities } from '../protocol/messages.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
 import type { CompletionTarget } from './completion.ts'
 import type { RegisteredPrompt } from './prompt.ts'
-import { isObject, SUPPORTED_REVISIONS } from './request.ts'
+import { SUPPORTED_REVISIONS } from './request.ts'
 import type { RegisteredResource, RegisteredTemplate } from './resource.ts'
 import type { RegisteredTool } from './tool.ts'
 

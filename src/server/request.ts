@@ -3,6 +3,7 @@ import { INVALID_PARAMS, INVALID_REQUEST, ProtocolError, UNSUPPORTED_VERSION } f
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS, META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_VERSION } from '../protocol/meta.ts'
 import { readCapabilities } from './capabilities.ts'
+import { isObject } from '../protocol/json.ts'
 
 const REVISION = '2026-07-28'
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
@@ -71,10 +72,6 @@ export function unsupportedVersion(requested: unknown): ProtocolError {
     `Unsupported protocol version. This server speaks ${SUPPORTED_REVISIONS.join(', ')}.`,
     { supported: SUPPORTED_REVISIONS, requested: typeof requested === 'string' ? requested : 'unknown' },
   )
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isId(value: unknown): value is RequestId {

@@ -1,4 +1,5 @@
 // Resources and resource templates as they are registered, and the contents that their readers' values come to.
+import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Needs, Resolved } from '../flow/resolver.ts'
@@ -18,9 +19,9 @@ import { prepareCompleters } from './completion.ts'
 import { cacheHints, withServerMeta } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
 import { pick, prepareHandler } from './handler.ts'
-import { invalidParams, isObject } from './request.ts'
+import { invalidParams } from './request.ts'
 import type { Carried, RoundRequest } from './round.ts'
-import { tellFailure } from './round.ts'
+import { tellFailure } from './failure.ts'
 import type { Variables } from './uri-template.ts'
 import { UriTemplate } from './uri-template.ts'
 

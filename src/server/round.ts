@@ -1,29 +1,26 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
-import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
 import type { Cancel } from '../flow/cancel.ts'
 import type { Carry } from '../flow/carry.ts'
-import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
-import { Declined, FlowError } from '../flow/errors.ts'
+import { carryOver, emptyCarry, readCarry } from '../flow/carry.ts'
 import type { Io } from '../flow/io.ts'
+import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { OnceStore } from '../flow/once.ts'
 import { useOnce } from '../flow/once.ts'
-import type { Flow, Log, Outcome, PassInput, Progress } from '../flow/pass.ts'
+import type { Log, Outcome, PassInput, Progress } from '../flow/pass.ts'
 import { Pass } from '../flow/pass.ts'
-import type { Capability, Form } from '../flow/question.ts'
-import { startPass } from '../flow/io.ts'
-import { carryOver } from '../flow/carry.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import type { Form } from '../flow/question.ts'
+import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { canonical, digest } from '../seal/canonical.ts'
 import type { Binding, Claims } from '../seal/claims.ts'
 import type { Seal } from '../seal/seal.ts'
 import { InvalidState } from '../seal/seal.ts'
 import { hasCapability } from './capabilities.ts'
-import { messageOf } from './content.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
+import { RoundFlow } from './round-flow.ts'
 
 /** What serving a round needs of its app. */
 export interface RoundHost {
@@ -197,45 +194,6 @@ function suspend(
   return token.then((later) => interimText(outcome, later, serverMeta))
 }
 
-/** A flow's identity and standing in one round. Its id is made when something first needs it. */
-class RoundFlow implements Flow {
-  readonly startedAt: number
-  readonly round: number
-  readonly revision: string
-  readonly deferrals: number
-  readonly #capabilities: number
-  #id: string | undefined
-
-  constructor({ revision, capabilities }: RequestInfo, claims: Claims | undefined, now: () => number) {
-    this.startedAt = claims?.startedAt ?? now()
-    this.round = claims?.round ?? 0
-    this.revision = claims?.revision ?? revision
-    this.deferrals = claims?.deferrals ?? 0
-    this.#capabilities = claims?.capabilities ?? capabilities
-    this.#id = claims?.flowId
-  }
-
-  get id(): string {
-    return (this.#id ??= newFlowId())
-  }
-
-  declared = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
-
-  next(version: string | undefined, carry: Carry, journal: Journal, deferred: boolean): Claims {
-    return {
-      startedAt: this.startedAt,
-      flowId: this.id,
-      round: this.round + 1,
-      deferrals: this.deferrals + (deferred ? 1 : 0),
-      version,
-      capabilities: this.#capabilities,
-      revision: this.revision,
-      carry: writeCarry(carry),
-      journal: journal.text(),
-    }
-  }
-}
-
 interface Resumed {
   claims: Claims
   journal: Journal
@@ -294,38 +252,4 @@ function interimText(outcome: Outcome & { kind: 'asks' | 'deferred' }, token: st
   const requests: string[] = []
   for (const [key, text] of outcome.questions) requests.push(`${JSON.stringify(key)}:${text}`)
   return `{"resultType":"input_required","inputRequests":{${requests.join(',')}},${state}`
-}
-
-/** One draw of randomness for many flows: the system call is dearer than the bytes. */
-const ID_BYTES = 16
-let pool = Buffer.alloc(0)
-let drawn = 0
-
-function newFlowId(): string {
-  if (drawn === pool.length) {
-    pool = randomBytes(ID_BYTES * 256)
-    drawn = 0
-  }
-  drawn += ID_BYTES
-  return pool.toString('base64url', drawn - ID_BYTES, drawn)
-}
-
-/** How a failure is told: as a protocol error, or (`undefined`) as a result that the model reads. */
-export function protocolErrorOf(error: unknown): ProtocolError | undefined {
-  if (error instanceof ProtocolError) return error
-  if (error instanceof Declined) return undefined
-  if (error instanceof FlowError && error.code !== 'ASKED_TOO_OFTEN') {
-    return new ProtocolError(INTERNAL_ERROR, error.message, { code: error.code })
-  }
-  return undefined
-}
-
-/** For what has no result that tells a failure, such as a prompt: a protocol error does. */
-export function tellFailure(error: unknown, what: string, logger: Logger): never {
-  if (error instanceof ProtocolError) throw error
-  if (error instanceof Declined) {
-    throw new ProtocolError(INTERNAL_ERROR, messageOf(error), { code: 'DECLINED', action: error.action })
-  }
-  logger.error(what, { error })
-  throw protocolErrorOf(error) ?? new ProtocolError(INTERNAL_ERROR, messageOf(error))
 }

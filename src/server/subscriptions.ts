@@ -1,10 +1,10 @@
 // The streams that `subscriptions/listen` opens, and how a change reaches them.
+import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../flow/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/meta.ts'
-import { isObject } from './request.ts'
 
 /** Something that clients may have subscribed to. Plain JSON, so that a bus can carry it. */
 export type Change = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }

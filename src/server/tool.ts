@@ -14,7 +14,7 @@ import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './han
 import type { ParamHeader } from '../protocol/param-headers.ts'
 import { paramHeaders } from '../protocol/param-headers.ts'
 import type { Carried } from './round.ts'
-import { protocolErrorOf } from './round.ts'
+import { protocolErrorOf } from './failure.ts'
 
 export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
   /** For the model: what it does, and when to use it. */

@@ -1,7 +1,8 @@
 // What TypeScript knows of a handler: everything from its declarations, nothing from annotations.
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import type { Io, StepContext } from '../../src/flow/io.ts'
+import type { Io } from '../../src/flow/io.ts'
+import type { StepContext } from '../../src/flow/step.ts'
 import type { Needs, Resolution, Resolved } from '../../src/flow/resolver.ts'
 import { outcome, resolver } from '../../src/flow/resolver.ts'
 import { harsh } from '../../src/testing.ts'

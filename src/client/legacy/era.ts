@@ -2,7 +2,7 @@
 import { HEADER_MISMATCH, MISSING_CAPABILITY, ProtocolError, UNSUPPORTED_VERSION } from '../../protocol/errors.ts'
 import { olderRevision } from '../../protocol/revisions/index.ts'
 import { ClientError } from '../errors.ts'
-import { isObject } from '../objects.ts'
+import { isObject } from '../../protocol/json.ts'
 
 /** With these and no word of the protocol, a server says over HTTP that it makes nothing of a request. */
 const STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422])

@@ -1,7 +1,7 @@
 // The messages in what an older server sends: one, or in 2025-03-26 several at once.
 import { parseMessage } from '../envelope.ts'
 import { badResponse } from '../errors.ts'
-import { isObject } from '../objects.ts'
+import { isObject } from '../../protocol/json.ts'
 
 /** Throws where there is anything else. */
 export function messagesIn(text: string): Record<string, unknown>[] {

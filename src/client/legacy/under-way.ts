@@ -2,7 +2,7 @@
 import type { Call } from '../call.ts'
 import { targetOfPending } from '../call.ts'
 import { ClientError } from '../errors.ts'
-import { isObject } from '../objects.ts'
+import { isObject } from '../../protocol/json.ts'
 import type { Patience } from '../patience.ts'
 import type { Pending } from '../pending.ts'
 import type { Outgoing } from '../transport.ts'

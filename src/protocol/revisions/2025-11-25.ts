@@ -2,6 +2,7 @@
 import type { InputRequest } from '../rounds.ts'
 import type { OlderRevision, Result, Written } from './older.ts'
 import { mapped } from './older.ts'
+import { isObject } from '../json.ts'
 
 export const revision20251125: OlderRevision = {
   name: '2025-11-25',
@@ -33,8 +34,4 @@ function result(method: string, given: Result): Result {
     default:
       return given
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
