@@ -78,8 +78,8 @@ describe.each([http, stdio])('over $name', (wire) => {
   })
 
   test('a call that is put off for ever ends with its time', async () => {
-    const client = await wire.connect({ timeoutMs: 400 })
-    expect(await failureOf(client.callTool('defers_for_ever'))).toEqual({
+    const client = await wire.connect()
+    expect(await failureOf(client.callTool('defers_for_ever', {}, { timeoutMs: 400 }))).toEqual({
       code: 'TIMEOUT',
       message:
         'tools/call defers_for_ever has waited 400 ms for its server (timeoutMs). It may or may not have happened.',

@@ -26,11 +26,12 @@ describe.each([http, stdio])('over $name', (wire) => {
   })
 
   test('a subscriber who is never acknowledged is told so', async () => {
-    const client = await wire.connect({ timeoutMs: 100 }, 'silent')
+    // Long enough for a child process to start on a busy machine.
+    const client = await wire.connect({ timeoutMs: 1_500 }, 'silent')
     const changes = client.subscribe({ tools: true })
     expect(await failureOf(changes.next())).toEqual({
       code: 'TIMEOUT',
-      message: 'The server has not acknowledged the subscription within 100 ms (timeoutMs).',
+      message: 'The server has not acknowledged the subscription within 1500 ms (timeoutMs).',
     })
     await expectUsable(client)
   })
