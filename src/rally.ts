@@ -6,12 +6,19 @@ import type { AppOptions } from './server/app.ts'
 import { App } from './server/app.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
+import type { TasksOptions } from './server/tasks.ts'
+import { checkTasksOptions, TaskEngine } from './tasks/engine.ts'
+import type { Store } from './tasks/store.ts'
 
 export interface RallyOptions extends AppOptions {
   /** How `app.fetch` treats HTTP requests. A Node server takes the same as options of `serve`. */
   http?: HttpOptions
   /** How 2025-era clients are served, with the same handlers; `false` turns them away. Default: with the defaults. */
   legacy?: false | LegacyOptions
+  /** Keeps tasks, and what a fleet shares: see mcp-rally/sqlite and mcp-rally/postgres. Default: no tasks. */
+  store?: Store
+  /** How tasks are kept and worked on. */
+  tasks?: TasksOptions
 }
 
 export class Rally extends App {
@@ -19,18 +26,20 @@ export class Rally extends App {
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
-    const { legacy = {}, keys, codec, name, audience = name } = options
+    const { legacy = {}, keys, codec, name, audience = name, store, tasks = {} } = options
     if (legacy !== false) checkTimes(legacy)
-    super(
-      options,
-      legacy === false
-        ? undefined
-        : (host) =>
-            lazily(async () => {
-              const { LegacyServer } = await import('./legacy/server.ts')
-              return new LegacyServer(host, { audience, keys, codec }, legacy)
-            }),
-    )
+    checkTasksOptions(tasks)
+    super(options, {
+      legacy:
+        legacy === false
+          ? undefined
+          : (host) =>
+              lazily(async () => {
+                const { LegacyServer } = await import('./legacy/server.ts')
+                return new LegacyServer(host, { audience, keys, codec }, legacy)
+              }),
+      tasks: store && ((host) => new TaskEngine(host, store.tasks, tasks)),
+    })
     // Loaded with the first request: an app that is served otherwise never needs it.
     let handler: Promise<FetchHandler> | undefined
     this.fetch = async (request) => {

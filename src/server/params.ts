@@ -33,7 +33,7 @@ export function readRound(params: Record<string, unknown>, info: RequestInfo, co
 }
 
 /** Bounded and shaped here, matched to questions and validated by the flow. */
-function readAnswers(given: unknown): Answers | undefined {
+export function readAnswers(given: unknown): Answers | undefined {
   if (given === undefined || given === null) return undefined
   if (!isObject(given)) throw invalidParams('inputResponses must be an object')
   if (!isTame(given, DEEPEST)) {
