@@ -170,7 +170,7 @@ export function readFilter(wished: unknown, has: { prompts: boolean; resources: 
 function readTexts(wished: Record<string, unknown>, kind: string, what: string, most: number): string[] | undefined {
   const texts = wished[kind]
   if (texts === undefined) return undefined
-  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string')) {
+  if (!Array.isArray(texts) || !texts.every((each) => typeof each === 'string')) {
     throw invalid(`notifications.${kind} must be a list of ${what}`)
   }
   if (texts.length > most) throw invalid(`notifications.${kind} may hold at most ${most} ${what}`)

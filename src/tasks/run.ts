@@ -272,7 +272,9 @@ export class TaskRun implements Keeper {
     this.#host.app.logger.error('Working on a task failed; it is tried again.', { task: this.task.id, error })
     const why = error instanceof StoreFault ? 'The store failed.' : 'An internal error came up.'
     // Where the store cannot be reached at all, the lease runs out.
-    await this.#wait(why).catch(() => {})
+    try {
+      await this.#wait(why)
+    } catch {}
   }
 
   #fault(error: unknown): void {
