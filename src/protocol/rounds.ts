@@ -27,6 +27,12 @@ export interface RoundParams {
   requestState?: string
 }
 
+/** What a retry adds to the params of its request, as JSON text that begins with a comma. `answers` is the text of an object. */
+export function retryText(answers: string | undefined, state: string | undefined): string {
+  const responses = answers === undefined ? '' : `,"inputResponses":${answers}`
+  return responses + (state === undefined ? '' : `,"requestState":${JSON.stringify(state)}`)
+}
+
 export interface ListRequestParams {
   _meta: RequestMeta
   cursor?: string
