@@ -36,8 +36,9 @@ function writeRetry(answers: string | undefined, state: string | undefined): Ret
   return { inParams: '', beside: `,"input_responses":${JSON.stringify(responses)}${beside}` }
 }
 
-function writeResponse({ resultType, inputRequests, requestState, ...result }: Result): Message {
-  return resultType === 'input_required' ? { input_requests: inputRequests, request_state: requestState } : { result }
+function writeResponse({ resultType, ...result }: Result): Message {
+  if (resultType !== 'input_required') return { result }
+  return { input_requests: result['inputRequests'], request_state: result['requestState'] }
 }
 
 /** A result is always a final one here, whatever else it says. */

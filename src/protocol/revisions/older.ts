@@ -25,13 +25,13 @@ export interface OlderRevision {
 /** How the rounds of a call are spelled. Both sides read and write the form of 2026-07-28 through it. */
 export interface Rounds {
   /** What a request brings of the round before, for a server. Untrusted. */
-  readRetry(message: Message): Retry
+  readonly readRetry: (message: Message) => Retry
   /** The same for a client, as JSON text: of the answers, which is an object's, and of the request. */
-  writeRetry(answers: string | undefined, state: string | undefined): RetryText
+  readonly writeRetry: (answers: string | undefined, state: string | undefined) => RetryText
   /** The members of a response to one of `ROUND_METHODS`, for a server. */
-  writeResponse(result: Result): Message
+  readonly writeResponse: (result: Result) => Message
   /** The same for a client: the response with its result in place. Untrusted. */
-  readResponse(message: Message): Message
+  readonly readResponse: (message: Message) => Message
 }
 
 /** The requests that may take several rounds. */
