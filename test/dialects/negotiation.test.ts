@@ -1,4 +1,5 @@
 // Drafts are spoken where both sides name them, and nowhere else.
+import { fileURLToPath } from 'node:url'
 import { rally } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
@@ -124,6 +125,13 @@ describe('A client', () => {
       message: `The server speaks "2025-11-25", and this client ${draft}.`,
     })
     await close()
+  })
+
+  test.each(DRAFTS)('fails so over stdio too, in %s', async (revision) => {
+    const server = fileURLToPath(new URL('./server.mjs', import.meta.url))
+    const env = { OPTIONS: JSON.stringify({ revisions: [] }) }
+    const command = { command: process.execPath, args: [server, '--stdio'], env }
+    await expect(connect(command, { revision })).rejects.toMatchObject({ code: 'REVISION' })
   })
 
   test('that is told nothing speaks the release with a server of drafts', async () => {

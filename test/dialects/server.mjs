@@ -3,7 +3,7 @@
 import { serve, stdio } from 'mcp-rally/node'
 import { draftApp } from './app.mjs'
 
-const app = draftApp()
+const app = draftApp(JSON.parse(process.env.OPTIONS ?? '{}'))
 
 app.tool('planned', {}, async (_args, io) => {
   const plan = await io.step('plan', ({ idempotencyKey }) => {

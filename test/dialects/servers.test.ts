@@ -122,6 +122,27 @@ describe('2026-06-XX', () => {
     await expect(olderConnection(offer, { revision: '2026-02-03-draft' })).rejects.toMatchObject({ code: 'REVISION' })
   })
 
+  test('a lost round that carried a state is sent again, and one that carried none is not', async () => {
+    const fates = ['lost', 'through', 'lost', 'through']
+    const { client, server } = await olderConnection(
+      {
+        initialize: initialized({ protocolVersion: '2026-06-XX' }),
+        'tools/call': (response, { message: { id, params: sent } }) => {
+          if (fates.shift() === 'lost') return void response.destroy()
+          const isRetry = sent?.['requestState'] === 'foo'
+          json(response, { id, result: isRetry ? text('Done.') : { result_type: 'incomplete', ...interim } })
+        },
+      },
+      { revision: '2026-06-XX', ...options },
+    )
+    await expect(client.callTool('any', { a: 1 })).rejects.toMatchObject({ code: 'LOST' })
+    expect(await client.callTool('any', { a: 1 })).toMatchObject(text('Done.'))
+    const retry = params({ inputResponses: { yes: YES }, requestState: 'foo' })
+    const sent = server.of('tools/call').map(({ message }) => message)
+    expect(sent.map((message) => message.params)).toEqual([params({}), params({}), retry, retry])
+    expect(new Set(sent.map(({ id }) => id)).size).toBe(4)
+  })
+
   test('a session that the server has lost is begun again, and the round goes on in it', async () => {
     let calls = 0
     const { client, server } = await olderConnection(
