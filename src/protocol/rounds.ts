@@ -18,6 +18,9 @@ export type InputRequests = Record<string, InputRequest>
 
 export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult
 
+/** In one round. */
+export const MOST_ANSWERS = 1_000
+
 export type InputResponses = Record<string, InputResponse>
 
 /** The params of every request that may take several rounds. */

@@ -2,6 +2,7 @@
 // that asks has no result. The draft names no revision, so it goes by its own date, which no release has with a suffix.
 import { INVALID_PARAMS, ProtocolError } from '../errors.ts'
 import { isObject } from '../json.ts'
+import { MOST_ANSWERS } from '../rounds.ts'
 import { revision20251125 } from './2025-11-25.ts'
 import type { Message, OlderRevision, Result, Retry, RetryText } from './older.ts'
 import type { OptInRevision } from './opt-in.ts'
@@ -13,12 +14,13 @@ export const firstDraft: OlderRevision = {
 }
 
 function readRetry({ input_responses: responses, request_state: requestState }: Message): Retry {
-  if (!isObject(responses)) return { inputResponses: responses, requestState }
+  const isTooMuch = isObject(responses) && Object.keys(responses).length > MOST_ANSWERS
+  // What cannot be right is left for whoever looks at the answers.
+  if (!isObject(responses) || isTooMuch) return { inputResponses: responses, requestState }
   const answers = Object.entries(responses).map(([key, response]): [string, unknown] => [key, answerIn(response, key)])
   return { inputResponses: Object.fromEntries(answers), requestState }
 }
 
-/** What is no object is left for whoever looks at the answers. */
 function answerIn(response: unknown, key: string): unknown {
   if (!isObject(response)) return response
   if ('result' in response) return response['result']
