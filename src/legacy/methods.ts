@@ -17,7 +17,7 @@ import { carriedResource } from '../server/resource.ts'
 import type { Carried } from '../server/round.ts'
 import { Call } from './call.ts'
 import type { LegacyHost, Outlet } from './host.ts'
-import { Round, withOlderQuestions } from './rounds.ts'
+import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
 
 /** In these revisions a resource that is not there has a code of its own. */
@@ -126,13 +126,15 @@ async function call(
     progressToken: progressTokenOf(params),
   }
   const { rounds } = revision
-  const underway = rounds === undefined ? new Call(host, session, outlet) : new Round(host)
-  const { cancel } = underway
+  if (rounds !== undefined) {
+    const { inputResponses, requestState } = rounds.readRetry(message as Message)
+    const round = { id, method, params: { ...params, inputResponses, requestState }, info }
+    return serveRoundIn(host, session, round, outlet, principal)
+  }
+  const underway = new Call(host, session, outlet)
   const args = method === 'resources/read' ? {} : params['arguments']
   const notify = (text: string): boolean => outlet.notify(text)
-  const { overHttp } = outlet
-  const brought = { ...rounds?.readRetry(message as Message), arguments: args }
-  const request = readRound(brought, info, { principal, cancel, notify, overHttp })
+  const request = readRound({ arguments: args }, info, { principal, cancel: underway.cancel, notify })
   if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
     throw invalidParams('the arguments of a prompt must be strings')
   }

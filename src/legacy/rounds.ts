@@ -1,28 +1,52 @@
-// One round of a call in a session whose revision lets the client carry the flow: sealed, opened, run and handed over just as
-// with clients of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
+// Rounds in a session whose revision lets the client carry the call: sealed, opened, run and handed over just as with clients
+// of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
 import { Cancel } from '../flow/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
-import type { InputRequests } from '../protocol/messages.ts'
+import { MissingCapability } from '../flow/errors.ts'
+import type { InputRequests, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision, Result } from '../protocol/revisions/index.ts'
-import type { Carried, RoundRequest } from '../server/round.ts'
-import { serveRound } from '../server/round.ts'
-import type { LegacyHost } from './host.ts'
-import type { Stoppable } from './session.ts'
+import { callTool, getPrompt, readResource } from '../server/carry.ts'
+import { errorText } from '../server/content.ts'
+import type { Context } from '../server/context.ts'
+import type { RequestInfo } from '../server/request.ts'
+import type { LegacyHost, Outlet } from './host.ts'
+import type { Session } from './session.ts'
 
-export class Round implements Stoppable {
-  readonly cancel = new Cancel()
-  readonly #host: LegacyHost
+export interface RoundIn {
+  readonly id: RequestId
+  readonly method: string
+  /** With what the request brings of the round before, in the form of 2026-07-28. */
+  readonly params: Record<string, unknown>
+  readonly info: RequestInfo
+}
 
-  constructor(host: LegacyHost) {
-    this.#host = host
-  }
-
-  /** It goes on elsewhere, and is handed over with all others that do. */
-  interrupt(): void {}
-
-  /** The text of the result, final or not; nothing where the client has cancelled. Throws what is to be told as an error. */
-  run(carried: Carried, request: RoundRequest): Promise<string | undefined> {
-    return serveRound(this.#host.app, carried, request)
+/** The text of the result, final or not; nothing where the client has cancelled. Throws what is to be told as an error. */
+export async function serveRoundIn(
+  { app }: LegacyHost,
+  session: Session,
+  { id, method, params, info }: RoundIn,
+  outlet: Outlet,
+  principal: string | undefined,
+): Promise<string | undefined> {
+  const cancel = new Cancel()
+  const context: Context = { principal, cancel, notify: (text) => outlet.notify(text), overHttp: outlet.overHttp }
+  // Interrupted, it is handed over with all others that a client carries.
+  session.calls.set(id, { cancel, interrupt: () => {} })
+  try {
+    switch (method) {
+      case 'prompts/get':
+        return await getPrompt(app, params, info, context)
+      case 'resources/read':
+        return await readResource(app, params, info, context)
+      default:
+        return await callTool(app, params, info, context)
+    }
+  } catch (error) {
+    // As in all revisions that have sessions.
+    if (error instanceof MissingCapability && method === 'tools/call') return errorText(error.message, app.serverMeta)
+    throw error
+  } finally {
+    session.calls.delete(id)
   }
 }
 
