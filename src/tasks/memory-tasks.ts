@@ -1,5 +1,6 @@
 // The tasks of one process, which end with it. What the contract of a store says, in its plainest form.
 import { entriesOf, journalOf } from './journal-text.ts'
+import { isEnd } from './status.ts'
 import type {
   Belief,
   ClaimedTask,
@@ -137,7 +138,7 @@ export class MemoryTasks implements TaskStore {
       task.journal = []
     }
     this.#schedule(task)
-    this.#watchers.tell({ type: 'changed', id })
+    this.#watchers.tell({ type: 'changed', id, version: task.version })
     if (this.#isDue(task)) this.#watchers.tell({ type: 'due' })
     return task.version
   }
@@ -182,10 +183,6 @@ export class MemoryTasks implements TaskStore {
     const at = readyAt(task)
     return at !== null && at <= this.#now() && !this.#isOver(task)
   }
-}
-
-export function isEnd(status: TaskStatus): boolean {
-  return status === 'completed' || status === 'failed' || status === 'cancelled'
 }
 
 /** Since when, or from when on, it may be taken up. */
