@@ -5,6 +5,7 @@ import * as main from 'mcp-rally'
 import * as bearer from 'mcp-rally/bearer'
 import * as client from 'mcp-rally/client'
 import * as node from 'mcp-rally/node'
+import * as postgres from 'mcp-rally/postgres'
 import * as testing from 'mcp-rally/testing'
 import { expect, test } from 'vitest'
 import { ROOT } from './consumer.ts'
@@ -168,6 +169,12 @@ const entries = [
     module: bearer,
     values: ['bearer'],
     types: ['BearerAlgorithm', 'BearerOptions', 'Jwks', 'KeyFunction', 'ResourceMetadata'],
+  },
+  {
+    path: './postgres',
+    module: postgres,
+    values: ['postgres'],
+    types: ['ConnectionLike', 'PoolLike', 'PostgresOptions', 'QueryLike', 'RowsLike'],
   },
   {
     path: './testing',
