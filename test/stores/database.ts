@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import type { Store } from '../../src/tasks/store.ts'
 
 export interface TestDatabase {
   readonly url: string
@@ -95,4 +96,14 @@ export function emptySchemas(url: string): EmptySchemas {
       await client.end()
     },
   }
+}
+
+/** A store calls everybody that watches once it hears from the others: news before that are missed. */
+export async function listening({ tasks }: Store): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const stop = tasks.watch(() => {
+      stop()
+      resolve()
+    })
+  })
 }

@@ -4,8 +4,9 @@ import { postgres } from 'mcp-rally/postgres'
 import { afterAll, beforeAll } from 'vitest'
 import { mailboxContract } from '../mailbox/contract.ts'
 import { onceStoreContract } from '../once/contract.ts'
+import type { Store } from '../../src/tasks/store.ts'
 import { taskStoreContract } from './contract.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+import { emptySchemas, listening, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
 
 let database: TestDatabase
 let schemas: EmptySchemas
@@ -34,14 +35,15 @@ function open(): Pair {
 }
 
 interface Pair {
-  one: ReturnType<typeof postgres>
-  other: ReturnType<typeof postgres>
+  one: Store
+  other: Store
   elapse: (ms: number) => Promise<void>
   close: () => Promise<void>
 }
 
-taskStoreContract('PostgreSQL', () => {
+taskStoreContract('PostgreSQL', async () => {
   const { one, other, ...rest } = open()
+  await Promise.all([listening(one), listening(other)])
   return { tasks: one.tasks, another: other.tasks, ...rest }
 })
 
