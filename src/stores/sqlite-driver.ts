@@ -22,8 +22,8 @@ export interface Database {
   close(): unknown
 }
 
-/** How long a statement waits inside SQLite for another process; the event loop stands still meanwhile. */
-const BUSY_MS = 100
+/** How long a statement waits inside SQLite for another process. The event loop stands still meanwhile, so most of the waiting is ours. */
+const BUSY_MS = 20
 const OPENING_MS = 10_000
 const RETRY_MS = 10
 

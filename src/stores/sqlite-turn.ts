@@ -17,7 +17,7 @@ interface Write {
 
 /** In one transaction, so that the event loop goes on in between. */
 const MOST_WRITES = 500
-/** While another process writes. */
+/** How long to try again while another process writes, and how often. */
 const PATIENCE_MS = 10_000
 const RETRY_MS = 5
 
@@ -32,10 +32,6 @@ export class Turn {
     this.#database = database
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed
-  }
-
   write<T>(run: () => T): Promise<T> {
     if (this.#isClosed) return Promise.reject(closed())
     return new Promise<T>((resolve, reject) => {
@@ -48,11 +44,15 @@ export class Turn {
 
   /** Sees what has been committed. */
   async read<T>(run: () => T): Promise<T> {
-    if (this.#isClosed) throw closed()
-    try {
-      return run()
-    } catch (error) {
-      throw toStoreError(error)
+    const asked = Date.now()
+    for (;;) {
+      if (this.#isClosed) throw closed()
+      try {
+        return run()
+      } catch (error) {
+        if (!isWorthWaiting(error, asked)) throw toStoreError(error)
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+      }
     }
   }
 
@@ -84,12 +84,9 @@ export class Turn {
       this.#database.exec('BEGIN IMMEDIATE')
       return true
     } catch (error) {
-      const [first] = writes
-      if (isBusy(error) && first !== undefined && Date.now() - first.asked < PATIENCE_MS) {
-        setTimeout(() => this.#commit(apart), RETRY_MS)
-      } else {
-        this.#finish(writes, () => this.#refuse(writes, error))
-      }
+      const asked = writes[0]?.asked ?? 0
+      if (isWorthWaiting(error, asked)) setTimeout(() => this.#commit(apart), RETRY_MS)
+      else this.#finish(writes, () => this.#refuse(writes, error))
       return false
     }
   }
@@ -148,6 +145,10 @@ export class Turn {
 interface Done {
   readonly value?: unknown
   readonly error?: RallyError
+}
+
+function isWorthWaiting(error: unknown, since: number): boolean {
+  return isBusy(error) && Date.now() - since < PATIENCE_MS
 }
 
 function closed(): RallyError {
