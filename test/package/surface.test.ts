@@ -6,6 +6,7 @@ import * as bearer from 'mcp-rally/bearer'
 import * as client from 'mcp-rally/client'
 import * as node from 'mcp-rally/node'
 import * as postgres from 'mcp-rally/postgres'
+import * as sqlite from 'mcp-rally/sqlite'
 import * as testing from 'mcp-rally/testing'
 import { expect, test } from 'vitest'
 import { ROOT } from './consumer.ts'
@@ -169,6 +170,12 @@ const entries = [
     module: bearer,
     values: ['bearer'],
     types: ['BearerAlgorithm', 'BearerOptions', 'Jwks', 'KeyFunction', 'ResourceMetadata'],
+  },
+  {
+    path: './sqlite',
+    module: sqlite,
+    values: ['sqlite'],
+    types: ['SqliteOptions'],
   },
   {
     path: './postgres',
