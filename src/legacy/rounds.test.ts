@@ -10,10 +10,15 @@ const KEYS = ['a secret of the tests of rounds, long enough']
 
 function newServer(): LegacyServer {
   let server: LegacyServer | undefined
-  const app = new App({ name: 'rounds', version: '1', keys: KEYS, logger: { warn() {}, error() {} } }, (host) => {
-    server = new LegacyServer(host, { audience: 'rounds', keys: KEYS, codec: undefined, optedIn: OPT_IN })
-    return server
-  })
+  const app = new App(
+    { name: 'rounds', version: '1', keys: KEYS, logger: { warn() {}, error() {} } },
+    {
+      legacy: (host) => {
+        server = new LegacyServer(host, { audience: 'rounds', keys: KEYS, codec: undefined, optedIn: OPT_IN })
+        return server
+      },
+    },
+  )
   app.tool('ask', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'))
   if (server === undefined) throw new Error('There is no server.')
   return server

@@ -1,6 +1,7 @@
 // What every TaskStore must do. Each store runs this suite. The numbers are those of the invariants in src/tasks/store.ts.
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ClaimedTask, Held, News, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../src/tasks/store.ts'
+import type { Gate } from '../../src/testing/manual.ts'
 import { gate } from '../../src/testing/manual.ts'
 
 /** A store under test. */
@@ -721,21 +722,18 @@ export function taskStoreContract(name: string, open: () => TasksUnderTest | Pro
 
     describe('news', () => {
       test.each(['this', 'another'] as const)('of a task that is made reach %s instance', async (where) => {
-        const { heard, stop } = expectNews(where === 'this' ? tasks : another, { type: 'due' })
+        const ear = new Ear(where === 'this' ? tasks : another)
         await made('t')
-        await heard
-        stop()
+        await ear.hears({ type: 'due' })
+        ear.stop()
       })
 
       test.each(['this', 'another'] as const)('of a change reach %s instance', async (where) => {
         await park(await heldTask())
-        const by = where === 'this' ? tasks : another
-        const changed = expectNews(by, { type: 'changed', id: 't', version: 3 })
-        const due = expectNews(by, { type: 'due' })
-        await tasks.change('t', {}, { dueMs: 0 })
-        await Promise.all([changed.heard, due.heard])
-        changed.stop()
-        due.stop()
+        const ear = new Ear(where === 'this' ? tasks : another)
+        const version = await tasks.change('t', {}, { dueMs: 0 })
+        await Promise.all([ear.hears({ type: 'changed', id: 't', version: version ?? 0 }), ear.hears({ type: 'due' })])
+        ear.stop()
       })
 
       test('come when what they tell of is there to be read', async () => {
@@ -757,10 +755,10 @@ export function taskStoreContract(name: string, open: () => TasksUnderTest | Pro
         const stopOne = tasks.watch(listener)
         stopOne()
         stopOne()
-        const { heard: other, stop } = expectNews(tasks, { type: 'due' })
+        const ear = new Ear(tasks)
         await made('t')
-        await other
-        stop()
+        await ear.hears({ type: 'due' })
+        ear.stop()
         expect(heard).toBe(0)
       })
 
@@ -768,24 +766,36 @@ export function taskStoreContract(name: string, open: () => TasksUnderTest | Pro
         const stopFailing = tasks.watch(() => {
           throw new Error('This one cannot hear it.')
         })
-        const { heard, stop } = expectNews(tasks, { type: 'due' })
+        const ear = new Ear(tasks)
         expect(await made('t')).toMatchObject({ id: 't' })
-        await heard
-        stop()
+        await ear.hears({ type: 'due' })
+        ear.stop()
         stopFailing()
       })
     })
   })
 }
 
-/** Settles when such news comes. */
-function expectNews(tasks: TaskStore, wanted: News): { heard: Promise<void>; stop: () => void } {
-  const text = JSON.stringify(wanted)
-  const { promise: heard, open: hear } = gate()
-  const stop = tasks.watch((news) => {
-    if (JSON.stringify(news) === text) hear()
-  })
-  return { heard, stop }
+/** Hears what a store tells. */
+class Ear {
+  readonly stop: () => void
+  readonly #heard = new Map<string, Gate<void>>()
+
+  constructor(tasks: TaskStore) {
+    this.stop = tasks.watch((news) => this.#gateOf(news).open())
+  }
+
+  /** Settles when such news comes, or at once where it has come already. */
+  hears(news: News): Promise<void> {
+    return this.#gateOf(news).promise
+  }
+
+  #gateOf(news: News): Gate<void> {
+    const text = news.type === 'due' ? 'due' : JSON.stringify([news.id, news.version])
+    const there = this.#heard.get(text) ?? gate()
+    this.#heard.set(text, there)
+    return there
+  }
 }
 
 function ids(list: readonly TaskRecord[]): string[] {
