@@ -3,7 +3,7 @@
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import type { InputRequests, InputResponses } from '../protocol/messages.ts'
 import { headersOf } from '../protocol/param-headers.ts'
-import type { AnswerContext, Answerers } from './answerers.ts'
+import type { AnswerContext, Answerers, VisitAnswer } from './answerers.ts'
 import { answerQuestions, readAnswers } from './answering.ts'
 import type { Call, Target } from './call.ts'
 import { paramsOf } from './call.ts'
@@ -59,6 +59,8 @@ export interface DoneRound<R> {
 const MOST_DEFERRALS = 100
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1_000
+/** Times that a user is sent to pages without which an older server does nothing. */
+const MOST_ERRANDS = 3
 
 /** `R` is what the method of its target comes to. */
 export class Flow<R extends Results[RoundMethod]> {
@@ -76,6 +78,7 @@ export class Flow<R extends Results[RoundMethod]> {
   /** In a row. */
   #deferred = 0
   #hasRefetched = false
+  #errands = 0
 
   constructor(host: FlowHost, target: Target, options: CallOptions, pending?: Pending) {
     const { timeoutMs = host.limits.timeoutMs, signal, onProgress } = options
@@ -180,12 +183,26 @@ export class Flow<R extends Results[RoundMethod]> {
         const { result } = await link.request({ method, name, members, headers, isSafe, onProgress }, this.#patience)
         return result
       } catch (error) {
+        if (link.isOlder && (await this.#hasVisited(error))) continue
         if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
         // Refused before anything was done: the tool takes other headers than we know of.
         this.#hasRefetched = true
         await lists.fetch('tools', this.#patience)
       }
     }
+  }
+
+  /** Whether the user went to all the pages without which an older server refuses the call: then it may be tried again. */
+  async #hasVisited(error: unknown): Promise<boolean> {
+    const { answerers, can, server } = this.#host
+    if (answerers.onVisit === undefined || this.#errands >= MOST_ERRANDS) return false
+    const { requiredVisits } = await import('./legacy/index.ts')
+    const pages = requiredVisits(error)
+    if (pages.length === 0) return false
+    this.#errands += 1
+    const context = new RoundContext(server, this.#target.call, this.#patience)
+    const answers = await this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context))
+    return Object.values(JSON.parse(answers) as Record<string, VisitAnswer>).every(({ action }) => action === 'accept')
   }
 
   #headers(): string[] {

@@ -127,6 +127,15 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
     )
   })
 
+  test('a tool that refuses until a page was visited is called again after that', async () => {
+    expect(textOf(await client.callTool('link_account'))).toBe('Linked.')
+    expect(asked).toContainEqual(
+      expect.objectContaining({ kind: 'visit', key: 'e2', message: 'Link it.', url: 'https://pages.example/link' }),
+    )
+    visiting = () => ({ action: 'decline' })
+    await expect(client.callTool('link_account')).rejects.toMatchObject({ rpcCode: -32042 })
+  })
+
   test.each(['decline', 'cancel'] as const)('a %s is told', async (action) => {
     answering = () => ({ action })
     visiting = () => ({ action })
