@@ -49,3 +49,8 @@ export function declared(can: ReadonlySet<Capability>): ClientCapabilities {
     ...(can.has('roots') && { roots: {} }),
   }
 }
+
+/** What older servers are told: there the roots are asked for once, and whoever lists them says when they change. */
+export function declaredToOlder(can: ReadonlySet<Capability>): ClientCapabilities {
+  return { ...declared(can), ...(can.has('roots') && { roots: { listChanged: true } }) }
+}

@@ -1,5 +1,6 @@
 // Finds out who the server is, and which revision the two sides have in common: a modern one, or else an older one.
 import { ProtocolError } from '../protocol/errors.ts'
+import { declaredToOlder } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
 import { readDiscovery } from './discovery.ts'
 import type { ClientErrorCode } from './errors.ts'
@@ -32,7 +33,7 @@ export interface Introducing {
   readonly limits: Limits
   /** The only one to speak, if it is given. */
   readonly revision: string | undefined
-  readonly session: Pick<SessionOptions, 'info' | 'capabilities' | 'can' | 'answerers' | 'logger' | 'logLevel'>
+  readonly session: Pick<SessionOptions, 'info' | 'can' | 'answerers' | 'logger' | 'logLevel'>
 }
 
 /** For a server to begin to answer that may never do so. A slow one is asked again later. */
@@ -88,6 +89,7 @@ async function initialize(introducing: Introducing, revision: string, isPinned: 
   const session = new legacy.Session(
     {
       ...given,
+      capabilities: declaredToOlder(given.can),
       limits,
       revision,
       isPinned,

@@ -145,6 +145,12 @@ export class Link {
     return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
   }
 
+  /** Tells the server of something, where there are notifications of the client's: with older ones. */
+  async notify(method: string): Promise<void> {
+    if (this.isClosed) throw closed()
+    await this.#transport.notify?.(`{"jsonrpc":"2.0","method":"${method}"}`)
+  }
+
   /** From now on, this revision. */
   speak(revision: string): void {
     this.#revision = revision

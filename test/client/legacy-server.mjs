@@ -81,6 +81,12 @@ function newServer(version, how) {
     const { roots } = await server.listRoots(undefined, on(context))
     return said(roots.map(({ uri }) => uri).join(' '))
   })
+  const changed = new Promise((resolve) => hear(server, version, 'notifications/roots/list_changed', resolve))
+  tool('follow', {}, async (_args, context) => {
+    await changed
+    const { roots } = await server.listRoots(undefined, on(context))
+    return said(roots.map(({ uri }) => uri).join(' '))
+  })
   tool('survey', {}, async (_args, context) => {
     const first = await server.elicitInput(form('Your name?', { name: { type: 'string' } }), on(context))
     const { name } = first.content
@@ -139,6 +145,11 @@ function newServer(version, how) {
 function accept(server, version, method) {
   if (version === 'v2') return server.setRequestHandler(method, async () => ({}))
   server.setRequestHandler(z.object({ method: z.literal(method), params: z.any() }), async () => ({}))
+}
+
+function hear(server, version, method, heard) {
+  if (version === 'v2') return server.setNotificationHandler(method, heard)
+  server.setNotificationHandler(z.object({ method: z.literal(method) }), heard)
 }
 
 /** Serves it over HTTP, a session for each client. */

@@ -115,6 +115,12 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
     expect(result.resultType).toBe('complete')
   })
 
+  test('a server that waits for other roots is told of them', async () => {
+    const following = client.callTool('follow')
+    await client.rootsChanged()
+    expect(textOf(await following)).toBe('file:///a file:///b')
+  })
+
   test('tools that ask at the same time each get their own answers', async () => {
     const calls = [client.callTool('deploy', { env: 'prod' }), client.callTool('survey'), client.callTool('trip')]
     const results = await Promise.all(calls)

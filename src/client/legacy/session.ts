@@ -141,6 +141,17 @@ export class Session implements Transport {
     }
   }
 
+  async notify(text: string): Promise<void> {
+    // A session that begins later begins by asking.
+    if (this.#introduction === undefined) return
+    await this.#introduction
+    try {
+      await this.#channel.say(text)
+    } catch (error) {
+      if (!isSessionGone(error)) throw error
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#questions.end()
