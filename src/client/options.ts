@@ -26,6 +26,8 @@ export interface ClientOptions extends Answerers {
    * '2025-03-26'. Default: the newest that the server speaks.
    */
   revision?: string
+  /** Ends the attempt to connect. Once there is a client, `close` ends it. */
+  signal?: AbortSignal
   /** Headers of every HTTP request, or what gives them anew for each. */
   headers?: HeadersOption
   /** Sends HTTP requests in place of Node's own client. */

@@ -195,6 +195,7 @@ export class Session implements Transport {
   }
 
   async #ask(method: string, params: object): Promise<Record<string, unknown>> {
+    if (this.#isClosed) throw closed()
     const { nextId, limits, revision } = this.#options
     const id = nextId()
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
