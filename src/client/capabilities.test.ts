@@ -26,9 +26,8 @@ test.each<[string, Answerers, Capability[], object]>([
 })
 
 test('older servers are told beside that that the roots may change', () => {
-  const can = capabilitiesOf({ onElicit, onRoots }, [])
-  expect(declaredToOlder(can)).toEqual({ elicitation: { form: {} }, roots: { listChanged: true } })
-  expect(declaredToOlder(capabilitiesOf({ onElicit }, []))).toEqual({ elicitation: { form: {} } })
+  expect(declaredToOlder({ sampling: {}, roots: {} })).toEqual({ sampling: {}, roots: { listChanged: true } })
+  expect(declaredToOlder({ sampling: {} })).toEqual({ sampling: {} })
 })
 
 test('a capability that does not exist is an error', () => {

@@ -50,7 +50,7 @@ export function declared(can: ReadonlySet<Capability>): ClientCapabilities {
   }
 }
 
-/** What older servers are told: there the roots are asked for once, and whoever lists them says when they change. */
-export function declaredToOlder(can: ReadonlySet<Capability>): ClientCapabilities {
-  return { ...declared(can), ...(can.has('roots') && { roots: { listChanged: true } }) }
+/** As older servers are told: they ask for the roots once, and whoever lists them says when they change. */
+export function declaredToOlder(capabilities: ClientCapabilities): ClientCapabilities {
+  return capabilities.roots === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
 }

@@ -35,7 +35,7 @@ export interface Introducing {
   readonly revision: string | undefined
   /** Ends the attempt. */
   readonly signal: AbortSignal | undefined
-  readonly session: Pick<SessionOptions, 'info' | 'can' | 'answerers' | 'logger' | 'logLevel'>
+  readonly session: Pick<SessionOptions, 'info' | 'capabilities' | 'can' | 'answerers' | 'logger' | 'logLevel'>
 }
 
 /** For a server to begin to answer that may never do so. A slow one is asked again later. */
@@ -92,7 +92,7 @@ async function initialize(introducing: Introducing, revision: string, isPinned: 
   const session = new legacy.Session(
     {
       ...given,
-      capabilities: declaredToOlder(given.can),
+      capabilities: declaredToOlder(given.capabilities),
       limits,
       revision,
       isPinned,

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { MatrixClient } from './clients.ts'
 import { CONNECT } from './clients.ts'
 import type { Servers } from './servers.ts'
-import { servers } from './servers.ts'
+import { servers, START_MS } from './servers.ts'
 import type { Case, Row, Shown, Wire } from './table.ts'
-import { casesOf, ROWS, titleOf } from './table.ts'
+import { casesOf, isOwnChoice, ROWS, titleOf } from './table.ts'
 import { CHANGED_MIND, User } from './user.ts'
 
 declare module 'vitest' {
@@ -19,15 +19,16 @@ export function runCells(wire: Wire): void {
   let running: Servers
   beforeAll(async () => {
     running = await servers(wire)
-  })
+  }, START_MS)
   afterAll(() => running.close())
 
   const rows = ROWS.filter((row) => row.wire === wire && casesOf(row).length > 0)
   describe.each(rows.map((row) => [titleOf(row), row] as const))('%s', (_title, row) => {
     let client: MatrixClient
     beforeAll(async () => {
-      client = await CONNECT[row.client](running.addressOf(row.server), row.revision)
-    })
+      const revision = isOwnChoice(row) ? undefined : row.revision
+      client = await CONNECT[row.client](running.addressOf(row.server), revision)
+    }, START_MS)
     afterAll(() => client.close())
 
     test('this revision is what the two speak', () => {

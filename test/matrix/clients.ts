@@ -28,7 +28,8 @@ export interface Said {
   readonly isError: boolean
 }
 
-type Connect = (to: Address, revision: Revision) => Promise<MatrixClient>
+/** In the given revision, or else in whatever the two sides come to by themselves. */
+type Connect = (to: Address, revision?: Revision) => Promise<MatrixClient>
 
 export const CONNECT: Readonly<Record<ClientName, Connect>> = { ours, v2, v1 }
 
@@ -56,10 +57,10 @@ interface Result {
   isError?: boolean | undefined
 }
 
-async function ours(to: Address, revision: Revision): Promise<MatrixClient> {
+async function ours(to: Address, revision?: Revision): Promise<MatrixClient> {
   const seat = new Seat()
   const client = await connectOurs('url' in to ? to.url : to, {
-    revision,
+    ...(revision !== undefined && { revision }),
     onElicit: ({ message, form }, { signal }) => seat.user.elicit({ mode: 'form', message, schema: form }, signal),
     onVisit: ({ message, url }, { signal }) => seat.user.elicit({ mode: 'url', message, url }, signal),
     onSample: (question, { signal }) => sampled(seat.user, question, signal),
@@ -73,13 +74,12 @@ async function ours(to: Address, revision: Revision): Promise<MatrixClient> {
   }
 }
 
-async function v2(to: Address, revision: Revision): Promise<MatrixClient> {
+async function v2(to: Address, revision?: Revision): Promise<MatrixClient> {
   const seat = new Seat()
-  const isModern = revision === '2026-07-28'
   const client = new ClientV2(INFO, {
     capabilities: CAPABILITIES,
-    versionNegotiation: { mode: isModern ? { pin: revision } : 'legacy' },
-    ...(!isModern && { supportedProtocolVersions: [revision] }),
+    versionNegotiation: { mode: revision === undefined ? 'auto' : 'legacy' },
+    ...(revision !== undefined && { supportedProtocolVersions: [revision] }),
   })
   client.setRequestHandler('elicitation/create', ({ params }, { mcpReq }) => elicited(seat.user, params, mcpReq.signal))
   client.setRequestHandler('sampling/createMessage', ({ params }, { mcpReq }) =>

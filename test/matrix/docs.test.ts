@@ -21,8 +21,9 @@ All that our server serves here comes from [one file of handlers](../test/matrix
 and our client has one set of answerers. The official peers are ${at('server')},
 ${at('client')} and ${at('sdk')}.
 
-Several at once means that nothing is answered before all of the questions are there. A decline and a cancel are the user's word
-on a question; an abort is the caller's end of the whole call: the question is taken back, and the next call is served.
+The newest revision of a pair is what the two come to by themselves; the older ones are asked for. Several at once means that
+nothing is answered before all of the questions are there. A decline and a cancel are the user's word on a question; an abort is
+the caller's end of the whole call: the question is taken back, and the next call is served.
 
 ${renderMatrix(() => 'yes')}
 

@@ -6,7 +6,7 @@ import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CONNECT } from './clients.ts'
 import type { Servers } from './servers.ts'
-import { servers } from './servers.ts'
+import { servers, START_MS } from './servers.ts'
 import type { Case, Reason, Row } from './table.ts'
 import { CASES, casesOf, CLIENTS, reasonAgainst, REVISIONS, ROWS, SERVERS, titleOf, WIRES } from './table.ts'
 import { User } from './user.ts'
@@ -25,7 +25,7 @@ function leftOutFor(reason: Reason): [title: string, row: Row, given: Case][] {
 let running: Servers
 beforeAll(async () => {
   running = await servers('HTTP')
-})
+}, START_MS)
 afterAll(() => running.close())
 
 test('every combination there could be is in the table, tried or with its reason', () => {

@@ -10,6 +10,9 @@ export interface Servers {
   close(): Promise<void>
 }
 
+/** For processes to start on a machine that has much else to do. */
+export const START_MS = 60_000
+
 const PROGRAMS = { ours: 'ours.mjs', v2: 'official-v2.mjs', v1: 'official-v1.mjs' }
 
 export function servers(wire: Wire): Promise<Servers> {
@@ -20,17 +23,20 @@ async function overHttp(): Promise<Servers> {
   const children = Object.entries(PROGRAMS).map(
     ([name, program]) => [name, new Child(process.execPath, [pathOf(program)])] as const,
   )
-  const urls: Record<string, string> = {}
-  for (const [name, child] of children) {
-    const [, url = ''] = await child.printed.match(/listening on (\S+)/)
-    urls[name] = url
+  const close = async (): Promise<void> => {
+    await Promise.all(children.map(([, child]) => child.kill()))
   }
-  return {
-    addressOf: (server) =>
-      server === 'v2-stateless' ? { url: new URL('/stateless', urls['v2']).href } : { url: urls[server] ?? '' },
-    close: async () => {
-      await Promise.all(children.map(([, child]) => child.kill()))
-    },
+  try {
+    const urls = new Map<string, string>()
+    for (const [name, child] of children) {
+      const [, url = ''] = await child.printed.match(/listening on (\S+)/)
+      urls.set(name, url)
+    }
+    urls.set('v2-stateless', new URL('/stateless', urls.get('v2')).href)
+    return { addressOf: (server) => ({ url: urls.get(server) ?? '' }), close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 

@@ -184,6 +184,11 @@ function reasonIn(revision: Revision, { rounds }: Case): Reason | undefined {
   return revision === '2025-03-26' && (modes.has('url') || modes.has('form')) ? 'b' : undefined
 }
 
+/** Whether it is the revision that the two come to when nobody tells them which. */
+export function isOwnChoice({ server, client, revision }: Row): boolean {
+  return revision === (server === 'v1' || client === 'v1' ? '2025-11-25' : '2026-07-28')
+}
+
 export function titleOf({ server, client, revision, wire }: Row): string {
   return `${SERVERS[server]} and ${CLIENTS[client]} in ${revision} over ${wire}`
 }
