@@ -3,13 +3,14 @@
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import type { InputRequests, InputResponses } from '../protocol/messages.ts'
 import { headersOf } from '../protocol/param-headers.ts'
-import type { AnswerContext, Answerers, VisitAnswer } from './answerers.ts'
+import type { AnswerContext, Answerers } from './answerers.ts'
 import { answerQuestions, readAnswers } from './answering.ts'
 import type { Call, Target } from './call.ts'
 import { paramsOf } from './call.ts'
 import type { Capability } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
 import { ClientError, notResumable } from './errors.ts'
+import type { RequiredVisits } from './legacy/required-visits.ts'
 import type { Link } from './link.ts'
 import type { Lists } from './lists.ts'
 import type { CallOptions, Limits } from './options.ts'
@@ -59,8 +60,6 @@ export interface DoneRound<R> {
 const MOST_DEFERRALS = 100
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1_000
-/** Times that a user is sent to pages without which an older server does nothing. */
-const MOST_ERRANDS = 3
 
 /** `R` is what the method of its target comes to. */
 export class Flow<R extends Results[RoundMethod]> {
@@ -78,7 +77,7 @@ export class Flow<R extends Results[RoundMethod]> {
   /** In a row. */
   #deferred = 0
   #hasRefetched = false
-  #errands = 0
+  #visits: RequiredVisits | undefined
 
   constructor(host: FlowHost, target: Target, options: CallOptions, pending?: Pending) {
     const { timeoutMs = host.limits.timeoutMs, signal, onProgress } = options
@@ -192,17 +191,17 @@ export class Flow<R extends Results[RoundMethod]> {
     }
   }
 
-  /** Whether the user went to all the pages without which an older server refuses the call: then it may be tried again. */
+  /** Whether an older server has refused the call only until its user has been to some pages, and may now be called again. */
   async #hasVisited(error: unknown): Promise<boolean> {
-    const { answerers, can, server } = this.#host
-    if (answerers.onVisit === undefined || this.#errands >= MOST_ERRANDS) return false
-    const { requiredVisits } = await import('./legacy/index.ts')
-    const pages = requiredVisits(error)
-    if (pages.length === 0) return false
-    this.#errands += 1
+    const { answerers, can, server, link } = this.#host
+    if (answerers.onVisit === undefined) return false
+    const { RequiredVisits: Visits } = await import('./legacy/index.ts')
     const context = new RoundContext(server, this.#target.call, this.#patience)
-    const answers = await this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context))
-    return Object.values(JSON.parse(answers) as Record<string, VisitAnswer>).every(({ action }) => action === 'accept')
+    this.#visits ??= new Visits({
+      ask: (pages) => this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context)),
+      pause: (ms, pages) => link.visited(ms, pages, this.#patience),
+    })
+    return this.#visits.allow(error)
   }
 
   #headers(): string[] {

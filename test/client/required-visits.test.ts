@@ -1,9 +1,10 @@
 // Servers of 2025-11-25 that refuse a call until the user has been to a page.
+import type { ServerResponse } from 'node:http'
 import { UrlElicitationRequiredError } from '@modelcontextprotocol/sdk/types.js'
 import type { ClientOptions, VisitQuestion } from 'mcp-rally/client'
 import { afterEach, expect, test, vi } from 'vitest'
 import type { Script } from './legacy-raw.ts'
-import { closeAll, olderConnection, text } from './legacy-raw.ts'
+import { closeAll, event, olderConnection, stream, text } from './legacy-raw.ts'
 import { json } from './raw-server.ts'
 import { textOf } from './wires.ts'
 
@@ -19,16 +20,19 @@ const page = (id: string): { mode: 'url'; elicitationId: string; url: string; me
 })
 
 /** Refuses the first calls, as the official servers write it, and then does what it is asked. */
-function refusing(times: number, elicitations: object[]): Script {
-  const { code, message, data } = new UrlElicitationRequiredError(elicitations as [])
+function refusing(times: number, elicitations: object[] | ((time: number) => object[])): Script {
   let refused = 0
   return Object.fromEntries(
     ['tools/call', 'prompts/get', 'resources/read'].map((method) => [
       method,
       (response, { message: { id } }) => {
         refused += 1
-        if (refused > times) json(response, { id, result: { ...text('Done.'), messages: [], contents: [] } })
-        else json(response, { id, error: { code, message, data } })
+        if (refused > times) {
+          return json(response, { id, result: { ...text('Done.'), messages: [], contents: [] } })
+        }
+        const pages = typeof elicitations === 'function' ? elicitations(refused) : elicitations
+        const { code, message, data } = new UrlElicitationRequiredError(pages as [])
+        json(response, { id, error: { code, message, data } })
       },
     ]),
   ) as Script
@@ -78,15 +82,53 @@ test.each(['decline', 'cancel'] as const)('a user who says %s leaves it at the e
   expect(server.of('tools/call')).toHaveLength(1)
 })
 
-test('a user who has not finished there is asked again, three times in all', async () => {
+test('a user who is sent to ever other pages goes three times', async () => {
   const onVisit = vi.fn<OnVisit>(() => ({ action: 'accept' }))
-  const { client } = await olderConnection(refusing(3, [page('a')]), { onVisit })
+  const others = (time: number): object[] => [page(`p${time}`)]
+  const { client } = await olderConnection(refusing(3, others), { onVisit })
   expect(textOf(await client.callTool('deploy'))).toBe('Done.')
   expect(onVisit).toHaveBeenCalledTimes(3)
-  const endless = await olderConnection(refusing(Infinity, [page('a')]), { onVisit })
-  await expect(endless.client.callTool('deploy')).rejects.toMatchObject(refusal)
+  const endless = await olderConnection(refusing(Infinity, others), { onVisit })
+  await expect(endless.client.callTool('deploy')).rejects.toMatchObject({
+    rpcCode: -32042,
+    data: { elicitations: [page('p4')] },
+  })
   expect(onVisit).toHaveBeenCalledTimes(6)
   expect(endless.server.of('tools/call')).toHaveLength(4)
+})
+
+const complete = (elicitationId: unknown): string =>
+  event({ method: 'notifications/elicitation/complete', params: { elicitationId } })
+
+test('a user who is still at a page is not asked again: the server says when they have finished', async () => {
+  const onVisit = vi.fn<OnVisit>(() => ({ action: 'accept' }))
+  const { 'tools/call': refuse, ...rest } = refusing(Infinity, [page('a')])
+  let isDone = false
+  let standing: ServerResponse | undefined
+  const { client, server } = await olderConnection(
+    {
+      ...rest,
+      GET: (response) => {
+        standing = response
+        stream(response, ': here\n\n')
+      },
+      'tools/call': (response, seen, self) => {
+        if (isDone) return json(response, { id: seen.message.id, result: text('Done.') })
+        refuse?.(response, seen, self)
+      },
+    },
+    { onVisit },
+  )
+  const calling = client.callTool('deploy')
+  // Once at first, and once more because the user has agreed.
+  await server.waitFor('tools/call', 2)
+  // Of these, the last alone is of a page that was agreed on.
+  for (const id of [7, { toString: 1 }, 'other']) standing?.write(complete(id))
+  isDone = true
+  standing?.write(complete('a'))
+  expect(textOf(await calling)).toBe('Done.')
+  expect(onVisit).toHaveBeenCalledTimes(1)
+  expect(server.of('tools/call')).toHaveLength(3)
 })
 
 test('without anybody to send there, it is the error that it is', async () => {

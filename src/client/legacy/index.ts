@@ -1,6 +1,6 @@
 // Everything about older servers, to be loaded together, and only once one is met.
 export { isOlder, isOlderRevision } from './era.ts'
 export { HttpChannel } from './http-channel.ts'
-export { requiredVisits } from './required-visits.ts'
+export { RequiredVisits } from './required-visits.ts'
 export { Session } from './session.ts'
 export { stdioChannel } from './stdio-channel.ts'
