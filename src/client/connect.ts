@@ -41,7 +41,8 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   const lists = new Lists(link, tools, logger, limits.maxResponseBytes)
   const answerers = { ...options }
   try {
-    const introducing = { link, way, limits, revision: options.revision, session: { ...us, can, answerers } }
+    const { revision, signal } = options
+    const introducing = { link, way, limits, revision, signal, session: { ...us, can, answerers } }
     return new Client({ link, tools, lists, limits, can, answerers, server: await introduce(introducing) })
   } catch (error) {
     await link.close()
