@@ -80,8 +80,9 @@ export function toStoreError(error: unknown): RallyError {
 type Driver = new (path: string, options: { timeout: number }) => Database
 
 function loadDriver(): Driver {
+  const require = createRequire(import.meta.url)
   try {
-    return createRequire(import.meta.url)('libsql') as Driver
+    return require('libsql') as Driver
   } catch (cause) {
     throw new RallyError(
       'STORE_DRIVER',
