@@ -113,6 +113,7 @@ test.each([
   { entry: 'mcp-rally/node', most: 60, packages: [] },
   { entry: 'mcp-rally/bearer', most: 40, packages: ['jose'] },
   { entry: 'mcp-rally/sqlite', most: 40, packages: [] },
+  { entry: 'mcp-rally/postgres', most: 40, packages: [] },
   { entry: 'mcp-rally/testing', most: 200, packages: [] },
 ])('$entry loads at most $most KiB of our code, and of other packages $packages', async (expected) => {
   const { own, packages } = await loadedBy(`import '${expected.entry}'`)
