@@ -60,11 +60,11 @@ test('whatever is asked of two stores on one file, they answer as the store in m
       },
     }
   }, 60)
-})
+}, 60_000)
 
 test('whatever is asked of a store in memory of SQLite, it answers as the store in memory does', async () => {
   await likeTheModel((now) => {
     const store = sqlite(':memory:', { now })
     return { handles: [store.tasks], close: () => store.close() }
   }, 300)
-})
+}, 60_000)
