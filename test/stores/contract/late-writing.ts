@@ -1,7 +1,7 @@
 // What a worker can no longer do to a task that is not its own any more.
 import { describe, expect, test } from 'vitest'
 import type { Hands } from './hands.ts'
-import { LONG_MS, SHORT_MS, PAST_SHORT_MS } from './hands.ts'
+import { LONG_MS, PAST_SHORT_MS, PAST_TTL_MS, SHORT_MS, TTL_MS } from './hands.ts'
 
 export function lateWriting(hands: () => Hands): void {
   describe('a late writer', () => {
@@ -56,5 +56,23 @@ export function lateWriting(hands: () => Hands): void {
       await tasks.change('t', {}, { dueMs: 0 })
       expect(await claimed()).toMatchObject({ journal: '[]', message: undefined })
     })
+
+    test.each([{ swept: false }, { swept: true }])(
+      'of a task that was there before under the same id writes nothing to the new one, swept: $swept (2)',
+      async ({ swept }) => {
+        const { tasks, another, elapse, made, claimed, heldTask, present } = hands()
+        const late = await heldTask('t', { ttlMs: TTL_MS })
+        await elapse(PAST_TTL_MS)
+        if (swept) await tasks.sweep()
+        await made('t')
+        const successor = await claimed(LONG_MS, another)
+        expect(successor.fence).not.toBe(late.fence)
+        const before = await present('t')
+        expect(await tasks.append(late, '"late"')).toBe(false)
+        expect(await tasks.renew([late], LONG_MS)).toEqual([])
+        expect(await tasks.change('t', { fence: late.fence }, { status: 'completed' })).toBeUndefined()
+        expect(await tasks.read('t')).toEqual(before)
+      },
+    )
   })
 }
