@@ -23,6 +23,7 @@ export type { Complete, Completed, CompleteFunction } from './server/completion.
 export type { Bus, Change, Notify } from './server/subscriptions.ts'
 export type { Shed } from './server/handover.ts'
 export type { LegacyOptions } from './server/legacy.ts'
+export type { Letter, Mailbox } from './server/mailbox.ts'
 export type { Asks, Choice, Elicited, Io } from './flow/io.ts'
 export type { LogLevel, StepContext, StepOptions } from './flow/step.ts'
 export { elicit, inputRequired, roots, sample, visit } from './flow/by-hand.ts'
