@@ -40,8 +40,8 @@ export class Rally extends App {
   }
 }
 
-function checkTimes(options: LegacyOptions): void {
-  for (const [name, ms] of Object.entries(options) as [string, number][]) {
+function checkTimes({ mailbox: _mailbox, ...times }: LegacyOptions): void {
+  for (const [name, ms] of Object.entries(times) as [string, number][]) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
 }

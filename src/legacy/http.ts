@@ -6,17 +6,25 @@ import { isInitialize } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
+import { Box } from './box.ts'
+import type { PartingOptions } from './exchange.ts'
 import { Exchange } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
+import type { Readers } from './readers.ts'
 import type { Request } from './methods.ts'
 import { notified, respond } from './methods.ts'
 import type { Session } from './session.ts'
 import type { SessionIds } from './session-id.ts'
+import type { Place } from './place.ts'
+import { beginOf, lastOf, nameOf } from './place.ts'
+import { stateIn } from './state.ts'
 import type { Sessions } from './sessions.ts'
-import { readEventId } from './stream.ts'
+import { newStreamId, readEventId } from './stream.ts'
 import type { Streams } from './streams.ts'
+import type { Answered } from './take-up.ts'
+import { goOn, noteCancelled, openAnswer } from './take-up.ts'
 
 export interface HttpSessions {
   readonly host: LegacyHost
@@ -24,6 +32,7 @@ export interface HttpSessions {
   readonly ids: SessionIds
   readonly sessions: Sessions
   readonly streams: Streams
+  readonly readers: Readers
 }
 
 export async function post(on: HttpSessions, message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
@@ -48,7 +57,7 @@ export async function get(on: HttpSessions, request: LegacyRequest): Promise<Rep
   try {
     const session = await findSession(on, request)
     try {
-      return listen(on, session, request)
+      return await listen(on, session, request)
     } finally {
       on.sessions.settle(session)
     }
@@ -97,13 +106,19 @@ async function receive(
   const isBatch = Array.isArray(message)
   const problem = isBatch ? problemOfBatch(message, session.revision) : undefined
   if (problem !== undefined) throw new Refusal(400, problem)
-  const { requests, refused, unexpected } = sort(on, session, isBatch ? message : [message])
+  const messages: readonly unknown[] = isBatch ? message : [message]
+  // Before anything is done: a state that does not open has the whole of it refused.
+  const { answered, others } = await openStates(on, session, messages, request)
+  const { requests, refused, unexpected } = sort(on, session, others)
+  const takenUp = Promise.all(answered.map((each) => takeUp(on, session, each, request)))
+  takenUp.catch(() => {})
   if (requests.length === 0 && refused.length === 0) {
     if (unexpected) throw new Refusal(400, 'no question waits for this response here')
+    await within(takenUp, TAKEN_UP_MS)
     return undefined
   }
   if (!isBatch && refused[0] !== undefined) return refused[0]
-  const exchange = new Exchange(session, on.streams, request)
+  const exchange = new Exchange(session, on.streams, request, isBatch ? undefined : parting(on, session, request))
   for (const { text } of refused) exchange.tell(text)
   const responses = requests.map(async (each) => {
     const text = await respond(on.host, session, each, exchange, request.principal)
@@ -116,6 +131,77 @@ async function receive(
     return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
   })
   return Promise.race([exchange.opened, all])
+}
+
+async function openStates(
+  { host }: HttpSessions,
+  session: Session,
+  messages: readonly unknown[],
+  { principal }: LegacyRequest,
+): Promise<{ answered: Answered[]; others: unknown[] }> {
+  const answered: Answered[] = []
+  const others: unknown[] = []
+  for (const message of messages) {
+    if (isResponse(message) && stateIn(message) !== undefined) {
+      answered.push(await openAnswer(host, session, message, principal))
+    } else others.push(message)
+  }
+  return { answered, others }
+}
+
+/** Goes on with the call, and leaves what it comes to in its box. */
+async function takeUp(
+  { host, sessions }: HttpSessions,
+  session: Session,
+  answered: Answered,
+  { principal }: LegacyRequest,
+): Promise<void> {
+  const { id, box: name, leg } = answered.state
+  try {
+    const box = new Box(host, session, name, leg + 1)
+    if (await box.isTaken()) return
+    await goOn(host, session, answered, box, principal, (text) => box.respond(id, text))
+  } catch (error) {
+    if (error instanceof ProtocolError) throw error
+    host.app.logger.error('What comes next in a call could not be left for its client.', { error })
+    throw new Refusal(503, 'what comes next could not be left for you: send it again')
+  } finally {
+    sessions.settle(session)
+  }
+}
+
+/**
+ * An answer is acknowledged once what comes of it is there: should this instance die before, the client sends it again, and
+ * another one goes on. Only one that takes long is acknowledged before.
+ */
+const TAKEN_UP_MS = 5_000
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms).unref()
+  })
+  await Promise.race([work, late]).finally(() => clearTimeout(timer))
+}
+
+/** Where the client carries its calls, a question names the box in which to look for what follows the answer. */
+function parting({ host }: HttpSessions, session: Session, { principal }: LegacyRequest): PartingOptions | undefined {
+  if (!session.carriesState) return undefined
+  const { places, mailbox, askedMs, app } = host
+  const box = newStreamId(false)
+  const number = lastOf(0)
+  return {
+    box,
+    leg: 0,
+    eventId: () => places.eventId({ box, number }, session, principal),
+    leave: async (text) => {
+      try {
+        await mailbox.leave(nameOf(box, session), number, text, askedMs)
+      } catch (error) {
+        app.logger.warn('A question could not be left for a client that may lose its stream.', { error })
+      }
+    },
+  }
 }
 
 interface Sorted {
@@ -137,8 +223,10 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
     }
     try {
       const { id, method, params = {} } = readEnvelope(message)
-      if (id === undefined) notified(session, method, params)
-      else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
+      if (id === undefined) {
+        const cancelled = notified(session, method, params)
+        if (cancelled !== undefined && session.carriesState) void noteCancelled(host, session, cancelled)
+      } else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
       else requests.push({ id, method, params })
     } catch (error) {
       const known = error instanceof ProtocolError ? error : internalError()
@@ -148,14 +236,19 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
   return { requests, refused, unexpected }
 }
 
-function listen(on: HttpSessions, session: Session, request: LegacyRequest): Reply {
+async function listen(on: HttpSessions, session: Session, request: LegacyRequest): Promise<Reply> {
   if (!request.takesEvents) throw new Refusal(406, 'a stream is read as text/event-stream')
   const last = request.header('last-event-id')
   const event = last === undefined ? undefined : readEventId(last)
-  if (last !== undefined && event === undefined) throw new Refusal(400, 'the Last-Event-ID is none that was sent here')
+  if (last !== undefined && event === undefined)
+    return readBox(on, session, await placeOf(on, session, last, request), request)
   const known = event && session.streams.get(event.stream)
   // A stream of no call that is not kept any more is as good as a new one.
-  if (event !== undefined && known === undefined && !event.standalone) throw notKept()
+  if (event !== undefined && known === undefined && !event.standalone) {
+    const place = { box: event.stream, number: beginOf(0) }
+    if (await isAsked(on, session, place)) return readBox(on, session, place, request)
+    throw notKept()
+  }
   if (known === undefined && on.host.app.handover.draining) throw new Refusal(503, 'the server is going down')
   if (known === undefined && !on.streams.makeRoomIn(session)) throw new Refusal(409, 'the session has streams enough')
   const stream = known ?? on.streams.open(session, true)
@@ -171,6 +264,40 @@ function listen(on: HttpSessions, session: Session, request: LegacyRequest): Rep
     events: (sink: EventSink) => {
       request.peer.listen(() => stream.detach(sink))
       stream.attach(sink, after)
+    },
+  }
+}
+
+async function placeOf(
+  { host }: HttpSessions,
+  session: Session,
+  last: string,
+  { principal }: LegacyRequest,
+): Promise<Place> {
+  const place = session.carriesState ? await host.places.open(last, session, principal) : undefined
+  if (place !== undefined) return place
+  throw new Refusal(400, 'the Last-Event-ID is none that was sent here')
+}
+
+/** Whether the call of a lost stream has meanwhile asked something, and waits nowhere. */
+async function isAsked({ host }: HttpSessions, session: Session, { box, number }: Place): Promise<boolean> {
+  return session.carriesState && (await host.mailbox.after(nameOf(box, session), number)).length > 0
+}
+
+function readBox(on: HttpSessions, session: Session, place: Place, request: LegacyRequest): Reply {
+  const { principal, peer } = request
+  const { places, app } = on.host
+  if (app.handover.draining) throw new Refusal(503, 'the server is going down')
+  if (on.readers.isFull) throw new Refusal(503, 'too many streams are open: try again later')
+  return {
+    status: 200,
+    text: '',
+    headers: {},
+    events: (sink) => {
+      const eventId = (at: Place): string | Promise<string> => places.eventId(at, session, principal)
+      const name = nameOf(place.box, session)
+      const end = on.readers.open({ name, place, eventId, primes: session.revision.primesStreams }, sink)
+      peer.listen(end)
     },
   }
 }

@@ -20,16 +20,19 @@ export class Session {
   readonly id: string
   readonly revision: OlderRevision
   readonly capabilities: number
+  /** Whether the client carries a state with each question. */
+  readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
   /** Resources that the client wants to be told of. */
   readonly uris = new Set<string>()
   #level: LoggingLevel | undefined
 
-  constructor({ id, revision, capabilities }: SessionClaims) {
+  constructor({ id, revision, capabilities, carriesState }: SessionClaims) {
     this.id = id
     this.revision = revision
     this.capabilities = capabilities
+    this.carriesState = carriesState
   }
 
   get level(): LoggingLevel {

@@ -9,6 +9,9 @@ export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
+/** SEP-1685: what a server of the 2025 era has the client carry with a question, and echo with the answer. */
+export const META_STATE = 'modelcontextprotocol.io/state/request/'
+
 export interface Meta {
   [key: string]: unknown
 }

@@ -99,7 +99,7 @@ export function createSeal(options: SealOptions, purpose: Purpose = 'requestStat
         return refuse(error)
       }
     },
-    of: (other) => createSeal(ring === undefined ? options : { ...options, keys: ring }, other),
+    of: (other) => createSeal({ ...options, now, ...(ring && { keys: ring }) }, other),
   }
 }
 

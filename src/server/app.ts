@@ -209,6 +209,7 @@ export class App {
       handover: this.#handover,
       registry: this.#registry,
       subscriptions: this.#subscriptions,
+      mailbox: undefined,
       now: Date.now,
       mintedEphemeral: (overHttp) => this.#warnEphemeral(overHttp),
     }

@@ -1,5 +1,6 @@
 // What a message is served with: what the host knows of it, and what the app has.
 import type { Cancel } from '../flow/cancel.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { Registry } from './registry.ts'
 import type { RoundHost } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -22,4 +23,6 @@ export interface DispatchHost extends RoundHost {
   readonly registry: Registry
   readonly subscriptions: Subscriptions
   readonly instructions: string | undefined
+  /** Where messages wait for clients that come back for them. Without one, they wait in this process. */
+  readonly mailbox: Mailbox | undefined
 }
