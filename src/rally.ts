@@ -41,7 +41,7 @@ export class Rally extends App {
 }
 
 function checkTimes({ mailbox: _mailbox, ...times }: LegacyOptions): void {
-  for (const [name, ms] of Object.entries(times) as [string, number][]) {
+  for (const [name, ms] of Object.entries(times)) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
 }

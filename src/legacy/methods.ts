@@ -61,9 +61,9 @@ export async function respond(
 export function notified(session: Session, method: string, params: Record<string, unknown>): RequestId | undefined {
   const { requestId } = params
   if (method !== 'notifications/cancelled' || !isId(requestId)) return undefined
-  const call = session.calls.get(requestId)
-  call?.cancel.cancel()
-  return call === undefined ? requestId : undefined
+  const underway = session.calls.get(requestId)
+  underway?.cancel.cancel()
+  return underway === undefined ? requestId : undefined
 }
 
 function serve(
@@ -138,8 +138,9 @@ async function call(
   if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
     throw invalidParams('the arguments of a prompt must be strings')
   }
-  const call = { id, method, params: resumed?.state.params ?? carriedParams(method, params), level, principal }
-  const part = outlet.parting && partWith(host, session, outlet.parting, { ...call, version: carried.version })
+  const { version } = carried
+  const own = { id, method, params: carriedParams(method, params), level, version, principal }
+  const part = outlet.parting && partWith(host, session, outlet.parting, own)
   session.calls.set(id, underway)
   try {
     if (resumed === undefined) return await underway.run(carried, request, beginning(host.app.now()), part)

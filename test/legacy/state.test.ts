@@ -1,5 +1,5 @@
 // SEP-1685 over HTTP, by raw clients: what is asked carries the call, and an answer brings it back.
-import type { Rally } from 'mcp-rally'
+import type { HttpRequest, Rally } from 'mcp-rally'
 import { MemoryOnceStore } from 'mcp-rally'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -25,6 +25,16 @@ function answer({ method, params }: Wired): object {
   if (message.startsWith('Where to')) return accepted({ choice: 'hills' })
   if (/^(Please|Look|Go on)/.test(message)) return accepted()
   return accepted({ name: 'Ada' })
+}
+
+async function refusal(response: Response): Promise<void> {
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ error: FROZEN })
+}
+
+/** As they say themselves. */
+function authenticate(request: HttpRequest): { principal: string } {
+  return { principal: request.header('x-user') ?? 'nobody' }
 }
 
 describe.each(hosts)('$name', (host) => {
@@ -226,10 +236,6 @@ describe.each(hosts)('$name', (host) => {
   })
 
   describe('refuses', () => {
-    const refusal = async (response: Response): Promise<void> => {
-      expect(response.status).toBe(400)
-      expect(await response.json()).toMatchObject({ error: FROZEN })
-    }
     const yes = accepted({ confirm: true })
 
     test.each([
@@ -328,9 +334,6 @@ describe.each(hosts)('$name', (host) => {
   })
 
   test('a state and an event id are good for their principal alone', async () => {
-    const authenticate = ({ header }: { header: (name: string) => string | undefined }): { principal: string } => ({
-      principal: header('x-user') ?? 'nobody',
-    })
     const own = await host.open(newApp(), { authenticate })
     const ada = await openCarrying(own.ask, '2025-11-25', { 'x-user': 'ada' })
     const leg = await legOf(await ada.call('deploy', { env: 'x' }))
