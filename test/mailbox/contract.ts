@@ -133,7 +133,9 @@ interface Watching {
 function watch(mailbox: Mailbox, box: string): Watching {
   const watching = {
     calls: 0,
-    called: () => expect.poll(() => watching.calls, { timeout: ARRIVES_WITHIN_MS }).toBeGreaterThan(0),
+    called: async () => {
+      await expect.poll(() => watching.calls, { timeout: ARRIVES_WITHIN_MS }).toBeGreaterThan(0)
+    },
     stop: mailbox.watch(box, () => {
       watching.calls += 1
     }),

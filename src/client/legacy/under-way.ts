@@ -14,6 +14,8 @@ export class UnderWay {
   readonly #patience: Patience | undefined
   readonly #open = new Set<AbortController>()
   #rounds = 0
+  #carrying = 0
+  #answered: (() => void) | undefined
   #inRound = 0
 
   constructor(request: Outgoing, patience: Patience | undefined) {
@@ -37,6 +39,25 @@ export class UnderWay {
   /** Nobody waits for the server while somebody thinks. */
   hold(): () => void {
     return this.#patience?.hold() ?? (() => {})
+  }
+
+  /** The server has left the call to us until its question is answered. Gives what says that it is, to be called once. */
+  carry(): () => void {
+    this.#carrying += 1
+    return () => {
+      this.#carrying -= 1
+      if (this.#carrying > 0) return
+      const answered = this.#answered
+      this.#answered = undefined
+      answered?.()
+    }
+  }
+
+  /** Calls back, one of those that want it, once nothing is carried here any more. Gives `false` where nothing is. */
+  onceAnswered(answered: () => void): boolean {
+    if (this.#carrying === 0) return false
+    this.#answered = answered
+    return true
   }
 
   /** Questions that are open together are a round. Throws where the server asks too much. */
