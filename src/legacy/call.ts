@@ -54,6 +54,7 @@ export function beginning(now: number): Standing {
 
 export class Call implements Stoppable {
   readonly cancel = new Cancel()
+  readonly leg: number
   readonly #host: LegacyHost
   readonly #session: Session
   readonly #outlet: Outlet
@@ -63,6 +64,7 @@ export class Call implements Stoppable {
     this.#host = host
     this.#session = session
     this.#outlet = outlet
+    this.leg = outlet.parting?.leg ?? 0
   }
 
   interrupt(): void {

@@ -1,5 +1,6 @@
 // Sessions over HTTP: which one a request belongs to, what its body holds, and the answer as JSON or as events.
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import { isInitialize } from '../server/legacy.ts'
@@ -109,7 +110,8 @@ async function receive(
   const messages: readonly unknown[] = isBatch ? message : [message]
   // Before anything is done: a state that does not open has the whole of it refused.
   const { answered, others } = await openStates(on, session, messages, request)
-  const { requests, refused, unexpected } = sort(on, session, others)
+  const { requests, refused, cancelled, unexpected } = sort(on, session, others)
+  if (session.carriesState) await Promise.all(cancelled.map((id) => noteCancelled(on.host, session, id)))
   const takenUp = Promise.all(answered.map((each) => takeUp(on, session, each, request)))
   takenUp.catch(() => {})
   if (requests.length === 0 && refused.length === 0) {
@@ -207,6 +209,7 @@ function parting({ host }: HttpSessions, session: Session, { principal }: Legacy
 interface Sorted {
   readonly requests: Request[]
   readonly refused: Reply[]
+  readonly cancelled: RequestId[]
   /** A response came that nobody waits for. */
   readonly unexpected: boolean
 }
@@ -215,6 +218,7 @@ interface Sorted {
 function sort({ host }: HttpSessions, session: Session, messages: readonly unknown[]): Sorted {
   const requests: Request[] = []
   const refused: Reply[] = []
+  const cancelled: RequestId[] = []
   let unexpected = false
   for (const message of messages) {
     if (isResponse(message)) {
@@ -224,8 +228,8 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
     try {
       const { id, method, params = {} } = readEnvelope(message)
       if (id === undefined) {
-        const cancelled = notified(session, method, params)
-        if (cancelled !== undefined && session.carriesState) void noteCancelled(host, session, cancelled)
+        const requestId = notified(session, method, params)
+        if (requestId !== undefined) cancelled.push(requestId)
       } else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
       else requests.push({ id, method, params })
     } catch (error) {
@@ -233,7 +237,7 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
       refused.push(errorReply(idOf(message), known, 400))
     }
   }
-  return { requests, refused, unexpected }
+  return { requests, refused, cancelled, unexpected }
 }
 
 async function listen(on: HttpSessions, session: Session, request: LegacyRequest): Promise<Reply> {

@@ -57,13 +57,12 @@ export async function respond(
   }
 }
 
-/** What is no request is only noted. Gives the request that is cancelled and not under way here. */
+/** What is no request is only noted. Gives the request that is cancelled, which may wait elsewhere, or nowhere. */
 export function notified(session: Session, method: string, params: Record<string, unknown>): RequestId | undefined {
   const { requestId } = params
   if (method !== 'notifications/cancelled' || !isId(requestId)) return undefined
-  const underway = session.calls.get(requestId)
-  underway?.cancel.cancel()
-  return underway === undefined ? requestId : undefined
+  session.calls.get(requestId)?.cancel.cancel()
+  return requestId
 }
 
 function serve(
@@ -119,7 +118,10 @@ async function call(
   principal: string | undefined,
 ): Promise<string | undefined> {
   const carried = carriedBy(host, method, params)
-  if (session.calls.has(id)) throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+  // Where it goes on, what asked is about to end.
+  if (resumed === undefined && session.calls.has(id)) {
+    throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+  }
   if (session.calls.size >= MOST_CALLS) {
     throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
   }
@@ -152,7 +154,7 @@ async function call(
     }
     throw error
   } finally {
-    session.calls.delete(id)
+    if (session.calls.get(id) === underway) session.calls.delete(id)
   }
 }
 

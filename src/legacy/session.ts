@@ -9,6 +9,8 @@ import type { EventStream } from './stream.ts'
 /** A call that can be stopped. */
 export interface Stoppable {
   readonly cancel: Cancel
+  /** How many questions it asked before, where the client carries it. */
+  readonly leg: number
   /** It fails, and says that the server is going down. */
   interrupt(): void
 }

@@ -51,8 +51,8 @@ export async function goOn(
     if (text !== undefined) await say(text)
     return ''
   }
-  // The same answer once more, or an id that the client has used twice.
-  if (session.calls.has(id)) return
+  // The same answer once more. An earlier leg has asked, and is about to end.
+  if ((session.calls.get(id)?.leg ?? 0) > state.leg) return
   const { once, seal } = host.app
   if (once === undefined) return void (await run())
   const options = {

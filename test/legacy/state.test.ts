@@ -1,6 +1,7 @@
 // SEP-1685 over HTTP, by raw clients: what is asked carries the call, and an answer brings it back.
 import type { HttpRequest, Rally } from 'mcp-rally'
 import { MemoryOnceStore } from 'mcp-rally'
+import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { MemoryMailbox } from '../../src/server/memory-mailbox.ts'
@@ -435,6 +436,58 @@ describe.each(hosts)('$name', (host) => {
     expect((await carrying.post(response)).status).toBe(202)
     expect(textOf((await fetchLeg(carrying, lastId)).last)).toBe('file:///one')
     await opened.close()
+  })
+
+  test('an answer is taken up also where the instance that left its question does not know yet that it is there', async () => {
+    const inner = new MemoryMailbox()
+    let known: Promise<void> | undefined
+    let know = (): void => {}
+    const slow = {
+      leave: async (...args: Parameters<MemoryMailbox['leave']>) => {
+        const isFirst = await inner.leave(...args)
+        await known
+        return isFirst
+      },
+      after: inner.after.bind(inner),
+      watch: inner.watch.bind(inner),
+    }
+    const opened = await host.open(newApp({ legacy: { mailbox: slow } }))
+    const carrying = await openCarrying(opened.ask)
+    const name = await legOf(await carrying.call('survey'))
+    known = new Promise((resolve) => {
+      know = resolve
+    })
+    const answers = [carrying.post(answerTo(name.last, accepted({ name: 'Ada' })))]
+    const age = await fetchLeg(carrying, name.lastId)
+    answers.push(carrying.post(answerTo(age.last, accepted({ age: 36 }))))
+    expect(textOf((await fetchLeg(carrying, age.lastId)).last)).toBe('Ada is 36.')
+    know()
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202])
+    await opened.close()
+  })
+
+  test('whatever comes in the place of a response and its state is answered', async () => {
+    const { question } = await asked()
+    const good = stateOf(question)
+    const anything = fc.jsonValue({ maxDepth: 3 })
+    const or = (one: unknown): fc.Arbitrary<unknown> => fc.oneof(fc.constant(one), anything)
+    const holder = fc.record({ _meta: fc.oneof(anything, fc.record({ [STATE]: or('sr1.AAAA') })) })
+    const response = fc.record(
+      {
+        jsonrpc: or('2.0'),
+        id: or(question.id),
+        result: fc.oneof(anything, holder),
+        error: fc.record({ data: holder }),
+      },
+      { requiredKeys: [] },
+    )
+    await fc.assert(
+      fc.asyncProperty(response, async (message) => {
+        expect([202, 400]).toContain((await session.post(message)).status)
+      }),
+      { numRuns: 100 },
+    )
+    expect((await session.post(answerTo(question, accepted({ confirm: true }), good))).status).toBe(202)
   })
 
   test('a codec of the user seals states and event ids too, and takes neither for the other', async () => {
