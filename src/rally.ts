@@ -20,7 +20,7 @@ export class Rally extends App {
 
   constructor(options: RallyOptions) {
     const { legacy = {}, keys, codec, name, audience = name } = options
-    if (legacy !== false) checkTimes(legacy)
+    if (legacy !== false) checkLegacy(legacy)
     super(
       options,
       legacy === false
@@ -40,10 +40,17 @@ export class Rally extends App {
   }
 }
 
-function checkTimes({ mailbox: _mailbox, ...times }: LegacyOptions): void {
+function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
+  if (mailbox !== undefined && !(['leave', 'after', 'watch'] as const).every((name) => isFunction(mailbox[name]))) {
+    throw new RallyError('APP', 'legacy.mailbox needs the functions leave, after and watch.')
+  }
   for (const [name, ms] of Object.entries(times)) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
 }
 
 /** Makes an app: register tools on it, then serve it. */

@@ -105,7 +105,7 @@ export class Connection implements LegacyConnection {
   #outletOf(session: Session, leg: number): Outlet {
     if (!session.carriesState) return this.#outlet
     const ask = async (text: string): Promise<boolean> => this.#outlet.send(text)
-    return { ...this.#outlet, parting: { box: '', leg, ask } }
+    return { ...this.#outlet, parting: { box: undefined, leg, ask } }
   }
 
   #initialize(id: string | number, params: Record<string, unknown>): string {

@@ -6,7 +6,9 @@ import type { Session } from './session.ts'
 import type { EventStream } from './stream.ts'
 import type { Streams } from './streams.ts'
 
-export interface PartingOptions extends Pick<Parting, 'box' | 'leg'> {
+export interface PartingOptions {
+  readonly box: string
+  readonly leg: number
   readonly eventId: () => string | Promise<string>
   /** For a client whose stream is lost before it has read this. Never throws. */
   readonly leave: (text: string) => Promise<unknown>

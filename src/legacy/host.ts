@@ -38,7 +38,8 @@ export interface Outlet {
 
 /** How a question goes out that the client carries the whole call with. Nothing follows it here. */
 export interface Parting {
-  readonly box: string
+  /** Where the client looks for what follows; on a connection, which stays, nothing. */
+  readonly box: string | undefined
   /** How many have gone out before it in this call. */
   readonly leg: number
   /** Gives `false` where it was not sent. */

@@ -24,11 +24,11 @@ export function partWith(host: LegacyHost, session: Session, parting: Parting, c
     if (question === undefined) return
     const { flowId, startedAt, round, journal, carry, answers = {}, visits } = standing
     const askId = newAskId()
-    const { box, leg } = parting
+    const { box = '', leg } = parting
     const flow = { flowId, startedAt, round, version, carry: writeCarry(carry), journal: journal.text() }
     const state = { ...request, box, leg, askId, key: question.key, answers, left, visits, flow }
     const token = await host.states.mint(state, session, principal, () => journal.largest(3))
-    if (host.states.ephemeral) host.app.mintedEphemeral(true)
+    if (host.states.ephemeral) host.app.mintedEphemeral(parting.box !== undefined)
     const text = JSON.stringify({ jsonrpc: '2.0', id: askId, ...withState(question.request, token) })
     if (!(await parting.ask(text))) throw noStream(question.key)
   }

@@ -13,7 +13,8 @@ const WAIT_MS = 60_000
 export class Readers {
   readonly #mailbox: Mailbox
   readonly #logger: Logger
-  readonly #all = new Set<BoxReader>()
+  /** One for each box: who comes back has lost the stream before. */
+  readonly #all = new Map<string, BoxReader>()
 
   constructor(mailbox: Mailbox, logger: Logger) {
     this.#mailbox = mailbox
@@ -31,12 +32,16 @@ export class Readers {
   /** Gives what ends it. */
   open(reading: Pick<BoxReading, 'name' | 'place' | 'eventId' | 'primes'>, sink: EventSink): () => void {
     const whole = { ...reading, mailbox: this.#mailbox, logger: this.#logger, waitMs: WAIT_MS }
-    const reader: BoxReader = new BoxReader(whole, sink, () => this.#all.delete(reader))
-    this.#all.add(reader)
+    const { name } = reading
+    this.#all.get(name)?.end()
+    const reader: BoxReader = new BoxReader(whole, sink, () => {
+      if (this.#all.get(name) === reader) this.#all.delete(name)
+    })
+    this.#all.set(name, reader)
     return () => reader.end()
   }
 
   end(): void {
-    for (const reader of this.#all) reader.end()
+    for (const reader of this.#all.values()) reader.end()
   }
 }

@@ -18,7 +18,7 @@ export interface CallState {
   readonly method: string
   readonly params: Record<string, unknown>
   readonly level: LoggingLevel
-  /** Where the client is to look for what comes next, and how many questions went out before. */
+  /** Where the client looks for what comes next, empty on a connection; and how many questions went out before. */
   readonly box: string
   readonly leg: number
   /** The id and the key that were asked under. */
