@@ -109,7 +109,8 @@ async function receive(
   if (problem !== undefined) throw new Refusal(400, problem)
   const messages: readonly unknown[] = isBatch ? message : [message]
   // Before anything is done: a state that does not open has the whole of it refused.
-  const { answered, others } = await openStates(on, session, messages, request)
+  const { answered, others, refusal } = await openStates(on, session, messages, request)
+  if (refusal !== undefined) return refusal
   const { requests, refused, cancelled, unexpected } = sort(on, session, others)
   if (session.carriesState) await Promise.all(cancelled.map((id) => noteCancelled(on.host, session, id)))
   const takenUp = Promise.all(answered.map((each) => takeUp(on, session, each, request)))
@@ -139,13 +140,18 @@ async function openStates(
   { host }: HttpSessions,
   session: Session,
   messages: readonly unknown[],
-  { principal }: LegacyRequest,
-): Promise<{ answered: Answered[]; others: unknown[] }> {
+  { principal, refusal }: LegacyRequest,
+): Promise<{ answered: Answered[]; others: unknown[]; refusal?: Reply }> {
   const answered: Answered[] = []
   const others: unknown[] = []
   for (const message of messages) {
     if (isResponse(message) && stateIn(message) !== undefined) {
-      answered.push(await openAnswer(host, session, message, principal))
+      const each = await openAnswer(host, session, message, principal)
+      const { method, params } = each.state
+      // To go on with a call takes what it took to begin it.
+      const refused = refusal?.({ jsonrpc: '2.0', id: message['id'], method, params })
+      if (refused !== undefined) return { answered, others, refusal: refused }
+      answered.push(each)
     } else others.push(message)
   }
   return { answered, others }

@@ -38,6 +38,8 @@ export interface LegacyRequest {
   readonly header: (name: string) => string | undefined
   readonly principal: string | undefined
   readonly takesEvents: boolean
+  /** The refusal of a request that the caller was not granted all scopes for. */
+  readonly refusal?: (message: unknown) => Reply | undefined
   /** Cancelled when the peer has gone away. That ends a stream, and no call. */
   readonly peer: Cancel
 }

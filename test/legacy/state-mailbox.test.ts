@@ -16,6 +16,12 @@ function versioned(app: Rally, version: string): void {
   })
 }
 
+test.each([{}, { leave: () => {}, after: () => {} }, 7])('a mailbox that is none is an error: %j', (mailbox) => {
+  expect(() => new Carrying().app({ legacy: { mailbox } })).toThrow(
+    'legacy.mailbox needs the functions leave, after and watch.',
+  )
+})
+
 describe.each(hosts)('$name', (host) => {
   let made: Carrying
   let app: Rally

@@ -145,6 +145,25 @@ describe.each(hosts)('$name', (host) => {
     await own.close()
   })
 
+  test('to answer takes the scopes that it took to begin', async () => {
+    const scoped = made.app()
+    scoped.tool('ship', { scopes: ['write'] }, async (_args, io) =>
+      (await io.confirm('sure', 'Sure?')) ? 'Shipped.' : '',
+    )
+    const own = await host.open(scoped, {
+      authenticate: (request) => ({ principal: 'ada', scopes: [request.header('x-scope') ?? ''] }),
+    })
+    const carrying = await openCarrying(own.ask)
+    const leg = await legOf(await carrying.call('ship', {}, { 'x-scope': 'write' }))
+    const response = answerTo(leg.last, accepted({ confirm: true }))
+    const refused = await carrying.post(response, { 'x-scope': 'read' })
+    expect(refused.status).toBe(403)
+    expect(refused.headers.get('www-authenticate')).toContain('insufficient_scope')
+    expect((await carrying.post(response, { 'x-scope': 'write' })).status).toBe(202)
+    expect(textOf((await fetchLeg(carrying, leg.lastId)).last)).toBe('Shipped.')
+    await own.close()
+  })
+
   test('a state is good for its time alone', async () => {
     // Of an instance whose clock is two minutes behind. A minute is forgiven.
     const real = Date.now
