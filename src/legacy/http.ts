@@ -1,5 +1,5 @@
 // Sessions over HTTP: which one a request belongs to, what its body holds, and the answer as JSON or as events.
-import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
@@ -7,42 +7,37 @@ import { isInitialize } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
-import { Box } from './box.ts'
-import type { PartingOptions } from './exchange.ts'
+import type { Carrying } from './http-carried.ts'
+import { openAnswers, parting, readRest, takeUpAll } from './http-carried.ts'
 import { Exchange } from './exchange.ts'
-import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
-import type { Readers } from './readers.ts'
 import type { Request } from './methods.ts'
 import { notified, respond } from './methods.ts'
+import { Refusal } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionIds } from './session-id.ts'
-import type { Place } from './place.ts'
-import { beginOf, lastOf, nameOf } from './place.ts'
-import { stateIn } from './state.ts'
 import type { Sessions } from './sessions.ts'
-import { newStreamId, readEventId } from './stream.ts'
+import { readEventId } from './stream.ts'
 import type { Streams } from './streams.ts'
-import type { Answered } from './take-up.ts'
-import { goOn, noteCancelled, openAnswer } from './take-up.ts'
+import { noteCancelled } from './take-up.ts'
 
-export interface HttpSessions {
-  readonly host: LegacyHost
+export interface HttpSessions extends Carrying {
   readonly serverMeta: string
   readonly ids: SessionIds
   readonly sessions: Sessions
   readonly streams: Streams
-  readonly readers: Readers
 }
 
 export async function post(on: HttpSessions, message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
   try {
     if (isInitialize(message)) return await initialize(on, message as Record<string, unknown>, request)
     const session = await findSession(on, request)
+    const done = session.use()
     try {
       return await receive(on, session, message, request)
     } finally {
+      done()
       on.sessions.settle(session)
     }
   } catch (error) {
@@ -57,9 +52,11 @@ export async function post(on: HttpSessions, message: unknown, request: LegacyRe
 export async function get(on: HttpSessions, request: LegacyRequest): Promise<Reply> {
   try {
     const session = await findSession(on, request)
+    const done = session.use()
     try {
       return await listen(on, session, request)
     } finally {
+      done()
       on.sessions.settle(session)
     }
   } catch (error) {
@@ -109,15 +106,14 @@ async function receive(
   if (problem !== undefined) throw new Refusal(400, problem)
   const messages: readonly unknown[] = isBatch ? message : [message]
   // Before anything is done: a state that does not open has the whole of it refused.
-  const { answered, others, refusal } = await openStates(on, session, messages, request)
+  const { answered, others, refusal } = await openAnswers(on, session, messages, request)
   if (refusal !== undefined) return refusal
   const { requests, refused, cancelled, unexpected } = sort(on, session, others)
   if (session.carriesState) await Promise.all(cancelled.map((id) => noteCancelled(on.host, session, id)))
-  const takenUp = Promise.all(answered.map((each) => takeUp(on, session, each, request)))
-  takenUp.catch(() => {})
+  const takenUp = takeUpAll(on, session, answered, request, () => on.sessions.settle(session))
   if (requests.length === 0 && refused.length === 0) {
     if (unexpected) throw new Refusal(400, 'no question waits for this response here')
-    await within(takenUp, TAKEN_UP_MS)
+    await takenUp
     return undefined
   }
   if (!isBatch && refused[0] !== undefined) return refused[0]
@@ -134,82 +130,6 @@ async function receive(
     return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
   })
   return Promise.race([exchange.opened, all])
-}
-
-async function openStates(
-  { host }: HttpSessions,
-  session: Session,
-  messages: readonly unknown[],
-  { principal, refusal }: LegacyRequest,
-): Promise<{ answered: Answered[]; others: unknown[]; refusal?: Reply }> {
-  const answered: Answered[] = []
-  const others: unknown[] = []
-  for (const message of messages) {
-    if (isResponse(message) && stateIn(message) !== undefined) {
-      const each = await openAnswer(host, session, message, principal)
-      const { method, params } = each.state
-      // To go on with a call takes what it took to begin it.
-      const refused = refusal?.({ jsonrpc: '2.0', id: message['id'], method, params })
-      if (refused !== undefined) return { answered, others, refusal: refused }
-      answered.push(each)
-    } else others.push(message)
-  }
-  return { answered, others }
-}
-
-/** Goes on with the call, and leaves what it comes to in its box. */
-async function takeUp(
-  { host, sessions }: HttpSessions,
-  session: Session,
-  answered: Answered,
-  { principal }: LegacyRequest,
-): Promise<void> {
-  const { id, box: name, leg } = answered.state
-  try {
-    const box = new Box(host, session, name, leg + 1)
-    if (await box.isTaken()) return
-    await goOn(host, session, answered, box, principal, (text) => box.respond(id, text))
-  } catch (error) {
-    if (error instanceof ProtocolError) throw error
-    host.app.logger.error('What comes next in a call could not be left for its client.', { error })
-    throw new Refusal(503, 'what comes next could not be left for you: send it again')
-  } finally {
-    sessions.settle(session)
-  }
-}
-
-/**
- * An answer is acknowledged once what comes of it is there: should this instance die before, the client sends it again, and
- * another one goes on. Only one that takes long is acknowledged before.
- */
-const TAKEN_UP_MS = 5_000
-
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms).unref()
-  })
-  await Promise.race([work, late]).finally(() => clearTimeout(timer))
-}
-
-/** Where the client carries its calls, a question names the box in which to look for what follows the answer. */
-function parting({ host }: HttpSessions, session: Session, { principal }: LegacyRequest): PartingOptions | undefined {
-  if (!session.carriesState) return undefined
-  const { places, mailbox, askedMs, app } = host
-  const box = newStreamId(false)
-  const number = lastOf(0)
-  return {
-    box,
-    leg: 0,
-    eventId: () => places.eventId({ box, number }, session, principal),
-    leave: async (text) => {
-      try {
-        await mailbox.leave(nameOf(box, session), number, text, askedMs)
-      } catch (error) {
-        app.logger.warn('A question could not be left for a client that may lose its stream.', { error })
-      }
-    },
-  }
 }
 
 interface Sorted {
@@ -250,14 +170,12 @@ async function listen(on: HttpSessions, session: Session, request: LegacyRequest
   if (!request.takesEvents) throw new Refusal(406, 'a stream is read as text/event-stream')
   const last = request.header('last-event-id')
   const event = last === undefined ? undefined : readEventId(last)
-  if (last !== undefined && event === undefined)
-    return readBox(on, session, await placeOf(on, session, last, request), request)
   const known = event && session.streams.get(event.stream)
   // A stream of no call that is not kept any more is as good as a new one.
-  if (event !== undefined && known === undefined && !event.standalone) {
-    const place = { box: event.stream, number: beginOf(0) }
-    if (await isAsked(on, session, place)) return readBox(on, session, place, request)
-    throw notKept()
+  if (last !== undefined && known === undefined && event?.standalone !== true) {
+    const rest = await readRest(on, session, last, request)
+    if (rest !== undefined) return rest
+    throw event === undefined ? new Refusal(400, 'the Last-Event-ID is none that was sent here') : notKept()
   }
   if (known === undefined && on.host.app.handover.draining) throw new Refusal(503, 'the server is going down')
   if (known === undefined && !on.streams.makeRoomIn(session)) throw new Refusal(409, 'the session has streams enough')
@@ -278,50 +196,6 @@ async function listen(on: HttpSessions, session: Session, request: LegacyRequest
   }
 }
 
-async function placeOf(
-  { host }: HttpSessions,
-  session: Session,
-  last: string,
-  { principal }: LegacyRequest,
-): Promise<Place> {
-  const place = session.carriesState ? await host.places.open(last, session, principal) : undefined
-  if (place !== undefined) return place
-  throw new Refusal(400, 'the Last-Event-ID is none that was sent here')
-}
-
-/** Whether the call of a lost stream has meanwhile asked something, and waits nowhere. */
-async function isAsked({ host }: HttpSessions, session: Session, { box, number }: Place): Promise<boolean> {
-  return session.carriesState && (await host.mailbox.after(nameOf(box, session), number)).length > 0
-}
-
-function readBox(on: HttpSessions, session: Session, place: Place, request: LegacyRequest): Reply {
-  const { principal, peer } = request
-  const { places, app } = on.host
-  if (app.handover.draining) throw new Refusal(503, 'the server is going down')
-  if (on.readers.isFull) throw new Refusal(503, 'too many streams are open: try again later')
-  return {
-    status: 200,
-    text: '',
-    headers: {},
-    events: (sink) => {
-      const eventId = (at: Place): string | Promise<string> => places.eventId(at, session, principal)
-      const name = nameOf(place.box, session)
-      const end = on.readers.open({ name, place, eventId, primes: session.revision.primesStreams }, sink)
-      peer.listen(end)
-    },
-  }
-}
-
 function notKept(): Refusal {
   return new Refusal(400, 'what came after this Last-Event-ID is not kept here')
-}
-
-/** What is wrong with the request itself, with the status that says so. */
-class Refusal extends ProtocolError {
-  readonly status: number
-
-  constructor(status: number, why: string) {
-    super(status >= 500 ? INTERNAL_ERROR : INVALID_REQUEST, `Invalid request: ${why}`)
-    this.status = status
-  }
 }

@@ -119,7 +119,7 @@ test('1,000 calls that asked, and whose clients never come back, leave nothing b
   await neverComeBack(server, 20)
   const before = await collected()
   await neverComeBack(server, 1_000)
-  await expect.poll(() => server.held).toEqual(nothing)
+  await expect.poll(() => server.held, { timeout: 10_000 }).toEqual(nothing)
   await expect.poll(async () => (await collected()) - before, { timeout: 10_000 }).toBeLessThan(5 * 1024 * 1024)
 })
 

@@ -29,6 +29,7 @@ export class Session {
   /** Resources that the client wants to be told of. */
   readonly uris = new Set<string>()
   #level: LoggingLevel | undefined
+  #uses = 0
 
   constructor({ id, revision, capabilities, carriesState }: SessionClaims) {
     this.id = id
@@ -47,7 +48,15 @@ export class Session {
 
   /** Something goes on that an instance must not lose. */
   get isBusy(): boolean {
-    return this.calls.size + this.streams.size > 0
+    return this.calls.size + this.streams.size + this.#uses > 0
+  }
+
+  /** A message of it is being looked at. Gives what says that it is no more. */
+  use(): () => void {
+    this.#uses += 1
+    return () => {
+      this.#uses -= 1
+    }
   }
 
   /** Whether anything is remembered that the id does not hold. */

@@ -9,6 +9,9 @@ import { askedBy, Carrying } from './carrying-app.ts'
 import type { Ask, RawSession } from './raw.ts'
 import { Events, hosts, textOf } from './raw.ts'
 
+/** On a machine that has other things to do. */
+const SOON = { timeout: 10_000 }
+
 function versioned(app: Rally, version: string): void {
   app.tool('versioned', { version, input: z.object({ steps: z.boolean() }) }, async ({ steps }, io) => {
     if (steps) await io.step('one', () => version)
@@ -130,6 +133,33 @@ describe.each(hosts)('$name', (host) => {
     await opened.close()
   })
 
+  test('a session is remembered while an answer is taken up, so that what comes meanwhile finds the call', async () => {
+    const inner = new MemoryMailbox()
+    let looks = 0
+    const slow = {
+      leave: inner.leave.bind(inner),
+      after: async (...args: Parameters<MemoryMailbox['after']>) => {
+        looks += 1
+        await made.gate
+        return inner.after(...args)
+      },
+      watch: inner.watch.bind(inner),
+    }
+    const opened = await host.open(made.app({ legacy: { mailbox: slow } }))
+    const carrying = await openCarrying(opened.ask)
+    const { last } = await legOf(await carrying.call('hold'))
+    const answered = carrying.post(answerTo(last, accepted({ confirm: true })))
+    await expect.poll(() => looks, SOON).toBe(1)
+    // It comes and goes, and nothing of the session would have to be remembered for it.
+    expect((await carrying.json('ping')).result).toEqual({})
+    made.open()
+    await expect.poll(() => made.effects, SOON).toEqual(['holding'])
+    await carrying.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+    await expect.poll(() => made.effects, SOON).toEqual(['holding', 'stopped'])
+    expect((await answered).status).toBe(202)
+    await opened.close()
+  })
+
   describe('on another instance', () => {
     let mailbox: MemoryMailbox
     let here: RawSession
@@ -205,7 +235,7 @@ describe.each(hosts)('$name', (host) => {
       const { last, lastId } = await legOf(await here.call('hold'))
       const second = await another()
       const answered = here.at(second.ask).post(answerTo(last, accepted({ confirm: true })))
-      await expect.poll(() => made.effects).toEqual(['holding'])
+      await expect.poll(() => made.effects, SOON).toEqual(['holding'])
       second.app.interrupt()
       expect((await answered).status).toBe(202)
       expect(textOf((await fetchLeg(here, lastId)).last)).toContain('The server is going down')
