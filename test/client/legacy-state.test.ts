@@ -165,6 +165,28 @@ test("the largest state is the client owner's to say", async () => {
   })
 })
 
+test.each([
+  ['100', 100, true],
+  ['101', 101, false],
+])(
+  'a call that asks %s questions, one at a time, is bounded by them and not by its rounds',
+  async (_what, most, isTaken) => {
+    let asked = 0
+    const next: Serve = (response, seen, server) => {
+      if (seen.verb === 'GET' && seen.headers['last-event-id'] === undefined) return void response.writeHead(405).end()
+      asked += 1
+      const id = server.of('tools/call')[0]?.message.id
+      const message = asked <= most ? withState(form(`q${asked}`)) : { id, result: text('Done.') }
+      stream(response, event(message, `e${asked}`, 1))
+      response.end()
+    }
+    const { client } = await olderConnection({ 'tools/call': next, GET: next }, yes)
+    const call = client.callTool('go')
+    if (isTaken) expect(textOf(await call)).toBe('Done.')
+    else await expect(call).rejects.toMatchObject({ code: 'TOO_MANY_ROUNDS' })
+  },
+)
+
 test('while somebody thinks the server is left alone, and an answer that did not get through is sent again', async () => {
   let answers = 0
   const { client, server } = await olderConnection(

@@ -107,7 +107,7 @@ export class Questions {
   ): Promise<void> {
     const { signal } = controller
     try {
-      call?.ask(controller, this.#asked.maxRounds)
+      call?.ask(controller, this.#asked.maxRounds, state !== undefined)
       const text = await this.#textOf(String(id), request, call, signal)
       // From here on it is the server that is waited for.
       settle()

@@ -61,16 +61,18 @@ export class UnderWay {
   }
 
   /** Questions that are open together are a round. Throws where the server asks too much. */
-  ask(question: AbortController, maxRounds: number): void {
+  ask(question: AbortController, maxRounds: number, isCarried: boolean): void {
     if (this.#open.size === 0) {
       this.#rounds += 1
       this.#inRound = 0
     }
     this.#inRound += 1
-    if (this.#rounds > maxRounds) {
+    // Those that are carried come one at a time, whatever their rounds are: they are bounded as the questions of one.
+    const most = isCarried ? Math.max(maxRounds, MOST_QUESTIONS) : maxRounds
+    if (this.#rounds > most) {
       throw new ClientError(
         'TOO_MANY_ROUNDS',
-        `The server has asked ${this.#rounds} times in one call; this client takes ${maxRounds} (maxRounds).`,
+        `The server has asked ${this.#rounds} times in one call; this client takes ${most}${isCarried ? '' : ' (maxRounds)'}.`,
       )
     }
     if (this.#inRound > MOST_QUESTIONS) {
