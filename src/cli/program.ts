@@ -14,6 +14,8 @@ import type { Server } from './server.ts'
 import { describeServer, splitCommand, takeServer } from './server.ts'
 import type { ServerOptions, Surroundings } from './session.ts'
 import { withClient } from './session.ts'
+import type { TaskCommandOptions } from './task.ts'
+import { runTask } from './task.ts'
 import type { Client } from '../client/client.ts'
 
 const EXAMPLES = `
@@ -25,6 +27,8 @@ const EXAMPLES = `
   rally call http://127.0.0.1:3000/mcp deploy env=prod --answers answers.json --json
   rally call http://127.0.0.1:3000/mcp deploy env=prod --save pending.json
   rally resume pending.json
+  rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
+  rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
 
 RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 wrong use, 3 the server failed,
 4 declined or not answered, 130 stopped.`
@@ -32,6 +36,10 @@ RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 w
 const CALL_HELP = `
 Values become what the tool's input schema asks for: n=3 a number, a list by repeating its key. key:=json is taken as
 JSON. Answers for --answers go by the keys of their questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+
+const TASK_HELP = `
+It is shown until it comes to its end, and asks you what it asks. Ctrl-C leaves it to the server, and so does a question
+that nobody answers: it can be come back to.`
 
 /** Does what was typed, and gives the exit code. */
 export async function runProgram(argv: readonly string[], around: Surroundings): Promise<ExitCode> {
@@ -73,6 +81,7 @@ function newProgram(context: Context): Command {
     .configureOutput({ outputError: () => {} })
   addCall(program, context)
   addResume(program, context)
+  addTask(program, context)
   addPrompt(program, context)
   addRead(program, context)
   for (const [name, list] of Object.entries(LISTS)) addList(program, name, list, context)
@@ -84,6 +93,7 @@ function addCall(program: Command, { around, serverOf, run }: Context): void {
     .description('call a tool')
     .argument('[words...]')
     .option('--args <json>', 'arguments as one JSON object')
+    .option('--detach', 'do not wait where the call becomes a task: print its id')
     .addHelpText('after', CALL_HELP)
     .action((words: string[], options: CallCommandOptions & { args?: string }) => {
       const { server, rest } = serverOf(words)
@@ -111,6 +121,22 @@ function addResume(program: Command, { around, serverOf, isCommandGiven, run }: 
       // The file says where the token goes and what is started: the user is to see it.
       around.console.tell(`Going on with ${clean(describeServer(server))}`)
       return run(runCall(server, options, around, async () => saved.pending))
+    })
+}
+
+function addTask(program: Command, { around, serverOf, run }: Context): void {
+  withAnswerOptions(program.command('task').usage('<server> <id> [options]'))
+    .description('come back to a call that has become a task')
+    .argument('[words...]')
+    .option('--no-wait', 'show how it stands, and no more')
+    .option('--cancel', 'ask the server to cancel it')
+    .addHelpText('after', TASK_HELP)
+    .action((words: string[], options: TaskCommandOptions) => {
+      const { server, rest } = serverOf(words)
+      const [id, ...others] = rest
+      if (id === undefined) throw new WrongUse('Which task? rally call <server> <tool> --detach prints its id.')
+      noMore(others)
+      return run(runTask(server, id, options, around))
     })
 }
 
@@ -180,9 +206,15 @@ function withServerOptions(command: Command): Command {
 }
 
 function withCallOptions(command: Command): Command {
+  return withAnswerOptions(command).option(
+    '--save <file>',
+    'stop at the first question that is not answered, and put the call into a file',
+  )
+}
+
+function withAnswerOptions(command: Command): Command {
   return withServerOptions(command)
     .option('--answers <file>', 'take the answers from a JSON file, and ask nobody')
-    .option('--save <file>', 'stop at the first question that is not answered, and put the call into a file')
     .option('--no-open', 'show pages to visit, and never open one')
     .option('--root <path>', 'a folder that the server may know of (repeatable)', added)
 }

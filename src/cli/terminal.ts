@@ -3,7 +3,7 @@ import type { Question } from '../client/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
 import { fillIn } from './form.ts'
-import { Prompts } from './prompts.ts'
+import { Prompts, Withdrawn } from './prompts.ts'
 import { askVisit } from './visit.ts'
 
 export class Terminal {
@@ -21,12 +21,19 @@ export class Terminal {
     this.#prompts.step(line)
   }
 
-  /** Only what a person can answer. */
-  async ask(question: Question): Promise<InputResponse | undefined> {
+  /** Only what a person can answer, and until the signal says that it is not asked any more. */
+  async ask(question: Question, signal?: AbortSignal): Promise<InputResponse | undefined> {
     if (question.kind !== 'form' && question.kind !== 'visit') return undefined
     if (!this.#hasAsked) this.#prompts.say('Esc leaves a question, Ctrl-C stops the call.')
     this.#hasAsked = true
-    if (question.kind === 'form') return fillIn(question, this.#prompts)
-    return askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
+    this.#prompts.until(signal)
+    try {
+      if (question.kind === 'form') return await fillIn(question, this.#prompts)
+      return await askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
+    } catch (error) {
+      if (!(error instanceof Withdrawn)) throw error
+      this.#prompts.warn('This is not asked any more.')
+      return undefined
+    }
   }
 }

@@ -30,7 +30,8 @@ export function readResponse(message: Record<string, unknown>, id: RequestId, by
   return { result, error: undefined, bytes }
 }
 
-function readError(error: unknown): JSONRPCErrorObject {
+/** Throws where it is none. */
+export function readError(error: unknown): JSONRPCErrorObject {
   if (!isObject(error)) throw badResponse('its error is no object')
   const { code, message, data } = error
   if (!Number.isSafeInteger(code) || typeof message !== 'string') throw badResponse('its error has no code and message')

@@ -9,6 +9,9 @@ export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
+/** The extension by which a call becomes a task. */
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+
 export interface Meta {
   [key: string]: unknown
 }
