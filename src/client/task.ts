@@ -28,6 +28,9 @@ export interface TaskOrigin {
   readonly made?: TaskHead
 }
 
+/** After that a task may well stand in another way than when it was made. */
+const NEWS_MS = 1_000
+
 export class Task {
   readonly id: string
   readonly #host: Host
@@ -37,8 +40,9 @@ export class Task {
   /** Of the server's last word on it. */
   #pollIntervalMs: number | undefined
   #questions: readonly Question[] = []
-  /** As long as nothing newer is known. */
+  /** As long as it is news. */
   #made: TaskHead | undefined
+  readonly #madeAt = performance.now()
   /** Nothing changes after it. */
   #end: TaskState | undefined
   /** Keys of questions that were answered, or are being asked. */
@@ -104,7 +108,7 @@ export class Task {
   result(options: TaskOptions = {}): Promise<CallToolResult> {
     return this.#within(options, async (life) => {
       if (this.#end !== undefined) return this.#resultOf(this.#end, life)
-      const watch = this.#watch(life)
+      const watch = this.#watch(life, this.#takeBegun() === undefined)
       const answers = new TaskAnswers({
         host: this.#host,
         call: this.#call,
@@ -129,14 +133,16 @@ export class Task {
 
   /** How it stands now, and then each change, to its end; to somebody who is slow, the last one only. Answers nothing. */
   async *updates(options: TaskOptions = {}): AsyncGenerator<TaskState, void, undefined> {
+    if (this.#end !== undefined) return yield this.#end
     const life = this.#begin(options)
-    const watch = this.#watch(life)
+    const begun = this.#takeBegun()
+    const watch = this.#watch(life, begun === undefined)
     let seen = ''
     try {
-      for (let known = this.#end ?? this.#begun; ; known = undefined) {
+      for (let known = begun; ; known = undefined) {
         const state = known ?? (await watch.next())
         if (state === undefined) continue
-        if (known === undefined) this.#note(state)
+        this.#note(state)
         const now = digestOf(state)
         if (now === seen) continue
         seen = now
@@ -197,12 +203,15 @@ export class Task {
     return state
   }
 
-  get #begun(): WorkingTask | undefined {
-    return this.#made?.status === 'working' ? (this.#made as WorkingTask) : undefined
+  /** Right after it was made, it need not be looked at to know how it stands. */
+  #takeBegun(): WorkingTask | undefined {
+    const made = this.#made
+    this.#made = undefined
+    const isNews = made?.status === 'working' && performance.now() - this.#madeAt < NEWS_MS
+    return isNews ? (made as WorkingTask) : undefined
   }
 
   #note(state: TaskState): void {
-    this.#made = undefined
     if (isEnd(state)) this.#end = state
     this.#questions = state.status === 'input_required' ? state.questions : []
     if (state.pollIntervalMs !== undefined) this.#pollIntervalMs = state.pollIntervalMs
@@ -220,14 +229,14 @@ export class Task {
     }
   }
 
-  #watch(life: Patience): TaskWatch {
+  #watch(life: Patience, isDue: boolean): TaskWatch {
     return new TaskWatch({
       link: this.#host.link,
       wire: this.#wire,
       id: this.id,
       life,
       pollIntervalMs: this.#pollIntervalMs,
-      isDue: this.#begun === undefined,
+      isDue,
     })
   }
 
