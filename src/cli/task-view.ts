@@ -148,6 +148,8 @@ class TaskView {
       await this.#task.answer({ [key]: answer }, { signal })
     }
     const [missing] = this.#unanswered.values()
+    // It may have gone on while the last answer was on its way.
+    if (missing === undefined && this.#state?.status === 'working') follower.status(statusText(this.#state))
     if (missing === undefined) return
     throw new Unanswered(`${describe(missing)}, and ${this.#options.unanswered}\n${hintFor(missing)}`)
   }
