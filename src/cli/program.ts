@@ -1,5 +1,5 @@
 // The commands, their words and their options.
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { readArguments, readJsonObject, readTexts } from './arguments.ts'
 import type { CallCommandOptions } from './call.ts'
 import { findTool, runCall } from './call.ts'
@@ -11,7 +11,7 @@ import type { Listing } from './lists.ts'
 import { listPrompts, listResources, listTools } from './lists.ts'
 import { readSaved } from './saved.ts'
 import type { Server } from './server.ts'
-import { describeServer, splitCommand, takeServer } from './server.ts'
+import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
 import type { ServerOptions, Surroundings } from './session.ts'
 import { withClient } from './session.ts'
 import type { TaskCommandOptions } from './task.ts'
@@ -57,7 +57,7 @@ export async function runProgram(argv: readonly string[], around: Surroundings):
     program.outputHelp({ error: true })
     return EXIT.wrongUse
   }
-  await program.parseAsync(words, { from: 'user' })
+  await program.parseAsync(withoutDashes(words, program), { from: 'user' })
   return code
 }
 
@@ -130,14 +130,27 @@ function addTask(program: Command, { around, serverOf, run }: Context): void {
     .argument('[words...]')
     .option('--no-wait', 'show how it stands, and no more')
     .option('--cancel', 'ask the server to cancel it')
+    .addOption(new Option('--id <id>').hideHelp())
     .addHelpText('after', TASK_HELP)
-    .action((words: string[], options: TaskCommandOptions) => {
+    .action((words: string[], options: TaskCommandOptions & { id?: string }) => {
       const { server, rest } = serverOf(words)
-      const [id, ...others] = rest
+      const [id, ...others] = options.id === undefined ? rest : [options.id, ...rest]
       if (id === undefined) throw new WrongUse('Which task? rally call <server> <tool> --detach prints its id.')
       noMore(others)
       return run(runTask(server, id, options, around))
     })
+}
+
+/** Ids are the server's to choose, and may begin as options do: what comes right after the server is one all the same. */
+function withoutDashes(words: readonly string[], program: Command): string[] {
+  const [name, first = ''] = words
+  const at = isAddress(first) ? 2 : 1
+  const { [at]: word = '' } = words
+  if (name !== 'task' || !word.startsWith('-')) return [...words]
+  const flag = word.replace(/^(--[^=]*)=.*$/, '$1')
+  const { options = [] } = program.commands.find((each) => each.name() === name) ?? {}
+  const flags = ['-h', '--help', ...options.flatMap(({ short, long }) => [short, long])]
+  return flags.includes(flag) ? [...words] : words.with(at, `--id=${word}`)
 }
 
 function addPrompt(program: Command, { around, serverOf, run }: Context): void {

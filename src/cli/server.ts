@@ -89,6 +89,6 @@ export function readRoots(paths: readonly string[]): Root[] {
   return paths.map((path) => ({ uri: pathToFileURL(resolve(path)).href }))
 }
 
-function isAddress(word: string): boolean {
+export function isAddress(word: string): boolean {
   return /^https?:\/\//i.test(word)
 }

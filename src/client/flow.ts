@@ -167,10 +167,10 @@ export class Flow<R extends Results[RoundMethod]> {
     if (this.#deferred > 0) {
       await this.#patience.pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
     }
-    const { limits, link, tasks } = this.#host
+    const { limits, link } = this.#host
     const { method, name } = this.#target
     const { maxStateBytes } = limits
-    const takesTask = method === 'tools/call' && tasks !== undefined && !link.isOlder
+    const takesTask = method === 'tools/call' && link.takesTasks
     const round = readRound(await this.#exchange(answers), method, { maxStateBytes, takesTask })
     this.#rounds += 1
     if (round.kind === 'asks' || round.kind === 'deferred') {

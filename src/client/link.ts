@@ -66,10 +66,10 @@ export class Link {
   readonly #underWay = new Set<Patience>()
   readonly #progress = new Map<RequestId, (progress: Progress) => void>()
   readonly #listeners = new Map<RequestId, Listener>()
-  #revision = REVISIONS[0] ?? ''
-  #meta: string
   /** Of the requests that may have to do with tasks. */
   #taskMeta: string
+  #revision = REVISIONS[0] ?? ''
+  #meta: string
   #isOlder = false
   #lastId = 0
   #closing: Promise<void> | undefined
@@ -92,6 +92,11 @@ export class Link {
   /** Whether the server speaks a revision in which it asks in the middle of a call, and nothing of one can be saved. */
   get isOlder(): boolean {
     return this.#isOlder
+  }
+
+  /** Whether the server is told that a call may become a task. */
+  get takesTasks(): boolean {
+    return this.#taskMeta !== this.#meta
   }
 
   get isClosed(): boolean {

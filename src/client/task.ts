@@ -51,7 +51,7 @@ export class Task {
   /** @internal `startTool` and `client.task` make one. */
   constructor(host: Host, { id, call, pollIntervalMs, made }: TaskOrigin) {
     if (host.tasks === undefined) throw wrongOption('This client was connected with tasks: false.')
-    if (host.link.isOlder) throw noTasks(host.link.revision)
+    if (!host.link.takesTasks) throw noTasks(host.link.revision)
     this.id = id
     this.#host = host
     this.#wire = host.tasks

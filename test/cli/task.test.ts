@@ -104,6 +104,17 @@ describe('rally task', () => {
     expect(await rally(['task', url, TASK_ID])).toEqual({ code: 0, stdout: 'There it is.\n', stderr: '' })
   })
 
+  test.each(['-abc', '--def', '-Hxyz', '--json-', '-e=x'])(
+    'takes an id that looks like an option: %s',
+    async (taskId) => {
+      const { url } = await served({ ...completed('There it is.'), taskId })
+      const { stderr } = await rally(['call', url, 'hello_world', '--detach'])
+      expect(stderr).toContain(`rally task ${url} ${taskId.includes('=') ? `'${taskId}'` : taskId}\n`)
+      expect(await rally(['task', url, taskId, '--json'])).toMatchObject({ code: 0, stderr: '' })
+      expect(await rally(['task', url, '--no-wait', '--id', taskId])).toMatchObject({ code: 0, stdout: 'Completed\n' })
+    },
+  )
+
   test('sends the answers that the file has, and ends with 4 where it has none', async () => {
     const { server, url } = await served(asking('name', 'town'), {
       onUpdate: (_responses, at) => at.become(asking('town')),

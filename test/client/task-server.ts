@@ -195,7 +195,7 @@ export class TaskServer {
       case 'tools/call':
         return { result: call?.(request, this.count(method) - 1) ?? this.#made() }
       case 'tasks/get':
-        if (params['taskId'] !== TASK_ID) return UNKNOWN
+        if (params['taskId'] !== this.detailed()['taskId'] && this.#options.isWrong !== true) return UNKNOWN
         return { result: { resultType: 'complete', ...this.detailed() } }
       case 'tasks/update':
         onUpdate?.(params['inputResponses'] as Record<string, unknown>, this)
