@@ -2,16 +2,30 @@
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { RallyError } from './protocol/errors.ts'
+import type { OptInRevision } from './protocol/revisions/opt-in.ts'
+import { OPT_IN } from './protocol/revisions/opt-in.ts'
 import type { AppOptions } from './server/app.ts'
 import { App } from './server/app.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
+import type { TasksOptions } from './server/tasks.ts'
+import { checkTasksOptions, TaskEngine } from './tasks/engine.ts'
+import type { Store } from './tasks/store.ts'
 
 export interface RallyOptions extends AppOptions {
   /** How `app.fetch` treats HTTP requests. A Node server takes the same as options of `serve`. */
   http?: HttpOptions
   /** How 2025-era clients are served, with the same handlers; `false` turns them away. Default: with the defaults. */
   legacy?: false | LegacyOptions
+  /** Keeps tasks, and what a fleet shares: see mcp-rally/sqlite and mcp-rally/postgres. Default: no tasks. */
+  store?: Store
+  /** How tasks are kept and worked on. */
+  tasks?: TasksOptions
+  /**
+   * Drafts of the protocol to speak beside its releases, with clients that ask for them by name: '2026-06-XX' and
+   * '2026-02-03-draft', the first draft of rounds. Default: none.
+   */
+  revisions?: readonly OptInRevision[]
 }
 
 export class Rally extends App {
@@ -19,18 +33,21 @@ export class Rally extends App {
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
-    const { legacy = {}, keys, codec, name, audience = name } = options
+    const { legacy = {}, revisions: optedIn = [], keys, codec, name, audience = name, store, tasks = {} } = options
     if (legacy !== false) checkTimes(legacy)
-    super(
-      options,
-      legacy === false
-        ? undefined
-        : (host) =>
-            lazily(async () => {
-              const { LegacyServer } = await import('./legacy/server.ts')
-              return new LegacyServer(host, { audience, keys, codec }, legacy)
-            }),
-    )
+    checkRevisions(optedIn, legacy !== false)
+    checkTasksOptions(tasks)
+    super(options, {
+      legacy:
+        legacy === false
+          ? undefined
+          : (host) =>
+              lazily(async () => {
+                const { LegacyServer } = await import('./legacy/server.ts')
+                return new LegacyServer(host, { audience, keys, codec, optedIn }, legacy)
+              }),
+      tasks: store && ((host) => new TaskEngine(host, store.tasks, tasks)),
+    })
     // Loaded with the first request: an app that is served otherwise never needs it.
     let handler: Promise<FetchHandler> | undefined
     this.fetch = async (request) => {
@@ -43,6 +60,18 @@ export class Rally extends App {
 function checkTimes(options: LegacyOptions): void {
   for (const [name, ms] of Object.entries(options) as [string, number][]) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
+  }
+}
+
+function checkRevisions(revisions: readonly string[], hasSessions: boolean): void {
+  const known: readonly string[] = OPT_IN
+  const wrong = Array.isArray(revisions) ? revisions.find((name) => !known.includes(name)) : revisions
+  if (wrong !== undefined) {
+    const names = known.map((name) => `'${name}'`).join(' and ')
+    throw new RallyError('APP', `revisions: ${JSON.stringify(wrong)} is none to opt into; there are ${names}.`)
+  }
+  if (revisions.length > 0 && !hasSessions) {
+    throw new RallyError('APP', `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`)
   }
 }
 

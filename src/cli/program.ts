@@ -145,7 +145,7 @@ function addTask(program: Command, { around, serverOf, run }: Context): void {
 function withoutDashes(words: readonly string[], program: Command): string[] {
   const [name, first = ''] = words
   const at = isAddress(first) ? 2 : 1
-  const { [at]: word = '' } = words
+  const word = words[at] ?? ''
   if (name !== 'task' || !word.startsWith('-')) return [...words]
   const flag = word.replace(/^(--[^=]*)=.*$/, '$1')
   const { options = [] } = program.commands.find((each) => each.name() === name) ?? {}

@@ -7,6 +7,7 @@ import type { Asking, Call } from './call.ts'
 import type { Carry, HeldAnswer } from './carry.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
+import type { ShownQuestion } from './keeper.ts'
 import type { Capability, Fit } from './question.ts'
 import { missingCapabilities } from './question.ts'
 
@@ -24,6 +25,7 @@ export interface Asker {
     readonly carry: Carry
     readonly answers: Answers | undefined
     readonly flow: { readonly round: number }
+    readonly keeper?: unknown
     readonly can: (capability: Capability) => boolean
   }
   find(key: string): Call | undefined
@@ -50,6 +52,8 @@ interface OpenAsk {
 export class Answering {
   readonly #asker: Asker
   readonly #open = new Map<string, OpenAsk>()
+  /** Whether other questions are open than when they were last shown. */
+  #unshown = false
   /** Answers whose validation is under way. */
   readonly #reading = new Map<string, HeldAnswer>()
 
@@ -61,9 +65,13 @@ export class Answering {
     return this.#open.size > 0
   }
 
+  get anyUnshown(): boolean {
+    return this.#unshown
+  }
+
   /** Settles the call from what is at hand, or leaves its question open. */
   answer(call: Call, asking: Asking): void {
-    const { journal, carry, answers, flow } = this.#asker.input
+    const { journal, carry, answers, flow, keeper } = this.#asker.input
     const entry = journal.get(call.key)
     if (entry !== undefined) return this.#recorded(call, asking, entry)
     const held = carry.held.get(call.key)
@@ -76,7 +84,9 @@ export class Answering {
     // The first round has no state: answers are offered to whatever it asks.
     const answer = flow.round === 0 || shown !== undefined ? own(answers, call.key) : undefined
     if (answer === undefined) {
-      this.#leaveOpen(call, { asking, asked: shown?.asked ?? 1, leftOut: shown !== undefined })
+      // Where a keeper shows the questions, the client may take its time over any of them.
+      const leftOut = shown !== undefined && keeper === undefined
+      this.#leaveOpen(call, { asking, asked: shown?.asked ?? 1, leftOut })
     } else if (shown !== undefined && shown.pin !== asking.pin) {
       this.#leaveOpen(call, { asking, asked: shown.asked + 1, note: CHANGED })
     } else this.#read(call, asking, shown?.asked ?? 0, answer)
@@ -103,11 +113,40 @@ export class Answering {
     return { questions, carry: { ...carry, open } }
   }
 
+  /** The questions that are open now. */
+  show(): Map<string, ShownQuestion> {
+    this.#unshown = false
+    const questions = new Map<string, ShownQuestion>()
+    for (const [key, { asking, asked, note }] of this.#open) {
+      questions.set(key, { pin: asking.pin, asked, text: asking.question.text(note) })
+    }
+    return questions
+  }
+
+  /** An answer that comes while the pass runs, to a question that was shown. */
+  offer(key: string, answer: Record<string, unknown>): void {
+    const { carry } = this.#asker.input
+    const open = this.#open.get(key)
+    const call = this.#asker.find(key)
+    if (open !== undefined && call !== undefined) {
+      this.#open.delete(key)
+      return this.#read(call, open.asking, open.asked, answer)
+    }
+    const shown = carry.open.get(key)
+    if (shown === undefined) return
+    carry.open.delete(key)
+    carry.held.set(key, { ...shown, answer: { raw: answer } })
+  }
+
   /** A scope is over: nobody waits for the questions inside it any more. */
   dropScope(prefix: string): void {
     const { carry } = this.#asker.input
     for (const kept of [this.#open, this.#reading, carry.open, carry.held]) {
-      for (const key of kept.keys()) if (key.startsWith(prefix)) kept.delete(key)
+      for (const key of kept.keys()) {
+        if (!key.startsWith(prefix)) continue
+        if (kept === this.#open) this.#unshown = true
+        kept.delete(key)
+      }
     }
   }
 
@@ -183,7 +222,10 @@ export class Answering {
     const missing = missingCapabilities(ask.asking.question.needs, this.#asker.input.can)
     if (missing !== undefined) this.#asker.fail(new MissingCapability(call.key, missing))
     else if (ask.asked > MOST_ASKED) this.#asker.fail(askedTooOften(call.key, MOST_ASKED, ask.note))
-    else this.#open.set(call.key, ask)
+    else {
+      this.#open.set(call.key, ask)
+      this.#unshown = true
+    }
   }
 }
 

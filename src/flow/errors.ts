@@ -1,6 +1,7 @@
 // What can go wrong in a flow, as a handler or a carrier sees it.
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ClientCapabilities } from '../protocol/messages.ts'
+import { TASKS_EXTENSION } from '../protocol/meta.ts'
 
 export type FlowErrorCode =
   | 'KEY_INVALID'
@@ -63,6 +64,15 @@ export class MissingCapability extends ProtocolError {
       { requiredCapabilities: required },
     )
   }
+}
+
+/** The flow was to go on as a task, and cannot (-32021). */
+export function noTask(): ProtocolError {
+  return new ProtocolError(
+    MISSING_CAPABILITY,
+    'This goes on as a task only, and the client did not declare the extension for them.',
+    { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+  )
 }
 
 /** An error as it is recorded: what survives a trip through the journal. */

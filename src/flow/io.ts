@@ -213,6 +213,14 @@ export class Io<A extends Asks = Asks> {
     return this.#pass.yield()
   }
 
+  /**
+   * Goes on as a task from here: the client gets a handle at once, and what follows is done in the background, on any
+   * instance. Where no task is possible it goes on as it is and gives `false`; `{ required: true }` ends the call instead.
+   */
+  detach({ required = false }: { required?: boolean } = {}): Promise<boolean> {
+    return this.#pass.detach(required)
+  }
+
   /** Cleans up when a pass ends before the handler does. */
   onSuspend(cleanUp: () => void): void {
     this.#pass.onSuspend(cleanUp)

@@ -32,6 +32,10 @@ export class Journal {
   readonly #replay: Entry[]
   readonly #byKey: Map<string, Entry>
   #fresh: { key: string; tag: Tag; text: string }[] = []
+  /** How many of these a keeper has been given. */
+  #kept = 0
+  /** Something that a keeper has is there no more. */
+  #outdated = false
   #inherited: string
   /** Entries were taken out of `#replay` that are in the inherited text still. */
   #stale = false
@@ -123,6 +127,7 @@ export class Journal {
   dropScope(prefix: string, cursor: number): number {
     if (this.#fresh.some(({ key }) => key.startsWith(prefix))) {
       this.#fresh = this.#fresh.filter(({ key }) => !key.startsWith(prefix))
+      this.#outdated = true
       this.#recount()
     }
     if (!this.#replay.some(({ key }) => key.startsWith(prefix))) return cursor
@@ -138,6 +143,18 @@ export class Journal {
     if (this.#stale) this.#rewrite()
     const fresh = this.#fresh.map(({ text }) => text).join(',')
     return `[${this.#inherited}${this.#inherited !== '' && fresh !== '' ? ',' : ''}${fresh}]`
+  }
+
+  /** What there is to keep that a keeper has not been given yet: further entries, or all of them in place of what it has. */
+  takeUnkept(): { entries: string } | { all: string } | undefined {
+    const entries = this.#fresh.slice(this.#kept).map(({ text }) => text)
+    this.#kept = this.#fresh.length
+    if (this.#stale || this.#outdated) {
+      const all = this.text()
+      this.#outdated = false
+      return { all }
+    }
+    return entries.length > 0 ? { entries: entries.join(',') } : undefined
   }
 
   /** The keys of the largest entries, with their sizes: what an author looks at when the journal is too large. */
@@ -162,6 +179,7 @@ export class Journal {
     }
     this.#inherited = texts.join(',')
     this.#stale = false
+    this.#outdated = true
     this.#recount()
   }
 

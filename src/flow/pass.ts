@@ -26,12 +26,14 @@ import {
   keyReused,
   mixedStyles,
   nestedCall,
+  noTask,
   StepFailed,
   timeLimit,
   toFailure,
   tooLarge,
 } from './errors.ts'
 import type { AnswerPayload, Entry, Journal, Tag } from './journal.ts'
+import type { Keeper } from './keeper.ts'
 import type { Capability, Form, Question } from './question.ts'
 import { pinOf } from './question.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -59,6 +61,10 @@ export interface PassInput {
   readonly log?: Log | undefined
   /** Whether the instance would rather hand this flow over now. */
   readonly wantsHandover?: (() => boolean) | undefined
+  /** Keeps the journal while the pass runs: the flow is a task. */
+  readonly keeper?: Keeper | undefined
+  /** Whether the flow may go on as a task from here. */
+  readonly mayDetach?: boolean | undefined
   /** Where the pass is found while it runs, by whoever may have to interrupt it. */
   readonly underway?: Underway<Pass> | undefined
   readonly cancel?: Cancel | undefined
@@ -95,6 +101,8 @@ export type Outcome =
   /** `questions` holds the wire text of each question by its key. */
   | { kind: 'asks'; questions: Map<string, string>; journal: Journal; carry: Carry }
   | { kind: 'deferred'; journal: Journal; carry: Carry }
+  /** To go on as a task. Questions that are open in the carry were not all shown. */
+  | { kind: 'detached'; journal: Journal; carry: Carry }
   | { kind: 'failed'; error: unknown }
   | { kind: 'cancelled' }
 
@@ -130,7 +138,8 @@ export class Pass implements Settler, Asker, Running {
   #asked = false
   #handover = false
   interrupted = false
-  /** Handed over at a yield: the handler is not heard any more, and only what already runs is still recorded. */
+  #detaching = false
+  /** Handed over at a yield or detached: the handler is not heard any more, and only what already runs is still recorded. */
   #yielded = false
   /** How the pass ended, once it has. */
   #ended: Outcome['kind'] | undefined
@@ -181,7 +190,7 @@ export class Pass implements Settler, Asker, Running {
   }
 
   get #overForGood(): boolean {
-    return this.ended && this.#ended !== 'asks' && this.#ended !== 'deferred'
+    return this.#ended === 'done' || this.#ended === 'failed' || this.#ended === 'cancelled'
   }
 
   /** A replay repeats no notification: it is silent until its first new settlement. */
@@ -270,6 +279,25 @@ export class Pass implements Settler, Asker, Running {
     // The next pass goes on from here at once. Whatever another branch did meanwhile would come too early in this one.
     this.#yielded = true
     return parked()
+  }
+
+  /** Whether the flow is a task now. Where it becomes one, the next pass goes on from here. */
+  detach(required: boolean): Promise<boolean> {
+    if (this.#refuses('detach')) return parked()
+    const { keeper, mayDetach } = this.input
+    if (keeper !== undefined) return Promise.resolve(true)
+    if (!mayDetach) return required ? this.fail(noTask()) : Promise.resolve(false)
+    this.#detaching = true
+    this.#yielded = true
+    this.#settling.touch()
+    return parked()
+  }
+
+  /** Answers that come while the pass runs, to questions that its keeper has shown. */
+  offer(answers: Answers): void {
+    if (this.ended) return
+    for (const [key, answer] of Object.entries(answers)) this.#answering.offer(key, answer)
+    this.#settling.touch()
   }
 
   checkKey(key: unknown): key is string {
@@ -401,11 +429,11 @@ export class Pass implements Settler, Asker, Running {
     this.#deliver(call, entry.tag, entry.payload, true)
   }
 
-  settle({ call, tag, payloadText }: Settlement): void {
-    const { journal, flow, now = Date.now } = this.input
+  settle({ call, tag, payloadText }: Settlement): Promise<void> | undefined {
+    const { journal, flow, keeper, now = Date.now } = this.input
     if (call.kind === 'scope') {
       // The next pass goes through it again, with a handler that is heard.
-      if (this.#yielded) return
+      if (this.#yielded) return undefined
       this.#closeScope(`${call.key}${SCOPE_SEPARATOR}`)
     }
     // What is still going on inside a scope that is over is not worth keeping: no later pass looks at it.
@@ -414,7 +442,16 @@ export class Pass implements Settler, Asker, Running {
       journal.append(tag, call.key, this.#elapsed, payloadText)
       this.#fresh += 1
     }
-    this.#deliver(call, tag, JSON.parse(payloadText), false)
+    if (keeper === undefined) {
+      this.#deliver(call, tag, JSON.parse(payloadText), false)
+      return undefined
+    }
+    return keeper.keep(journal).then(
+      () => {
+        if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
+      },
+      (error: unknown) => void this.fail(error),
+    )
   }
 
   #inClosedScope(key: string): boolean {
@@ -464,7 +501,16 @@ export class Pass implements Settler, Asker, Running {
   }
 
   canEnd(): boolean {
-    return (this.#busy === 0 || this.interrupted) && (this.#handover || this.#answeringMade?.anyOpen === true)
+    if (this.#busy > 0 && !this.interrupted) return false
+    return this.#handover || this.#detaching || this.#answeringMade?.anyOpen === true
+  }
+
+  canShow(): boolean {
+    return this.input.keeper !== undefined && this.#answeringMade?.anyUnshown === true
+  }
+
+  show(): void {
+    this.input.keeper?.show(this.#answering.show())
   }
 
   /** Nothing is left to do but to wait for the client, or for whoever takes the flow over. */
@@ -472,8 +518,9 @@ export class Pass implements Settler, Asker, Running {
     if (this.#outgrown()) return
     const { journal } = this.input
     try {
-      const { questions, carry } = this.#answering.close(this.#fresh > 0)
-      if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, carry })
+      const { questions, carry } = this.#answering.close(this.#fresh > 0 || this.#detaching)
+      if (this.#detaching) this.#end({ kind: 'detached', journal, carry })
+      else if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, carry })
       else this.#end({ kind: 'deferred', journal, carry })
     } catch (error) {
       void this.fail(error)

@@ -30,6 +30,7 @@ export type Capability =
   | 'sampling.tools'
   | 'sampling.context'
   | 'roots'
+  | 'tasks'
 
 /** A schema made ready to be asked: converted to the wire's form, its text kept. */
 export interface Form {

@@ -16,11 +16,16 @@ export interface Settlement {
 /** What the loop asks of its pass. */
 export interface Settler {
   replay(call: Call, entry: Entry): void
-  settle(settlement: Settlement): void
+  /** Gives a promise where the settlement must be written first; until then nothing else settles. */
+  settle(settlement: Settlement): Promise<void> | undefined
   /** Whether the pass has nothing left to do but to end. */
   canEnd(): boolean
   /** The pass could end, and a whole turn went by without an io call. */
   quiet(): void
+  /** Whether there are questions to show though the pass cannot end yet. */
+  canShow(): boolean
+  /** There are, and a whole turn went by without an io call. */
+  show(): void
   /** The pass ends now, whatever the handler is doing. */
   readonly interrupted: boolean
 }
@@ -38,6 +43,7 @@ export class Settling {
   #activity = 0
   #pumpDue = false
   #turnDue = false
+  #writing = false
   #stopped = false
 
   constructor(
@@ -87,7 +93,7 @@ export class Settling {
   }
 
   #schedule(): void {
-    if (this.#pumpDue || this.#stopped) return
+    if (this.#pumpDue || this.#writing || this.#stopped) return
     this.#pumpDue = true
     this.#scheduler.drained(() => {
       this.#pumpDue = false
@@ -106,12 +112,23 @@ export class Settling {
     }
     const next = this.#queue.shift()
     if (next === undefined) {
-      if (this.#settler.canEnd()) this.#watch()
+      if (this.#settler.canEnd() || this.#settler.canShow()) this.#watch()
       return
     }
     if ('entry' in next) this.#settleLate(next.call, next.entry)
-    else this.#settler.settle(next)
+    else {
+      const written = this.#settler.settle(next)
+      if (written !== undefined) return this.#scheduleAfter(written)
+    }
     this.#schedule()
+  }
+
+  #scheduleAfter(written: Promise<void>): void {
+    this.#writing = true
+    void written.then(() => {
+      this.#writing = false
+      this.#schedule()
+    })
   }
 
   /** The entry moves to where it settles, so that the next pass sees it settle there. */
@@ -140,8 +157,10 @@ export class Settling {
   #goOnWithout(): boolean {
     const entry = this.#journal.at(this.#cursor)
     if (entry === undefined) {
-      if (this.#queue.length > 0 || !this.#settler.canEnd()) return false
-      this.#settler.quiet()
+      if (this.#queue.length > 0 || this.#writing) return false
+      if (this.#settler.canEnd()) this.#settler.quiet()
+      else if (this.#settler.canShow()) this.#settler.show()
+      else return false
       return true
     }
     if (this.#calls.has(entry.key)) return false

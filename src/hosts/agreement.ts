@@ -9,10 +9,13 @@ import { valueAt } from '../protocol/param-headers.ts'
 export type Headers = (name: string) => string | undefined
 
 /** Which property of the params the Mcp-Name header repeats. */
-const NAMED: Readonly<Record<string, 'name' | 'uri'>> = {
+const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
   'resources/read': 'uri',
+  'tasks/get': 'taskId',
+  'tasks/update': 'taskId',
+  'tasks/cancel': 'taskId',
 }
 
 /**

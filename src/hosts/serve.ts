@@ -62,6 +62,7 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
     server.listen(port, host, () => {
       server.removeListener('error', reject)
       if (handleSignals) closeOnTerminate(close)
+      app.work()
       const { port: bound } = server.address() as AddressInfo
       const name = host.includes(':') ? `[${host}]` : host
       resolve({ url: `http://${name}:${bound}${path}`, port: bound, server, close })
@@ -77,7 +78,9 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   // Connections that were busy and have nothing more to do, such as those of streams.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
   const silence = setTimeout(() => server.closeSilentConnections(), FIRST_WORDS_MS)
-  await closed
+  // A store that cannot be reached holds nobody up: the leases run out.
+  const limit = new Promise((resolve) => setTimeout(resolve, drainMs + LAST_WORDS_MS).unref())
+  await Promise.all([closed, Promise.race([app.idle(), limit])])
   for (const timer of [interruption, end, silence]) clearTimeout(timer)
   clearInterval(sweep)
 }

@@ -69,6 +69,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     })
   }
 
+  app.work()
   return new Promise((resolve) => {
     const lines = new Lines(maxLineBytes, receive, () =>
       send(

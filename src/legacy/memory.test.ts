@@ -17,10 +17,15 @@ interface Held {
 
 function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held {
   let server: LegacyServer | undefined
-  const app = new App({ name: 'memory', version: '1', keys: KEYS, logger: quiet, ...(bus && { bus }) }, (host) => {
-    server = new LegacyServer(host, { audience: 'memory', keys: KEYS, codec: undefined }, options)
-    return server
-  })
+  const app = new App(
+    { name: 'memory', version: '1', keys: KEYS, logger: quiet, ...(bus && { bus }) },
+    {
+      legacy: (host) => {
+        server = new LegacyServer(host, { audience: 'memory', keys: KEYS, codec: undefined }, options)
+        return server
+      },
+    },
+  )
   app.tool('ask', {}, async (_args, io) => {
     const ballast = 'x'.repeat(10_000)
     await io.step('ballast', () => ballast)

@@ -23,6 +23,7 @@ import { Registry } from './registry.ts'
 import type { Reply } from './reply.ts'
 import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
 import { registerResource, registerTemplate } from './resource.ts'
+import type { Tasks } from './tasks.ts'
 import type { Bus, Notify } from './subscriptions.ts'
 import { inProcessBus, Subscriptions } from './subscriptions.ts'
 import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
@@ -71,6 +72,12 @@ export interface AppOptions {
   strict?: boolean
 }
 
+/** What serves an app's messages in other ways than the client as carrier. */
+export interface Rooms {
+  legacy?: ((host: DispatchHost) => Legacy) | undefined
+  tasks?: ((host: DispatchHost) => Tasks) | undefined
+}
+
 const DEFAULT_TIMEOUT_MS = 300_000
 const DEFAULT_LIST_TTL_MS = 300_000
 const DEFAULT_PAGE_SIZE = 1_000
@@ -89,8 +96,8 @@ export class App {
   readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
   #warnedEphemeral = false
 
-  /** `legacy` is given what serves the app's messages. */
-  constructor(options: AppOptions, legacy?: (host: DispatchHost) => Legacy) {
+  /** The rooms are given what serves the app's messages. */
+  constructor(options: AppOptions, { legacy, tasks }: Rooms = {}) {
     this.info = readInfo(options)
     this.logger = options.logger ?? consoleLogger
     const { listTtlMs: ttlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, bus = inProcessBus() } = options
@@ -103,7 +110,7 @@ export class App {
     this.#registry = new Registry({ ttlMs, pageSize })
     this.#subscriptions = new Subscriptions(bus, this.logger)
     this.#handover = new Handover(options.shed)
-    this.#host = this.#dispatchHost(options)
+    this.#host = this.#dispatchHost(options, tasks)
     this.notify = notifier(this.#subscriptions)
     this.legacy = legacy?.(this.#host)
   }
@@ -117,6 +124,9 @@ export class App {
     const R extends Returned<O> = Returned<O>,
   >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
     const tool = registerTool(name, options, handler)
+    if (tool.task === 'always' && this.#host.tasks === undefined) {
+      throw new RallyError('TOOL', `The tool "${name}" is always a task, which needs a store: rally({ store }).`)
+    }
     this.#registry.tools.add(name, tool)
     return this.#changed('tools')
   }
@@ -153,6 +163,7 @@ export class App {
 
   /** From a parsed JSON-RPC message to its response; `undefined` where none is due. Never throws. */
   dispatch(message: unknown, context: Context = {}): Promise<Reply | undefined> {
+    this.work()
     return dispatch(this.#host, message, context)
   }
 
@@ -170,10 +181,21 @@ export class App {
     return this.#handover.draining
   }
 
+  /** Begins to work on tasks, where the app has a store for them. Hosts call it. */
+  work(): void {
+    this.#host.tasks?.start()
+  }
+
+  /** Resolves once an app that drains works on no task any more. */
+  async idle(): Promise<void> {
+    await this.#host.tasks?.idle()
+  }
+
   /** Calls under way are handed over at their next step: each is answered with a state that goes on elsewhere. */
   drain(): void {
     this.#handover.drain()
     this.#subscriptions.end()
+    this.#host.tasks?.drain()
     this.legacy?.drain()
   }
 
@@ -181,6 +203,7 @@ export class App {
   interrupt(): void {
     this.drain()
     this.#handover.interrupt()
+    this.#host.tasks?.interrupt()
     this.legacy?.interrupt()
   }
 
@@ -196,9 +219,9 @@ export class App {
     return this
   }
 
-  #dispatchHost(options: AppOptions): DispatchHost {
+  #dispatchHost(options: AppOptions, tasks: Rooms['tasks']): DispatchHost {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment(), once, instructions } = options
-    return {
+    const host: DispatchHost & { tasks: Tasks | undefined } = {
       seal: toSeal(options, this.info.name, this.logger),
       logger: this.logger,
       serverMeta: JSON.stringify({ [META_SERVER_INFO]: this.info }),
@@ -211,7 +234,10 @@ export class App {
       subscriptions: this.#subscriptions,
       now: Date.now,
       mintedEphemeral: (overHttp) => this.#warnEphemeral(overHttp),
+      tasks: undefined,
     }
+    host.tasks = tasks?.(host)
+    return host
   }
 
   #warnEphemeral(overHttp: boolean): void {

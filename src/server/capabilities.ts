@@ -1,5 +1,6 @@
 // What a client declared, as bits: small enough to be sealed with the flow, so that every pass sees the same.
 import type { Capability } from '../flow/question.ts'
+import { TASKS_EXTENSION } from '../protocol/meta.ts'
 
 const CAPABILITIES: readonly Capability[] = [
   // The position is the bit, and sealed states live on: append, never reorder.
@@ -9,10 +10,11 @@ const CAPABILITIES: readonly Capability[] = [
   'sampling.tools',
   'sampling.context',
   'roots',
+  'tasks',
 ]
 
 export function readCapabilities(declared: Record<string, unknown>): number {
-  const { elicitation, sampling, roots } = declared
+  const { elicitation, sampling, roots, extensions } = declared
   let bits = 0
   if (isObject(elicitation)) {
     const url = isObject(elicitation['url'])
@@ -26,6 +28,7 @@ export function readCapabilities(declared: Record<string, unknown>): number {
     if (isObject(sampling['context'])) bits |= bitOf('sampling.context')
   }
   if (isObject(roots)) bits |= bitOf('roots')
+  if (isObject(extensions) && isObject(extensions[TASKS_EXTENSION])) bits |= bitOf('tasks')
   return bits
 }
 

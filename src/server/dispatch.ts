@@ -2,6 +2,8 @@
 import { INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/meta.ts'
+import { noTask } from '../flow/errors.ts'
+import { hasCapability } from './capabilities.ts'
 import { callTool, getPrompt, readResource } from './carry.ts'
 import { completionText } from './completion.ts'
 import { withServerMeta } from './content.ts'
@@ -69,25 +71,38 @@ function serve(
       if (!registry.hasCompletions) break
       return completionText(params, (kind, name) => registry.completionTarget(kind, name), serverMeta)
     case 'subscriptions/listen':
-      return listen(host, id, params, context)
+      return listen(host, id, params, info, context)
     case 'server/discover':
-      return registry.discoverText(host.instructions, context.principal, serverMeta)
+      return registry.discoverText(host.instructions, context.principal, serverMeta, host.tasks !== undefined)
   }
+  const served = method.startsWith('tasks/') ? host.tasks?.serve(method, params, info, context.principal) : undefined
+  if (served !== undefined) return served
   throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
 }
 
 async function listen(
-  { registry, subscriptions, serverMeta }: DispatchHost,
+  { registry, subscriptions, serverMeta, tasks }: DispatchHost,
   id: RequestId,
   params: Record<string, unknown>,
-  { notify, cancel }: Context,
+  info: RequestInfo,
+  { notify, cancel, principal }: Context,
 ): Promise<string | undefined> {
-  const has = { prompts: registry.prompts.size > 0, resources: registry.hasResources }
+  const has = { prompts: registry.prompts.size > 0, resources: registry.hasResources, tasks: tasks !== undefined }
   const filter = readFilter(params['notifications'], has)
+  if (filter.taskIds !== undefined && !hasCapability(info.capabilities, 'tasks')) throw noTask()
   if (notify === undefined) {
     throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this needs a stream, so accept text/event-stream')
   }
-  const ended = await subscriptions.listen(id, filter, notify, cancel)
-  const meta = withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)
-  return ended ? `{"resultType":"complete","_meta":${meta}}` : undefined
+  const taskIds = (filter.taskIds && (await tasks?.own(filter.taskIds, principal))) ?? []
+  const agreed = filter.taskIds === undefined ? filter : { ...filter, taskIds }
+  const listening = subscriptions.listen(id, agreed, notify, cancel)
+  const meta = `"_meta":${JSON.stringify({ [META_SUBSCRIPTION]: id })}`
+  const unfollow = tasks?.follow(taskIds, (task) => {
+    notify(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${task}}}`)
+  })
+  const ended = await listening
+  unfollow?.()
+  return ended
+    ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
+    : undefined
 }

@@ -1,6 +1,7 @@
 // Everything that is registered on an app, and what it tells clients about it.
 import { isObject } from '../protocol/json.ts'
 import type { DiscoverResult, ServerCapabilities } from '../protocol/messages.ts'
+import { TASKS_EXTENSION } from '../protocol/meta.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
 import type { CompletionTarget } from './completion.ts'
@@ -91,10 +92,18 @@ export class Registry {
     return `{"resultType":"complete","${kind}":${catalog.page(cursor)},${hints},"_meta":${serverMeta}}`
   }
 
-  discoverText(instructions: string | undefined, principal: string | undefined, serverMeta: string): string {
+  discoverText(
+    instructions: string | undefined,
+    principal: string | undefined,
+    serverMeta: string,
+    hasTasks = false,
+  ): string {
     const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
       supportedVersions: [...SUPPORTED_REVISIONS],
-      capabilities: this.#capabilities(),
+      capabilities: {
+        ...this.#capabilities(),
+        ...(hasTasks && { extensions: { [TASKS_EXTENSION]: {} } }),
+      },
       ...(instructions !== undefined && { instructions }),
     }
     const inside = JSON.stringify(discovered).slice(1, -1)

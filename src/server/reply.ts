@@ -45,7 +45,7 @@ export function internalError(): ProtocolError {
 }
 
 /** An author's error may hold data that is no JSON; the rest of it is told all the same. */
-function errorText({ rpcCode: code, message, data }: ProtocolError): string {
+export function errorText({ rpcCode: code, message, data }: ProtocolError): string {
   try {
     return JSON.stringify({ code, message, data })
   } catch {

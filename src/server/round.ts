@@ -3,6 +3,7 @@ import type { Answers } from '../flow/answering.ts'
 import type { Cancel } from '../flow/cancel.ts'
 import type { Carry } from '../flow/carry.ts'
 import { carryOver, emptyCarry, readCarry } from '../flow/carry.ts'
+import { noTask } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
@@ -21,6 +22,7 @@ import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
 import { RoundFlow } from './round-flow.ts'
+import type { TaskMode, Tasks } from './tasks.ts'
 
 /** What serving a round needs of its app. */
 export interface RoundHost {
@@ -33,6 +35,8 @@ export interface RoundHost {
   readonly handover: Handover
   /** Makes every state single-use. */
   readonly once: OnceStore | undefined
+  /** Carries flows that have become tasks. */
+  readonly tasks: Tasks | undefined
   /** A state was minted under a key that no other process has. */
   mintedEphemeral(overHttp: boolean): void
 }
@@ -45,6 +49,8 @@ export interface Carried {
   readonly version: string | undefined
   readonly timeoutMs: number | undefined
   readonly forms: ReadonlyMap<string, Form>
+  /** When it becomes a task; absent where it never may. */
+  readonly task?: TaskMode | 'detach'
   readonly run: (args: unknown, io: Io) => unknown
   /** The text of the result that the handler's value comes to. */
   readonly resultText: (value: unknown, host: RoundHost, request: RoundRequest) => string | Promise<string>
@@ -68,7 +74,11 @@ export interface RoundRequest {
 /** Gives the text of the round's result, final or not; nothing where nobody waits for it. */
 export function serveRound(host: RoundHost, carried: Carried, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
-  if (state === undefined || state === null) return takeRound(host, carried, request, undefined)
+  if (state === undefined || state === null) {
+    const { task } = carried
+    if (task === 'always' || task === 'optional') return beginTask(host, carried, request, task)
+    return takeRound(host, carried, request, undefined)
+  }
   const resumed = resume(host, carried, request)
   if (resumed instanceof Promise) return resumed.then((later) => goOn(host, carried, request, later))
   return goOn(host, carried, request, resumed)
@@ -78,6 +88,22 @@ function goOn(host: RoundHost, carried: Carried, request: RoundRequest, resumed:
   const { once } = host
   if (once === undefined) return takeRound(host, carried, request, resumed)
   return roundOnce(host, once, carried, request, resumed)
+}
+
+function beginTask(
+  host: RoundHost,
+  carried: Carried,
+  request: RoundRequest,
+  task: 'always' | 'optional',
+): Promise<string | undefined> {
+  if (host.tasks === undefined || !hasCapability(request.info.capabilities, 'tasks')) {
+    if (task === 'always') throw noTask()
+    return takeRound(host, carried, request, undefined)
+  }
+  const flow = new RoundFlow(request.info, undefined, host.now)
+  const claims = { ...flow.next(carried.version, emptyCarry(), Journal.empty(), false), round: 0 }
+  const { args, principal, info, answers } = request
+  return host.tasks.begin({ tool: carried.target, args, principal, info, claims, answers })
 }
 
 /** By this much, either way, at the most. */
@@ -129,6 +155,7 @@ function takeRound(
     logger: host.logger,
     progress: request.progress,
     log: request.log,
+    mayDetach: mayDetach(host, carried, request),
     wantsHandover: () => handover.wanted(flow.round, flow.deferrals),
     underway: handover.underway,
     cancel: request.cancel,
@@ -164,7 +191,26 @@ function conclude(
     case 'asks':
     case 'deferred':
       return suspend(host, carried, request, flow, outcome)
+    case 'detached':
+      return detach(host, carried, request, flow, outcome)
   }
+}
+
+function mayDetach({ tasks }: RoundHost, { task = 'never' }: Carried, { info }: RoundRequest): boolean {
+  return tasks !== undefined && task !== 'never' && hasCapability(info.capabilities, 'tasks')
+}
+
+function detach(
+  host: RoundHost,
+  carried: Carried,
+  request: RoundRequest,
+  flow: RoundFlow,
+  { journal, carry }: Outcome & { kind: 'detached' },
+): Promise<string> {
+  if (host.tasks === undefined) throw noTask()
+  const { args, principal, info } = request
+  const claims = flow.next(carried.version, carry, journal, false)
+  return host.tasks.begin({ tool: carried.target, args, principal, info, claims, answers: undefined })
 }
 
 /** A value that cannot be told, because it is no JSON or does not fit, is a failure like any other. */
@@ -221,7 +267,7 @@ function readClaims(host: RoundHost, carried: Carried, claims: Claims): Resumed 
   return { claims, journal: Journal.empty(), carry: carryOver(journal, carry) }
 }
 
-function versionChanged({ target, version }: Carried, was: string | undefined): ProtocolError {
+export function versionChanged({ target, version }: Carried, was: string | undefined): ProtocolError {
   return new ProtocolError(
     INVALID_PARAMS,
     `This call of "${target}" was begun under version ${was ?? '(none)'} and has done steps that version ${version ?? '(none)'} cannot go on from. Start it again.`,

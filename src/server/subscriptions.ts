@@ -24,8 +24,13 @@ export interface Notify {
   resourceUpdated(uri: string): void
 }
 
+/** With what the extension for tasks adds. */
+interface Filter extends SubscriptionFilter {
+  taskIds?: string[]
+}
+
 interface Subscription {
-  readonly filter: SubscriptionFilter
+  readonly filter: Filter
   readonly uris: ReadonlySet<string>
   readonly idText: string
   readonly notify: (text: string) => unknown
@@ -34,6 +39,7 @@ interface Subscription {
 
 const MOST_SUBSCRIPTIONS = 10_000
 const MOST_URIS = 1_000
+const MOST_TASKS = 100
 
 export class Subscriptions {
   readonly #bus: Bus
@@ -51,7 +57,7 @@ export class Subscriptions {
   /** Resolves to whether the server ended the stream; else the client did. Acknowledges before it returns. */
   listen(
     id: RequestId,
-    filter: SubscriptionFilter,
+    filter: Filter,
     notify: (text: string) => unknown,
     cancel: Cancel | undefined,
   ): Promise<boolean> {
@@ -148,21 +154,27 @@ function text(what: string, { idText }: Subscription, rest = ''): string {
 }
 
 /** What of the wish is there to be had: the rest is left out of the acknowledgement. */
-export function readFilter(wished: unknown, has: { prompts: boolean; resources: boolean }): SubscriptionFilter {
+export function readFilter(wished: unknown, has: { prompts: boolean; resources: boolean; tasks?: boolean }): Filter {
   if (!isObject(wished)) throw invalid('notifications must be an object')
-  const { resourceSubscriptions: uris } = wished
-  if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string'))) {
-    throw invalid('notifications.resourceSubscriptions must be a list of URIs')
-  }
-  if (uris !== undefined && uris.length > MOST_URIS) {
-    throw invalid(`notifications.resourceSubscriptions may hold at most ${MOST_URIS} URIs`)
-  }
+  const uris = readTexts(wished, 'resourceSubscriptions', 'URIs', MOST_URIS)
+  const taskIds = readTexts(wished, 'taskIds', 'task ids', MOST_TASKS)
   return {
     ...(wants(wished, 'toolsListChanged') && { toolsListChanged: true }),
     ...(wants(wished, 'promptsListChanged') && has.prompts && { promptsListChanged: true }),
     ...(wants(wished, 'resourcesListChanged') && has.resources && { resourcesListChanged: true }),
     ...(uris !== undefined && has.resources && { resourceSubscriptions: uris }),
+    ...(taskIds !== undefined && has.tasks && { taskIds }),
   }
+}
+
+function readTexts(wished: Record<string, unknown>, kind: string, what: string, most: number): string[] | undefined {
+  const texts = wished[kind]
+  if (texts === undefined) return undefined
+  if (!Array.isArray(texts) || !texts.every((each) => typeof each === 'string')) {
+    throw invalid(`notifications.${kind} must be a list of ${what}`)
+  }
+  if (texts.length > most) throw invalid(`notifications.${kind} may hold at most ${most} ${what}`)
+  return texts
 }
 
 function wants(wished: Record<string, unknown>, kind: string): boolean {

@@ -13,8 +13,9 @@ import type { Handled, HandlerOptions } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../protocol/param-headers.ts'
 import { paramHeaders } from '../protocol/param-headers.ts'
-import type { Carried } from './round.ts'
+import type { Carried, RoundHost } from './round.ts'
 import { protocolErrorOf } from './failure.ts'
+import type { TaskMode } from './tasks.ts'
 
 export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
   /** For the model: what it does, and when to use it. */
@@ -26,6 +27,8 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
   /** What it gives as structured content. Default: whatever content the handler returns. */
   output?: O
   annotations?: ToolAnnotations
+  /** When a call of it becomes a task, which needs a `store`. Default: where its handler calls `io.detach()`. */
+  task?: TaskMode
   icons?: Icon[]
   _meta?: Meta
 }
@@ -45,6 +48,7 @@ export type Returned<O extends Schema> =
 type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 
 export interface RegisteredTool extends Handled, Carried {
+  readonly resultText: (value: unknown, host: RoundHost) => string | Promise<string>
   /** Arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
   /** Its entry in `tools/list`, as JSON text. */
@@ -85,6 +89,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     ...handled,
     method: 'tools/call',
     target: name,
+    task: readMode(options.task, name),
     run: checkedRun(handled.run, checkInput, invalid),
     resultText: (value, { serverMeta }) =>
       checkOutput === undefined ? resultText(value, serverMeta) : structuredText(value, checkOutput, serverMeta),
@@ -97,6 +102,15 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     headers: paramHeaders(schema, name),
     listing: JSON.stringify(listing),
   }
+}
+
+function readMode(mode: unknown, name: string): TaskMode | 'detach' {
+  if (mode === undefined) return 'detach'
+  if (mode === 'always' || mode === 'optional' || mode === 'never') return mode
+  throw new RallyError(
+    'TOOL',
+    `The tool "${name}" has a task of ${JSON.stringify(mode)}: use always, optional or never.`,
+  )
 }
 
 function inputSchema(input: Schema, name: string): Tool['inputSchema'] {

@@ -116,4 +116,6 @@ export interface TaskChange {
   readonly letGo?: boolean
 }
 
-export type News = { readonly type: 'due' } | { readonly type: 'changed'; readonly id: string }
+export type News =
+  | { readonly type: 'due' }
+  | { readonly type: 'changed'; readonly id: string; readonly version: number }

@@ -254,6 +254,15 @@ const snippets: readonly Snippet[] = [
     prints: '[{"type":"text","text":"Hello, Grace"}]\n',
     makes: 'asking, later, done',
   },
+  {
+    title: 'drafts',
+    has: "revision: '2026-06-XX'",
+    given: `${IMPORTS}\nimport { connect } from 'mcp-rally/client'`,
+    but: [['const { url } = await serve(app, { port: 3000 })', 'const { url, close } = await serve(app, { port: 0 })']],
+    use: 'console.log(client.revision)\nawait client.close()\nawait close()',
+    prints: '2026-06-XX\n',
+    makes: 'client, close',
+  },
 ]
 
 const blocks = [...`${readme}\n${guide}`.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)

@@ -1,0 +1,199 @@
+// The store as carrier: makes tasks of flows, tells of them, takes answers and cancellations, and works on them.
+import { createHmac, hash } from 'node:crypto'
+import type { Answers } from '../flow/answering.ts'
+import { noTask } from '../flow/errors.ts'
+import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { hasCapability } from '../server/capabilities.ts'
+import type { DispatchHost } from '../server/context.ts'
+import { readAnswers } from '../server/params.ts'
+import type { RequestInfo } from '../server/request.ts'
+import { invalidParams } from '../server/request.ts'
+import type { Beginning, Tasks, TasksOptions } from '../server/tasks.ts'
+import { Followers } from './followers.ts'
+import type { TaskRequest } from './record.ts'
+import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+import type { TaskRecord, TaskStore } from './store.ts'
+import { detailedText, taskText } from './wire.ts'
+import { Worker } from './worker.ts'
+
+const DEFAULT_TTL_MS = 86_400_000
+const DEFAULT_POLL_MS = 1_000
+const DEFAULT_LEASE_MS = 15_000
+const DEFAULT_CONCURRENCY = 32
+const DEFAULT_JOURNAL_BYTES = 1_048_576
+/** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
+const MOST_TRIES = 100
+const LONGEST_ID = 256
+
+export class TaskEngine implements Tasks {
+  readonly #host: DispatchHost
+  readonly #store: TaskStore
+  readonly #worker: Worker
+  readonly #followers: Followers
+  readonly #ttlMs: number | null
+  readonly #pollMs: number
+
+  constructor(host: DispatchHost, store: TaskStore, options: TasksOptions = {}) {
+    const { ttlMs = DEFAULT_TTL_MS, pollMs = DEFAULT_POLL_MS, leaseMs = DEFAULT_LEASE_MS } = options
+    const { concurrency = DEFAULT_CONCURRENCY, maxJournalBytes = DEFAULT_JOURNAL_BYTES } = options
+    this.#host = host
+    this.#store = store
+    this.#ttlMs = ttlMs
+    this.#pollMs = pollMs
+    this.#worker = new Worker(host, store, { leaseMs, concurrency, maxJournalBytes })
+    this.#followers = new Followers(store, host.logger)
+  }
+
+  async begin({ tool, args, principal, info, claims, answers }: Beginning): Promise<string> {
+    const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
+    const kept: TaskRequest = {
+      tool,
+      args,
+      flowId,
+      startedAt,
+      round,
+      revision,
+      declared: capabilities,
+      can: info.capabilities,
+    }
+    // One flow makes one task, however often its last round is repeated: the id follows from the flow's, which is secret.
+    const task = await this.#store.create({
+      id: createHmac('sha256', flowId).update('task').digest('base64url'),
+      owner: ownerOf(principal),
+      request: JSON.stringify(kept),
+      state: writeState(newState(version, carry, answers)),
+      journal,
+      message: undefined,
+      pollMs: this.#pollMs,
+      ttlMs: this.#ttlMs,
+    })
+    this.#worker.pull()
+    return `{"resultType":"task",${taskText(task)},"_meta":${this.#host.serverMeta}}`
+  }
+
+  serve(
+    method: string,
+    params: Record<string, unknown>,
+    info: RequestInfo,
+    principal: string | undefined,
+  ): Promise<string> | undefined {
+    switch (method) {
+      case 'tasks/get':
+      case 'tasks/update':
+      case 'tasks/cancel':
+        break
+      default:
+        return undefined
+    }
+    if (!hasCapability(info.capabilities, 'tasks')) throw noTask()
+    const id = readId(params['taskId'])
+    const owner = ownerOf(principal)
+    if (method === 'tasks/get') return this.#get(id, owner)
+    if (method === 'tasks/cancel') return this.#cancel(id, owner)
+    const answers = readAnswers(params['inputResponses'])
+    if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
+    return this.#update(id, owner, answers)
+  }
+
+  async own(ids: readonly string[], principal: string | undefined): Promise<string[]> {
+    const owner = ownerOf(principal)
+    const found = await Promise.all(ids.map((id) => this.#store.read(id)))
+    return found.filter((task) => task?.owner === owner).map((task) => task?.id ?? '')
+  }
+
+  follow(ids: readonly string[], tell: (taskText: string) => void): () => void {
+    return this.#followers.follow(ids, (task) => tell(detailedText(task)))
+  }
+
+  start(): void {
+    this.#worker.start()
+  }
+
+  drain(): void {
+    this.#worker.drain()
+  }
+
+  interrupt(): void {
+    this.#worker.interrupt()
+  }
+
+  idle(): Promise<void> {
+    return this.#worker.idle()
+  }
+
+  async #get(id: string, owner: string): Promise<string> {
+    const task = await this.#find(id, owner)
+    return `{"resultType":"complete",${detailedText(task)},"_meta":${this.#host.serverMeta}}`
+  }
+
+  /** Taken as they come: what is not shown now, or not any more, is passed over. */
+  async #update(id: string, owner: string, answers: Answers): Promise<string> {
+    await this.#change(id, owner, (task) => {
+      const state = readState(task.state)
+      if (takeAnswers(state, answers) === 0) return undefined
+      const waits = Object.keys(state.shown).length > 0
+      return {
+        state: writeState(state),
+        status: waits ? 'input_required' : 'working',
+        ...(!(waits && isByHand(state)) && { dueMs: 0 }),
+      }
+    })
+    this.#worker.pull()
+    return this.#acknowledged()
+  }
+
+  async #cancel(id: string, owner: string): Promise<string> {
+    await this.#change(id, owner, () => ({ status: 'cancelled' }))
+    return this.#acknowledged()
+  }
+
+  /** What is over stays as it is. */
+  async #change(
+    id: string,
+    owner: string,
+    make: (task: TaskRecord) => Parameters<TaskStore['change']>[2] | undefined,
+  ): Promise<void> {
+    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+      const task = await this.#find(id, owner)
+      if (task.status !== 'working' && task.status !== 'input_required') return
+      const change = make(task)
+      if (change === undefined) return
+      if ((await this.#store.change(id, { version: task.version }, change)) !== undefined) return
+    }
+    throw new ProtocolError(INTERNAL_ERROR, 'The task changes too fast. Try again.')
+  }
+
+  async #find(id: string, owner: string): Promise<TaskRecord> {
+    const task = await this.#store.read(id)
+    // Another's looks as if it were not there.
+    if (task?.owner !== owner) throw invalidParams('Task not found: it never was, has expired, or is not yours.')
+    return task
+  }
+
+  #acknowledged(): string {
+    return `{"resultType":"complete","_meta":${this.#host.serverMeta}}`
+  }
+}
+
+/** What is wrong with them is an error when the app is built. */
+export function checkTasksOptions(options: TasksOptions): void {
+  const { ttlMs = DEFAULT_TTL_MS, concurrency = DEFAULT_CONCURRENCY, ...rest } = options
+  for (const [name, value] of Object.entries({ ...(ttlMs !== null && { ttlMs }), ...rest })) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new RallyError('APP', `tasks.${name} is ${value}; it must be a whole number above 0.`)
+    }
+  }
+  if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
+    throw new RallyError('APP', `tasks.concurrency is ${concurrency}; it must be a whole number, 0 or more.`)
+  }
+}
+
+/** The store learns who is who, and no names. */
+function ownerOf(principal: string | undefined): string {
+  return principal === undefined ? '' : hash('sha256', principal, 'base64url')
+}
+
+function readId(id: unknown): string {
+  if (typeof id === 'string' && id.length <= LONGEST_ID) return id
+  throw invalidParams(`taskId must be a string of at most ${LONGEST_ID} characters`)
+}

@@ -1,0 +1,74 @@
+// Who wants to hear of which tasks on this instance.
+import type { Logger } from '../protocol/logger.ts'
+import type { TaskRecord, TaskStore } from './store.ts'
+
+interface Follower {
+  readonly tell: (task: TaskRecord) => void
+  /** The version it was last told of, by task. */
+  readonly told: Map<string, number>
+}
+
+/** For news that got lost. */
+const LOOK_MS = 5_000
+
+export class Followers {
+  readonly #store: TaskStore
+  readonly #logger: Logger
+  readonly #byTask = new Map<string, Set<Follower>>()
+  #unwatch: (() => void) | undefined
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(store: TaskStore, logger: Logger) {
+    this.#store = store
+    this.#logger = logger
+  }
+
+  follow(ids: readonly string[], tell: Follower['tell']): () => void {
+    if (ids.length === 0) return () => {}
+    const follower: Follower = { tell, told: new Map() }
+    this.#watch()
+    for (const id of ids) {
+      const followers = this.#byTask.get(id) ?? new Set()
+      this.#byTask.set(id, followers.add(follower))
+      void this.#look(id)
+    }
+    return () => {
+      for (const id of ids) {
+        const followers = this.#byTask.get(id)
+        followers?.delete(follower)
+        if (followers?.size === 0) this.#byTask.delete(id)
+      }
+      if (this.#byTask.size === 0) this.#leave()
+    }
+  }
+
+  async #look(id: string): Promise<void> {
+    try {
+      const task = await this.#store.read(id)
+      if (task === undefined) return
+      for (const { told, tell } of this.#byTask.get(id) ?? []) {
+        if ((told.get(id) ?? -1) >= task.version) continue
+        told.set(id, task.version)
+        tell(task)
+      }
+    } catch (error) {
+      this.#logger.error('A task that somebody follows could not be read.', { error })
+    }
+  }
+
+  #watch(): void {
+    this.#unwatch ??= this.#store.watch((news) => {
+      if (news.type === 'changed' && this.#byTask.has(news.id)) void this.#look(news.id)
+    })
+    this.#timer ??= setInterval(() => {
+      for (const id of this.#byTask.keys()) void this.#look(id)
+    }, LOOK_MS).unref()
+  }
+
+  #leave(): void {
+    this.#unwatch?.()
+    this.#unwatch = undefined
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+}

@@ -1,0 +1,37 @@
+// A task as the extension for tasks writes it.
+import type { TaskState } from './record.ts'
+import { readState } from './record.ts'
+import type { TaskRecord } from './store.ts'
+
+/** The fields of a task and what belongs to its status: a JSON text without its braces. */
+export function detailedText(task: TaskRecord): string {
+  const fields = taskText(task)
+  switch (task.status) {
+    case 'input_required':
+      return `${fields},"inputRequests":${questionsText(readState(task.state))}`
+    case 'completed':
+      return `${fields},"result":${task.outcome ?? '{}'}`
+    case 'failed':
+      return `${fields},"error":${task.outcome ?? '{}'}`
+    default:
+      return fields
+  }
+}
+
+/** The fields of a task: a JSON text without its braces. */
+export function taskText({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): string {
+  return JSON.stringify({
+    taskId: id,
+    status,
+    statusMessage: message,
+    createdAt: new Date(createdAt).toISOString(),
+    lastUpdatedAt: new Date(updatedAt).toISOString(),
+    ttlMs,
+    pollIntervalMs: pollMs,
+  }).slice(1, -1)
+}
+
+function questionsText({ shown }: TaskState): string {
+  const questions = Object.entries(shown).map(([wire, { text }]) => `${JSON.stringify(wire)}:${text}`)
+  return `{${questions.join(',')}}`
+}
