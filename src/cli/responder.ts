@@ -55,6 +55,7 @@ export async function openDialogue(
   options: AnswerOptions,
   { answers, roots }: Known,
   console: Console,
+  ctrlC = 'stops the call',
 ): Promise<Dialogue> {
   const known: Responder = async (question) => {
     const answer = answers === undefined ? undefined : answerFrom(answers, question)
@@ -68,6 +69,7 @@ export async function openDialogue(
   const terminal = new Terminal(console, {
     server: `${nameOf(client)} (${clean(describeServer(server))})`,
     opens: options.open,
+    ctrlC,
   })
   return {
     respond: async (question, signal) => (await known(question)) ?? terminal.ask(question, signal),

@@ -31,7 +31,7 @@ export async function runTask(
     const { console, signal } = around
     const task = client.task(id)
     if (options.cancel === true || !options.wait) return look(task, options, around)
-    const dialogue = await openDialogue(client, server, options, known, console)
+    const dialogue = await openDialogue(client, server, options, known, console, 'leaves the task to the server')
     const unanswered = whyUnanswered(known, options)
     const { result, hasDeclined } = await goTask(task, { ...dialogue, unanswered, signal, server, console })
     return tellEnd({ method: 'tools/call', result, hasDeclined }, nameOf(client), options.json === true, console)

@@ -1,11 +1,24 @@
 // Tasks in a real terminal: a line that moves, questions in between, and a way back.
-import { describe, expect, test } from 'vitest'
+import { MemoryStore } from 'mcp-rally'
+import { serve } from 'mcp-rally/node'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { taskApp } from '../client/task-app.mjs'
 import type { TaskServerOptions, Told } from '../client/task-server.ts'
 import { answerOf, asking, completed, TASK_ID, TaskServer } from '../client/task-server.ts'
 import { HOSTILE } from './app.ts'
 import { KEYS, Terminal } from './terminal.ts'
 
 const { enter, down, escape, ctrlC } = KEYS
+
+async function servedCloud(): Promise<string> {
+  const store = new MemoryStore()
+  const serving = await serve(taskApp(store), { port: 0, handleSignals: false })
+  onTestFinished(async () => {
+    await serving.close()
+    await store.close()
+  })
+  return serving.url
+}
 
 async function served(told: Told = {}, options: TaskServerOptions = {}): Promise<{ server: TaskServer; url: string }> {
   const server = new TaskServer(told, { tells: true, ...options })
@@ -23,7 +36,7 @@ test('a task is followed on one line, asks its question, and its result is all t
   server.become({ status: 'working', statusMessage: 'Found one.' })
   await terminal.shows(/^Working: Found one\.$/)
   server.become(asking('name'))
-  await terminal.shows(/Your name\?/)
+  await terminal.shows(/Esc leaves a question, Ctrl-C leaves the task to the server\.[^]*Your name\?/)
   expect(terminal.text).not.toContain('Working')
   await terminal.answer('name', `Ada${enter}`)
   await terminal.shows(/Working: Copying\.$/)
@@ -32,6 +45,32 @@ test('a task is followed on one line, asks its question, and its result is all t
   expect(terminal.text).not.toContain('Working')
   expect(terminal.text.split('\n').at(-1)).toBe('Hello, Ada.')
   expect(server.sent('tasks/update')).toEqual([{ taskId: TASK_ID, inputResponses: { name: answerOf('Ada') } }])
+})
+
+test('a call of our own server asks, goes on as a task, asks again, and ends with its result', async () => {
+  const url = await servedCloud()
+  const terminal = new Terminal(['call', url, 'provision_vm', 'name=web'])
+  await terminal.answer('Confirm', 'y')
+  await terminal.shows(/Round 2: cloud goes on with it as a task\./)
+  await terminal.shows(/Where should web run\?/)
+  await terminal.answer('choice', down + enter)
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.text.split('\n').at(-1)).toBe('web runs in us-east')
+})
+
+test('a call of our own server is left in one terminal, and gone on with in another', async () => {
+  const url = await servedCloud()
+  const first = new Terminal(['call', url, 'provision_vm', 'name=web', '--detach'])
+  await first.answer('Confirm', 'y')
+  expect(await first.ended).toBe(0)
+  const [, id = ''] = /rally task \S+ (\S+)/.exec(first.raw) ?? []
+  const second = new Terminal(['task', url, id])
+  await second.answer('choice', ctrlC)
+  expect(await second.ended).toBe(130)
+  const third = new Terminal(['task', url, id])
+  await third.answer('choice', enter)
+  expect(await third.ended).toBe(0)
+  expect(third.text.split('\n').at(-1)).toBe('web runs in eu-north')
 })
 
 test('a call that becomes a task is followed in the same way', async () => {
