@@ -16,7 +16,7 @@ import type {
 import type { Call, ResultOf } from './call.ts'
 import { targetOf, targetOfPending } from './call.ts'
 import type { ServerInfo } from './discovery.ts'
-import { badResponse } from './errors.ts'
+import { badResponse, wrongOption } from './errors.ts'
 import type { DoneRound, Round, TaskRound } from './flow.ts'
 import { Flow } from './flow.ts'
 import type { Host } from './host.ts'
@@ -148,6 +148,16 @@ export class Client {
   subscribe(wish: Subscribed, options: Pick<CallOptions, 'signal'> = {}): AsyncGenerator<Change, void, undefined> {
     const { link, lists, limits } = this.#host
     return subscribe({ link, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
+  }
+
+  /**
+   * Tells the server that `onRoots` would now list others. Servers of older revisions keep what it listed, and ask again;
+   * those of 2026-07-28 ask in every call that needs them, and are told nothing.
+   */
+  async rootsChanged(): Promise<void> {
+    const { can, link } = this.#host
+    if (!can.has('roots')) throw wrongOption('This client lists no roots that could change: give connect onRoots.')
+    await link.notify('notifications/roots/list_changed')
   }
 
   /** Ends what is under way, and lets go of the server. Tasks go on there. */

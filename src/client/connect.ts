@@ -44,7 +44,8 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   const tasks = takesTasks ? new TaskWire(link, limits.timeoutMs, logger) : undefined
   const answerers = { ...options }
   try {
-    const introducing = { link, way, limits, revision: options.revision, session: { ...us, can, answerers } }
+    const { revision, signal } = options
+    const introducing = { link, way, limits, revision, signal, session: { ...us, can, answerers } }
     return new Client({ link, tools, lists, tasks, limits, can, answerers, server: await introduce(introducing) })
   } catch (error) {
     await link.close()

@@ -11,6 +11,7 @@ import { checkOutput } from './checked-output.ts'
 import type { ServerInfo } from './discovery.ts'
 import { ClientError, notResumable, tooMany } from './errors.ts'
 import type { Host } from './host.ts'
+import type { RequiredVisits } from './legacy/required-visits.ts'
 import type { CallOptions } from './options.ts'
 import type { Patience } from './patience.ts'
 import type { Pending, Results, RoundMethod } from './pending.ts'
@@ -74,6 +75,7 @@ export class Flow<R extends Results[RoundMethod]> {
   /** In a row. */
   #deferred = 0
   #hasRefetched = false
+  #visits: RequiredVisits | undefined
 
   constructor(host: Host, target: Target, options: CallOptions, pending?: Pending) {
     const { timeoutMs = host.limits.timeoutMs, signal } = options
@@ -202,12 +204,26 @@ export class Flow<R extends Results[RoundMethod]> {
         const request = { method, name, members, beside, headers, isSafe, onProgress }
         return (await link.request(request, this.#patience)).result
       } catch (error) {
+        if (link.retries === undefined && (await this.#hasVisited(error))) continue
         if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
         // Refused before anything was done: the tool takes other headers than we know of.
         this.#hasRefetched = true
         await lists.fetch('tools', this.#patience)
       }
     }
+  }
+
+  /** Whether an older server has refused the call only until its user has been to some pages, and may now be called again. */
+  async #hasVisited(error: unknown): Promise<boolean> {
+    const { answerers, can, server, link } = this.#host
+    if (answerers.onVisit === undefined) return false
+    const { RequiredVisits: Visits } = await import('./legacy/index.ts')
+    const context = new RoundContext(server, this.#target.call, this.#patience)
+    this.#visits ??= new Visits({
+      ask: (pages) => this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context)),
+      pause: (ms, pages) => link.visited(ms, pages, this.#patience),
+    })
+    return this.#visits.allow(error)
   }
 
   #headers(): string[] {

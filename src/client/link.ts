@@ -69,6 +69,8 @@ export class Link {
   readonly #underWay = new Set<Patience>()
   readonly #progress = new Map<RequestId, (progress: Progress) => void>()
   readonly #listeners = new Map<RequestId, Listener>()
+  /** Told of pages that older servers say are done with. */
+  readonly #visits = new Set<(page: string) => void>()
   /** Of the requests that may have to do with tasks. */
   #taskMeta: string
   #revision = REVISIONS[0] ?? ''
@@ -159,6 +161,36 @@ export class Link {
     return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
   }
 
+  /** Waits so long, or until the server says that one of these pages is done with. */
+  async visited(ms: number, pages: ReadonlySet<string>, patience: Patience): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    let told: ((page: string) => void) | undefined
+    const end = (): void => {
+      clearTimeout(timer)
+      if (told !== undefined) this.#visits.delete(told)
+    }
+    try {
+      await patience.wait<void>((resolve) => {
+        timer = setTimeout(resolve, ms)
+        told = (page) => {
+          if (!pages.has(page)) return
+          end()
+          resolve()
+        }
+        this.#visits.add(told)
+        return end
+      })
+    } finally {
+      end()
+    }
+  }
+
+  /** Tells the server of something, where there are notifications of the client's: with older ones. */
+  async notify(method: string): Promise<void> {
+    if (this.isClosed) throw closed()
+    await this.#transport.notify?.(`{"jsonrpc":"2.0","method":"${method}"}`)
+  }
+
   /** From now on, this revision. */
   speak(revision: string): void {
     this.#revision = revision
@@ -191,6 +223,7 @@ export class Link {
     const what = method.slice(NOTIFICATIONS.length)
     if (what === 'progress') this.#tellProgress(params)
     else if (what === 'message') this.#tellLog(params)
+    else if (what === 'elicitation/complete') this.#tellVisited(params)
     else this.#tellChange(what, params, requestId)
   }
 
@@ -264,6 +297,10 @@ export class Link {
     const { onLog } = this.#options
     if (onLog === undefined || typeof level !== 'string') return
     this.#tell(onLog, { level: level as LoggingLevel, data, ...(typeof logger === 'string' && { logger }) })
+  }
+
+  #tellVisited({ elicitationId }: Record<string, unknown>): void {
+    if (typeof elicitationId === 'string') for (const told of this.#visits) told(elicitationId)
   }
 
   #tellChange(what: string, params: Record<string, unknown>, requestId: RequestId | undefined): void {

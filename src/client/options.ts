@@ -31,6 +31,8 @@ export interface ClientOptions extends Answerers {
    * server speaks.
    */
   revision?: string
+  /** Ends the attempt to connect. Once there is a client, `close` ends it. */
+  signal?: AbortSignal
   /** Headers of every HTTP request, or what gives them anew for each. */
   headers?: HeadersOption
   /** Sends HTTP requests in place of Node's own client. */

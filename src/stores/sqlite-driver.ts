@@ -23,7 +23,7 @@ export interface Database {
 }
 
 /** How long a statement waits inside SQLite for another process. The event loop stands still meanwhile, so most of the waiting is ours. */
-const BUSY_MS = 20
+const BUSY_MS = 5
 const OPENING_MS = 10_000
 const RETRY_MS = 10
 
@@ -80,8 +80,9 @@ export function toStoreError(error: unknown): RallyError {
 type Driver = new (path: string, options: { timeout: number }) => Database
 
 function loadDriver(): Driver {
+  const require = createRequire(import.meta.url)
   try {
-    return createRequire(import.meta.url)('libsql') as Driver
+    return require('libsql') as Driver
   } catch (cause) {
     throw new RallyError(
       'STORE_DRIVER',

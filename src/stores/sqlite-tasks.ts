@@ -42,12 +42,15 @@ export class SqliteTasks implements TaskStore {
 
   async create(task: NewTask): Promise<TaskRecord> {
     const entries = entriesOf(task.journal)
-    const [record, isNew] = await this.#turn.write(() => {
-      this.#dropExpired(task.id)
-      const made = this.#insert(task, entries)
-      const [row] = this.#sql.read.all([toPlain(task.id), this.#now()]) as RecordRow[]
-      if (row === undefined) throw new Error('The task that was made is not there.')
-      return [toRecord(row), made]
+    const [record, isNew] = await this.#turn.write((): [TaskRecord, boolean] => {
+      const now = this.#now()
+      if (!this.#insert(task, entries, now)) {
+        const [there] = this.#sql.read.all([toPlain(task.id), now]) as RecordRow[]
+        if (there !== undefined) return [toRecord(there), false]
+        this.#dropExpired(task.id, now)
+        this.#insert(task, entries, now)
+      }
+      return [recordOf(task, now), true]
     })
     if (isNew) this.#news.tell({ type: 'due' })
     return record
@@ -124,8 +127,7 @@ export class SqliteTasks implements TaskStore {
   }
 
   /** Whether it was not there before. */
-  #insert({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, entries: string): boolean {
-    const now = this.#now()
+  #insert({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, entries: string, now: number): boolean {
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs, now]
     const [row] = this.#sql.create.all([...names, ...times, this.#nextChange()]) as { seq: number }[]
@@ -173,8 +175,8 @@ export class SqliteTasks implements TaskStore {
     return next
   }
 
-  #dropExpired(id: string): void {
-    for (const { seq } of this.#sql.expiredOfId.all([toPlain(id), this.#now()]) as { seq: number }[]) this.#drop(seq)
+  #dropExpired(id: string, now: number): void {
+    for (const { seq } of this.#sql.expiredOfId.all([toPlain(id), now]) as { seq: number }[]) this.#drop(seq)
   }
 
   #drop(seq: number): void {
@@ -187,6 +189,12 @@ export class SqliteTasks implements TaskStore {
     const [row] = this.#sql.nextChange.all([]) as { number: number }[]
     return row?.number ?? 0
   }
+}
+
+/** A task that has just been made. */
+function recordOf({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, now: number): TaskRecord {
+  const times = { pollMs, ttlMs, createdAt: now, updatedAt: now }
+  return { id, owner, request, state, status: 'working', message, ...times, outcome: undefined, version: 1 }
 }
 
 function holds({ fence, version }: Belief, task: StandingRow): boolean {

@@ -19,7 +19,7 @@ interface Write {
 const MOST_WRITES = 500
 /** How long to try again while another process writes, and how often. */
 const PATIENCE_MS = 10_000
-const RETRY_MS = 5
+const RETRY_MS = 10
 
 export class Turn {
   readonly #database: Database

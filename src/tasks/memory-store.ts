@@ -17,7 +17,7 @@ export class MemoryStore implements Store {
   readonly once: OnceStore
   readonly mailbox: Mailbox
 
-  constructor({ now = Date.now, mailbox = new MemoryMailbox() }: MemoryStoreOptions = {}) {
+  constructor({ now = Date.now, mailbox = new MemoryMailbox({ now }) }: MemoryStoreOptions = {}) {
     this.tasks = new MemoryTasks(now)
     this.once = new MemoryOnceStore(now)
     this.mailbox = mailbox

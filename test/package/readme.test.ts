@@ -263,6 +263,22 @@ const snippets: readonly Snippet[] = [
     prints: '2026-06-XX\n',
     makes: 'client, close',
   },
+  {
+    title: 'a store',
+    has: 'sqlite(',
+    given: `${IMPORTS}
+      import { sqlite } from 'mcp-rally/sqlite'
+    `,
+    but: [],
+    use: `
+      app.tool('hello', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Hello.' : 'Well then.'))
+      await talk(app, 'hello', {}, [{}, { sure: accept({ confirm: true }) }])
+      await store.close()
+      await talk(app, 'hello', {}, [{}, { sure: accept({ confirm: true }) }]).catch(() => console.log('closed'))
+    `,
+    prints: 'Sure?\nHello.\nSure?\nclosed\n',
+    makes: 'app, store',
+  },
 ]
 
 const blocks = [...`${readme}\n${guide}`.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)

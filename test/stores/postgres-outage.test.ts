@@ -26,22 +26,30 @@ afterAll(async () => {
   await database?.stop()
 })
 
-/** On a server that stays, as if it had gone: everybody is thrown out. */
-async function throwOut(url: string): Promise<void> {
-  const client = new pg.Client(url)
+/** A URL whose connections are known by a name, so that they can be told from those of others on the server. */
+function namedUrl(): { url: string; name: string } {
+  const name = schemas.next()
+  const { url } = database
+  return { name, url: `${url}${url.includes('?') ? '&' : '?'}application_name=${name}` }
+}
+
+/** As if the server had gone: all connections of this name are cut. */
+async function cut(name: string): Promise<void> {
+  const client = new pg.Client(database.url)
   await client.connect()
-  await client.query(
-    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`,
-  )
+  await client.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1`, [name])
   await client.end()
 }
 
 describe.each(['a URL', 'a pool that was given'])('a store on %s', (on) => {
+  let name: string
   let pool: pg.Pool
   let store: Store
   beforeEach(() => {
-    pool = new pg.Pool({ connectionString: database.url })
-    store = postgres(on === 'a URL' ? database.url : pool, { schema: schemas.next() })
+    const named = namedUrl()
+    name = named.name
+    pool = new pg.Pool({ connectionString: named.url })
+    store = postgres(on === 'a URL' ? named.url : pool, { schema: schemas.next() })
   })
   afterEach(async () => {
     await store.close()
@@ -53,7 +61,7 @@ describe.each(['a URL', 'a pool that was given'])('a store on %s', (on) => {
     const made = await store.tasks.create(newTask('t'))
     // Several at once, so that several connections lie idle.
     await Promise.all(Array.from({ length: 5 }, () => store.tasks.read('t')))
-    await throwOut(database.url)
+    await cut(name)
     // Whether the first finds a connection that is not yet known to be cut is left to chance; the next has a new one.
     const again = await store.tasks.read('t').catch(() => store.tasks.read('t'))
     expect(again).toEqual(made)
@@ -73,7 +81,7 @@ describe.each(['a URL', 'a pool that was given'])('a store on %s', (on) => {
     const connectedAgain = new Promise<void>((resolve) => {
       look = resolve
     })
-    await throwOut(database.url)
+    await cut(name)
     await connectedAgain
     await letter
     const changed = new Promise<void>((resolve) => {
@@ -168,9 +176,8 @@ describe.runIf(isOwnServer)('a store whose database is stopped', () => {
 
 describe('a store that is closed', () => {
   test('has no connection left, and says that it is closed', async () => {
-    const url = `${database.url}${database.url.includes('?') ? '&' : '?'}application_name=closing_${schemas.next()}`
+    const { url, name } = namedUrl()
     const store = postgres(url, { schema: schemas.next() })
-    const name = /closing_\w+/.exec(url)?.[0]
     await listening(store)
     await store.tasks.create(newTask('t'))
     const client = new pg.Client(database.url)

@@ -25,17 +25,15 @@ async function run(program: string, ...nodeOptions: readonly string[]): Promise<
   return stdout
 }
 
+/** Listens, and has used a connection. */
 const opened = (schema: string): string => `
   import { postgres } from 'mcp-rally/postgres'
   const store = postgres(${JSON.stringify(database.url)}, { schema: '${schema}' })
-  await new Promise((resolve) => {
-    store.tasks.watch(resolve)
-    store.mailbox.watch('box', () => {})
-    // What waits for news alone keeps no process alive: this waits for the first.
-    setTimeout(resolve, 10_000).unref()
-    const waiting = setInterval(() => {}, 1000)
-    store.tasks.watch(() => clearInterval(waiting))
-  })
+  store.mailbox.watch('box', () => {})
+  // Waiting for news alone does not keep the process alive.
+  const alive = setInterval(() => {}, 1000)
+  await new Promise((resolve) => store.tasks.watch(resolve))
+  clearInterval(alive)
   await store.once.claim('key', 'note', 1000)
 `
 

@@ -145,6 +145,17 @@ export class Session implements Transport {
     }
   }
 
+  async notify(text: string): Promise<void> {
+    // A session that begins later begins by asking.
+    if (this.#introduction === undefined) return
+    await this.#introduction
+    try {
+      await this.#channel.say(text)
+    } catch (error) {
+      if (!isSessionGone(error)) throw error
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     this.#questions.end()
@@ -188,6 +199,7 @@ export class Session implements Transport {
   }
 
   async #ask(method: string, params: object): Promise<Record<string, unknown>> {
+    if (this.#isClosed) throw closed()
     const { nextId, limits, revision } = this.#options
     const id = nextId()
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
