@@ -8,6 +8,7 @@ function newLink(): Link {
     {
       info: { name: 'test', version: '1' },
       capabilities: {},
+      takesTasks: false,
       logLevel: undefined,
       onLog: undefined,
       logger: { warn: () => {}, error: () => {} },

@@ -14,6 +14,7 @@ import {
   META_LOG_LEVEL,
   META_SUBSCRIPTION,
   META_VERSION,
+  TASKS_EXTENSION,
 } from '../protocol/meta.ts'
 import { ClientError, closed } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
@@ -27,6 +28,8 @@ import type { Answered, Outgoing, Receive, Transport } from './transport.ts'
 export interface LinkOptions {
   readonly info: Implementation
   readonly capabilities: ClientCapabilities
+  /** Whether a call may become a task. */
+  readonly takesTasks: boolean
   readonly logLevel: LoggingLevel | undefined
   readonly onLog: ((entry: LogEntry) => void) | undefined
   readonly logger: Logger
@@ -68,6 +71,8 @@ export class Link {
   readonly #listeners = new Map<RequestId, Listener>()
   /** Told of pages that older servers say are done with. */
   readonly #visits = new Set<(page: string) => void>()
+  /** Of the requests that may have to do with tasks. */
+  #taskMeta: string
   #revision = REVISIONS[0] ?? ''
   #meta: string
   #retries: Retries | undefined = RETRIES
@@ -76,7 +81,8 @@ export class Link {
 
   constructor(options: LinkOptions, open: (receive: Receive) => Transport) {
     this.#options = options
-    this.#meta = this.#metaText()
+    this.#meta = this.#metaText(false)
+    this.#taskMeta = this.#metaText(options.takesTasks)
     this.#transport = open((message, requestId) => this.receive(message, requestId))
   }
 
@@ -91,6 +97,11 @@ export class Link {
   /** How rounds go on. `undefined` where the server asks in the middle of a call, and nothing of one can be saved. */
   get retries(): Retries | undefined {
     return this.#retries
+  }
+
+  /** Whether the server is told that a call may become a task. */
+  get takesTasks(): boolean {
+    return this.#taskMeta !== this.#meta
   }
 
   get isClosed(): boolean {
@@ -183,7 +194,8 @@ export class Link {
   /** From now on, this revision. */
   speak(revision: string): void {
     this.#revision = revision
-    this.#meta = this.#metaText()
+    this.#meta = this.#metaText(false)
+    this.#taskMeta = this.#metaText(this.#options.takesTasks)
   }
 
   /** From now on, an older revision, over a transport that takes such messages. */
@@ -192,6 +204,7 @@ export class Link {
     this.#revision = revision
     this.#transport = transport
     this.#meta = ''
+    this.#taskMeta = ''
   }
 
   /** For a transport that sends requests of its own. */
@@ -243,16 +256,17 @@ export class Link {
   #outgoing(id: number, { method, name, members, beside = '', headers = [], onProgress }: Request): Outgoing {
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const rest = members === undefined || members === '' ? '' : `,${members}`
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}${beside}}`
+    const meta = TASK_METHODS.has(method) ? this.#taskMeta : this.#meta
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}}${rest}}${beside}}`
     return { id, method, revision: this.#revision, name, headers, text }
   }
 
   /** The members of `_meta` that are the same on every request. */
-  #metaText(): string {
+  #metaText(takesTasks: boolean): string {
     const { capabilities, info, logLevel } = this.#options
     const meta = {
       [META_VERSION]: this.#revision,
-      [META_CAPABILITIES]: capabilities,
+      [META_CAPABILITIES]: takesTasks ? { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } } : capabilities,
       [META_CLIENT_INFO]: info,
       [META_LOG_LEVEL]: logLevel,
     }
@@ -309,6 +323,15 @@ export class Link {
 }
 
 const NOTIFICATIONS = 'notifications/'
+
+/** The protocol lets nothing else become a task. */
+const TASK_METHODS: ReadonlySet<string> = new Set([
+  'tools/call',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
+  'subscriptions/listen',
+])
 
 function protocolError({ code = 0, message = '', data }: Partial<JSONRPCErrorObject> = {}): ProtocolError {
   return new ProtocolError(code, message, data)
