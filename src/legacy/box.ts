@@ -49,12 +49,20 @@ export class Box implements Outlet {
     return true
   }
 
-  /** The next question, or the response. Where another instance was faster, its stays. */
+  /**
+   * The next question, or the response. Where another instance was faster, its stays. After one that was too large something
+   * else can be left, and after any other failure nothing: then the client has to send its answer again.
+   */
   async last(text: string): Promise<void> {
     if (this.#over) throw new RallyError('BOX_OVER', 'Nothing can be left after the last letter.')
     this.#over = true
     await this.#written
-    await this.#leave(lastOf(this.#leg), text)
+    try {
+      await this.#leave(lastOf(this.#leg), text)
+    } catch (error) {
+      this.#over = !isTooLarge(error)
+      throw error
+    }
   }
 
   /** What cannot be left as it is has to be told of: the client waits for it. */
@@ -62,8 +70,8 @@ export class Box implements Outlet {
     try {
       await this.last(text)
     } catch (error) {
-      if (!(error instanceof RallyError && error.code === 'MAILBOX_FULL')) throw error
-      await this.#leave(lastOf(this.#leg), errorReply(id, new ProtocolError(INTERNAL_ERROR, error.message)).text)
+      if (!isTooLarge(error)) throw error
+      await this.last(errorReply(id, new ProtocolError(INTERNAL_ERROR, error.message)).text)
     }
   }
 
@@ -71,4 +79,8 @@ export class Box implements Outlet {
     const { mailbox, lettersMs } = this.#host
     return mailbox.leave(this.#box, number, text, lettersMs)
   }
+}
+
+function isTooLarge(error: unknown): error is RallyError {
+  return error instanceof RallyError && error.code === 'MAILBOX_FULL'
 }

@@ -71,7 +71,7 @@ export class Connection implements LegacyConnection {
       // What nobody waits for is not answered: an answer to an answer could be taken for one.
       if (session === undefined) return undefined
       if (stateIn(message) === undefined) this.#host.asks.take(session, message)
-      else await this.#takeUp(session, message)
+      else void this.#takeUp(session, message)
       return undefined
     }
     try {

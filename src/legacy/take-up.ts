@@ -1,13 +1,14 @@
 // An answer that carries its call: opened, and gone on with from there alone, on whichever instance it has reached.
-import { digest, canonical } from '../seal/canonical.ts'
+import { useOnce } from '../flow/once.ts'
+import type { RequestId } from '../protocol/messages.ts'
+import { canonical, digest } from '../seal/canonical.ts'
 import { defaults } from '../seal/defaults.ts'
 import { InvalidState } from '../seal/seal.ts'
-import type { RequestId } from '../protocol/messages.ts'
-import { useOnce } from '../flow/once.ts'
 import type { Response } from './asks.ts'
 import { responseIn } from './asks.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import { respond } from './methods.ts'
+import { answerIn } from './questions.ts'
 import type { Session } from './session.ts'
 import type { CallState } from './state.ts'
 import { stateIn } from './state.ts'
@@ -58,7 +59,7 @@ export async function goOn(
   const { once, seal } = host.app
   if (once === undefined) return void (await run())
   const options = {
-    note: digest(canonical(response)),
+    note: digest(canonical('error' in response ? response : answerIn(response.result))),
     keepMs: seal.ttl + 2 * defaults.skew,
     gaveUp: () => false,
   }

@@ -70,6 +70,10 @@ export class Carrying {
       await io.step('much', () => 'x'.repeat(48_900))
       return (await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'
     })
+    app.tool('ask_much', {}, async (_args, io) => {
+      await io.confirm('sure', 'Sure?')
+      return (await io.confirm('much', `Sure? ${'y'.repeat(5_000)}`)) ? 'Yes.' : 'No.'
+    })
     app.tool('tell_much', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'y'.repeat(5_000) : ''))
     return app
   }

@@ -77,14 +77,15 @@ describe.each(hosts)('$name', (host) => {
     await opened.close()
   })
 
-  test('a response that the mailbox of the process cannot hold is told of', async () => {
-    const small = made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } })
-    const opened = await host.open(small)
+  test.each([
+    ['response', 'tell_much', { error: { code: -32603, message: expect.stringContaining('too large') } }],
+    ['question', 'ask_much', { result: { isError: true, content: [{ text: expect.stringContaining('too large') }] } }],
+  ])('a %s that the mailbox of the process cannot hold is told of', async (_what, tool, told) => {
+    const opened = await host.open(made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
     const carrying = await openCarrying(opened.ask)
-    const { last, lastId } = await legOf(await carrying.call('tell_much'))
+    const { last, lastId } = await legOf(await carrying.call(tool))
     expect((await carrying.post(answerTo(last, accepted({ confirm: true })))).status).toBe(202)
-    const { last: told } = await fetchLeg(carrying, lastId)
-    expect(told).toMatchObject({ id: 1, error: { code: -32603, message: expect.stringContaining('too large') } })
+    expect((await fetchLeg(carrying, lastId)).last).toMatchObject({ id: 1, ...told })
     await opened.close()
   })
 
@@ -99,12 +100,16 @@ describe.each(hosts)('$name', (host) => {
     }
     const opened = await host.open(made.app({ legacy: { mailbox: flaky } }))
     const carrying = await openCarrying(opened.ask)
-    const { last, lastId } = await legOf(await carrying.call('workspace'))
-    const response = answerTo(last, { roots: [{ uri: 'file:///one' }] })
-    expect((await carrying.post(response)).status).toBe(503)
-    isDown = false
-    expect((await carrying.post(response)).status).toBe(202)
-    expect(textOf((await fetchLeg(carrying, lastId)).last)).toBe('file:///one')
+    for (const isLast of [false, true]) {
+      isDown = true
+      const { last, lastId } = await legOf(await carrying.call(isLast ? 'workspace' : 'survey'))
+      const response = answerTo(last, isLast ? { roots: [{ uri: 'file:///one' }] } : accepted({ name: 'Ada' }))
+      expect((await carrying.post(response)).status).toBe(503)
+      isDown = false
+      expect((await carrying.post(response)).status).toBe(202)
+      const next = (await fetchLeg(carrying, lastId)).last
+      expect(isLast ? textOf(next) : next?.params?.['message']).toBe(isLast ? 'file:///one' : 'How old are you, Ada?')
+    }
     await opened.close()
   })
 
