@@ -23,7 +23,7 @@ import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
-import { carryOf, expose, isByHand, readState, writeState } from './record.ts'
+import { carryOf, expose, isByHand, isOver, readState, writeState } from './record.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from './store.ts'
 
 export interface RunHost {
@@ -346,8 +346,7 @@ export class TaskRun implements Keeper {
   /** Only answers come in between: whatever else has changed, the task is not ours any more. */
   async #adopt(): Promise<void> {
     const record = await this.#host.store.read(this.task.id)
-    const isOver = record?.status !== 'working' && record?.status !== 'input_required'
-    if (record === undefined || isOver || record.version === this.#version) throw new Lost()
+    if (record === undefined || isOver(record) || record.version === this.#version) throw new Lost()
     this.#version = record.version
     this.#stateText = record.state
   }

@@ -45,13 +45,13 @@ export class Caller {
     return response
   }
 
-  call(name: string, args: object = {}, round: Round = {}): Promise<object | undefined> {
-    return this.send(request('tools/call', { name, arguments: args, ...round }, WITH_TASKS))
+  call(name: string, args: object = {}, round: Round = {}, meta: object = WITH_TASKS): Promise<object | undefined> {
+    return this.send(request('tools/call', { name, arguments: args, ...round }, meta))
   }
 
   /** Calls a tool that becomes a task in this very round, and gives the task's id. */
-  async begin(name: string, args: object = {}, round: Round = {}): Promise<string> {
-    const result = resultOf(await this.call(name, args, round))
+  async begin(name: string, args: object = {}, round: Round = {}, meta: object = WITH_TASKS): Promise<string> {
+    const result = resultOf(await this.call(name, args, round, meta))
     if (result['resultType'] !== 'task') throw new Error(`This should be a task: ${JSON.stringify(result)}`)
     return String(result['taskId'])
   }

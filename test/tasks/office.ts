@@ -51,7 +51,14 @@ export class Office {
   }
 
   /** An instance with these tools, at work from the start. */
-  instance(tools: (app: Rally) => unknown, { tasks, ...options }: Partial<RallyOptions> = {}): Instance {
+  instance(tools: (app: Rally) => unknown, options: Partial<RallyOptions> = {}): Instance {
+    const instance = this.built(tools, options)
+    instance.app.work()
+    return instance
+  }
+
+  /** An instance that nobody has set to work yet. */
+  built(tools: (app: Rally) => unknown, { tasks, ...options }: Partial<RallyOptions> = {}): Instance {
     const logged: string[] = []
     const log = (message: string, details?: object): void => {
       logged.push(`${message} ${JSON.stringify(details ?? {})}`)
@@ -69,7 +76,6 @@ export class Office {
     this.#views.push(view)
     tools(app)
     onTestFinished(() => app.interrupt())
-    app.work()
     return { app, view, logged }
   }
 
