@@ -9,6 +9,8 @@ export default defineConfig({
       { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
       { find: /^mcp-rally\/client$/, replacement: source('client.ts') },
       { find: /^mcp-rally\/bearer$/, replacement: source('bearer.ts') },
+      { find: /^mcp-rally\/sqlite$/, replacement: source('sqlite.ts') },
+      { find: /^mcp-rally\/postgres$/, replacement: source('postgres.ts') },
       { find: /^mcp-rally\/testing$/, replacement: source('testing.ts') },
     ],
   },

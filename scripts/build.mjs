@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { rolldown } from 'rolldown'
 
 const root = join(import.meta.dirname, '..')
-const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+const { bin, exports, dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
 const targets = [...Object.values(exports).map((target) => target.default ?? ''), ...Object.values(bin)]
 const entries = targets.flatMap((target) => /^\.\/dist\/(.+)\.js$/.exec(target)?.[1] ?? [])
@@ -25,7 +25,10 @@ if (tsc.status !== 0) process.exit(tsc.status ?? 1)
 const bundle = await rolldown({
   input: Object.fromEntries(entries.map((name) => [name, join(root, `src/${name}.ts`)])),
   platform: 'node',
-  external: [/^node:/, ...Object.keys(dependencies).map((name) => new RegExp(`^${name}(/|$)`))],
+  external: [
+    /^node:/,
+    ...Object.keys({ ...dependencies, ...peerDependencies }).map((name) => new RegExp(`^${name}(/|$)`)),
+  ],
 })
 await bundle.write({ dir: made, format: 'esm', chunkFileNames: 'shared/[name]-[hash].js' })
 await bundle.close()

@@ -30,6 +30,21 @@ export { elicit, inputRequired, roots, sample, visit } from './flow/by-hand.ts'
 export type { InputRequired, InputRequiredOptions, Responses } from './flow/by-hand.ts'
 export { outcome, resolver } from './flow/resolver.ts'
 export type { Need, Needs, Resolution, Resolved, Resolver, ResolverOptions } from './flow/resolver.ts'
+export { MemoryStore, type MemoryStoreOptions } from './tasks/memory-store.ts'
+export type {
+  Belief,
+  ClaimedTask,
+  Held,
+  News,
+  NewTask,
+  Standing,
+  Store,
+  TaskChange,
+  TaskRecord,
+  TaskStatus,
+  TaskStore,
+} from './tasks/store.ts'
+export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore, type Claim, type OnceStore } from './flow/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'
 export { Declined, FlowError, MissingCapability, StepFailed, type FlowErrorCode } from './flow/errors.ts'

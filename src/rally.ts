@@ -2,6 +2,8 @@
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { RallyError } from './protocol/errors.ts'
+import type { OptInRevision } from './protocol/revisions/opt-in.ts'
+import { OPT_IN } from './protocol/revisions/opt-in.ts'
 import type { AppOptions } from './server/app.ts'
 import { App } from './server/app.ts'
 import type { LegacyOptions } from './server/legacy.ts'
@@ -19,6 +21,11 @@ export interface RallyOptions extends AppOptions {
   store?: Store
   /** How tasks are kept and worked on. */
   tasks?: TasksOptions
+  /**
+   * Drafts of the protocol to speak beside its releases, with clients that ask for them by name: '2026-06-XX' and
+   * '2026-02-03-draft', the first draft of rounds. Default: none.
+   */
+  revisions?: readonly OptInRevision[]
 }
 
 export class Rally extends App {
@@ -26,8 +33,9 @@ export class Rally extends App {
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
-    const { legacy = {}, keys, codec, name, audience = name, store, tasks = {} } = options
+    const { legacy = {}, revisions: optedIn = [], keys, codec, name, audience = name, store, tasks = {} } = options
     if (legacy !== false) checkTimes(legacy)
+    checkRevisions(optedIn, legacy !== false)
     checkTasksOptions(tasks)
     super(options, {
       legacy:
@@ -36,7 +44,7 @@ export class Rally extends App {
           : (host) =>
               lazily(async () => {
                 const { LegacyServer } = await import('./legacy/server.ts')
-                return new LegacyServer(host, { audience, keys, codec }, legacy)
+                return new LegacyServer(host, { audience, keys, codec, optedIn }, legacy)
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, tasks)),
     })
@@ -52,6 +60,18 @@ export class Rally extends App {
 function checkTimes(options: LegacyOptions): void {
   for (const [name, ms] of Object.entries(options) as [string, number][]) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
+  }
+}
+
+function checkRevisions(revisions: readonly string[], hasSessions: boolean): void {
+  const known: readonly string[] = OPT_IN
+  const wrong = Array.isArray(revisions) ? revisions.find((name) => !known.includes(name)) : revisions
+  if (wrong !== undefined) {
+    const names = known.map((name) => `'${name}'`).join(' and ')
+    throw new RallyError('APP', `revisions: ${JSON.stringify(wrong)} is none to opt into; there are ${names}.`)
+  }
+  if (revisions.length > 0 && !hasSessions) {
+    throw new RallyError('APP', `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`)
   }
 }
 

@@ -2,7 +2,7 @@
 import type { JSONRPCErrorObject, RequestId } from '../protocol/messages.ts'
 import { badResponse } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
-import type { Answered } from './transport.ts'
+import type { Answered, Waiter } from './transport.ts'
 
 /** A JSON text that should be a message; throws where it is none. */
 export function parseMessage(text: string): Record<string, unknown> {
@@ -21,13 +21,22 @@ export function isResponse(message: Record<string, unknown>): boolean {
 }
 
 /** Reads a response to the request of this id. An error without an id is one to a request that the server could not read. */
-export function readResponse(message: Record<string, unknown>, id: RequestId, bytes: number): Answered {
-  const { id: got, result, error } = message
+export function readResponse(
+  message: Record<string, unknown>,
+  id: RequestId,
+  bytes: number,
+  read: Waiter['read'] = asItIs,
+): Answered {
+  const { id: got, result, error } = read(message)
   const isUnnamed = (got === undefined || got === null) && error !== undefined
   if (got !== id && !isUnnamed) throw badResponse('it is to a request that was not made')
   if (error !== undefined) return { result: undefined, error: readError(error), bytes }
   if (!isObject(result)) throw badResponse('it has neither a result nor an error')
   return { result, error: undefined, bytes }
+}
+
+function asItIs(message: Record<string, unknown>): Record<string, unknown> {
+  return message
 }
 
 function readError(error: unknown): JSONRPCErrorObject {

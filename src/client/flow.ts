@@ -18,6 +18,7 @@ import type { Pending, Results, RoundMethod } from './pending.ts'
 import type { Question } from './question.ts'
 import { readQuestions } from './question.ts'
 import type { RoundResult } from './round.ts'
+import { RETRIES } from './revision.ts'
 import { readRound } from './round.ts'
 import type { Tools } from './tools.ts'
 
@@ -168,17 +169,15 @@ export class Flow<R extends Results[RoundMethod]> {
     const { method, name, members: target } = this.#target
     const isTool = method === 'tools/call'
     const state = this.#state
-    const members =
-      target +
-      (answers === undefined ? '' : `,"inputResponses":${answers}`) +
-      (state === undefined ? '' : `,"requestState":${JSON.stringify(state)}`)
+    const { inParams, beside } = (link.retries ?? RETRIES).writeRetry(answers, state)
+    const members = target + inParams
     for (;;) {
       const isSafe = state !== undefined || (isTool && tools.isSafe(name))
       const headers = isTool && link.isHttp ? this.#headers() : []
       try {
         const onProgress = this.#onProgress
-        const { result } = await link.request({ method, name, members, headers, isSafe, onProgress }, this.#patience)
-        return result
+        const request = { method, name, members, beside, headers, isSafe, onProgress }
+        return (await link.request(request, this.#patience)).result
       } catch (error) {
         if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
         // Refused before anything was done: the tool takes other headers than we know of.
@@ -237,8 +236,10 @@ export class Flow<R extends Results[RoundMethod]> {
     )
   }
 
-  #takeUp({ inputRequests, requestState }: Pending): void {
-    if (this.#host.link.isOlder) throw notResumable(this.#host.link.revision)
+  #takeUp({ revision, inputRequests, requestState }: Pending): void {
+    const { link } = this.#host
+    if (link.retries === undefined) throw notResumable(link.revision)
+    if (revision !== link.revision) throw otherRevision(revision, link.revision)
     this.#requests = inputRequests
     this.#questions = readQuestions(inputRequests ?? {})
     this.#state = requestState
@@ -283,6 +284,13 @@ class RoundContext implements AnswerContext {
   get signal(): AbortSignal {
     return this.#patience.signal
   }
+}
+
+function otherRevision(theirs: string, ours: string): ClientError {
+  return new ClientError(
+    'PENDING_INVALID',
+    `The pending round cannot be taken up: it is of revision ${theirs}, and ${ours} is spoken here: give connect revision: '${theirs}'.`,
+  )
 }
 
 function isMismatch(error: unknown): boolean {

@@ -63,9 +63,10 @@ export async function introduce(introducing: Introducing): Promise<ServerInfo> {
 
 async function introducedIn(revision: string, introducing: Introducing): Promise<ServerInfo> {
   if (REVISIONS.includes(revision)) return discover(introducing, introducing.limits.timeoutMs)
-  const { isOlderRevision } = await import('./legacy/index.ts')
-  if (!isOlderRevision(revision)) {
-    throw wrongOption(`revision: this client does not speak ${JSON.stringify(revision)}.`)
+  const { OLDER_NAMES } = await import('./legacy/index.ts')
+  if (!OLDER_NAMES.includes(revision)) {
+    const names = [...REVISIONS, ...OLDER_NAMES].join(', ')
+    throw wrongOption(`revision: this client does not speak ${JSON.stringify(revision)}; it speaks ${names}.`)
   }
   return initialize(introducing, revision, true)
 }
@@ -98,8 +99,8 @@ async function initialize(introducing: Introducing, revision: string, isPinned: 
     (events) => older(legacy, events),
   )
   try {
-    const { revision: agreed, server } = await session.introduce()
-    link.speakOlder(agreed, session)
+    const { revision: agreed, rounds, server } = await session.introduce()
+    link.speakOlder(agreed, session, rounds)
     return server
   } catch (error) {
     // What could still turn out to be slow goes on being listened to.

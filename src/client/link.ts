@@ -20,7 +20,8 @@ import { isObject } from '../protocol/json.ts'
 import type { LogEntry, Progress } from './options.ts'
 import { checkLimit } from './options.ts'
 import { Patience } from './patience.ts'
-import { commonRevision, REVISIONS } from './revision.ts'
+import type { Retries } from './revision.ts'
+import { commonRevision, RETRIES, REVISIONS } from './revision.ts'
 import type { Answered, Outgoing, Receive, Transport } from './transport.ts'
 
 export interface LinkOptions {
@@ -40,6 +41,8 @@ export interface Request {
   readonly name?: string
   /** The members of `params` beside `_meta`, as JSON text. */
   readonly members?: string
+  /** Members of the message beside `params`, as JSON text that begins with a comma. */
+  readonly beside?: string
   readonly headers?: readonly string[]
   readonly onProgress?: ((progress: Progress) => void) | undefined
   /** Whether it does no harm to send it again when its response was lost. */
@@ -65,7 +68,7 @@ export class Link {
   readonly #listeners = new Map<RequestId, Listener>()
   #revision = REVISIONS[0] ?? ''
   #meta: string
-  #isOlder = false
+  #retries: Retries | undefined = RETRIES
   #lastId = 0
   #closing: Promise<void> | undefined
 
@@ -83,9 +86,9 @@ export class Link {
     return this.#revision
   }
 
-  /** Whether the server speaks a revision in which it asks in the middle of a call, and nothing of one can be saved. */
-  get isOlder(): boolean {
-    return this.#isOlder
+  /** How rounds go on. `undefined` where the server asks in the middle of a call, and nothing of one can be saved. */
+  get retries(): Retries | undefined {
+    return this.#retries
   }
 
   get isClosed(): boolean {
@@ -152,8 +155,8 @@ export class Link {
   }
 
   /** From now on, an older revision, over a transport that takes such messages. */
-  speakOlder(revision: string, transport: Transport): void {
-    this.#isOlder = true
+  speakOlder(revision: string, transport: Transport, retries: Retries | undefined): void {
+    this.#retries = retries
     this.#revision = revision
     this.#transport = transport
     this.#meta = ''
@@ -204,10 +207,10 @@ export class Link {
     return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed, patience }))
   }
 
-  #outgoing(id: number, { method, name, members, headers = [], onProgress }: Request): Outgoing {
-    const token = onProgress === undefined ? '' : `${this.#isOlder ? '' : ','}"progressToken":${id}`
+  #outgoing(id: number, { method, name, members, beside = '', headers = [], onProgress }: Request): Outgoing {
+    const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const rest = members === undefined || members === '' ? '' : `,${members}`
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}}`
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}${beside}}`
     return { id, method, revision: this.#revision, name, headers, text }
   }
 

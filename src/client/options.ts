@@ -23,7 +23,8 @@ export interface ClientOptions extends Answerers {
   maxResponseBytes?: number
   /**
    * The one revision of the protocol to speak, without trying others: '2026-07-28', '2025-11-25', '2025-06-18' or
-   * '2025-03-26'. Default: the newest that the server speaks.
+   * '2025-03-26', or a draft that is spoken only so, '2026-06-XX' or '2026-02-03-draft'. Default: the newest release that the
+   * server speaks.
    */
   revision?: string
   /** Headers of every HTTP request, or what gives them anew for each. */

@@ -3,15 +3,15 @@ import { isObject, isTame } from '../protocol/json.ts'
 import { ClientError, shown } from './errors.ts'
 import type { Pending } from './pending.ts'
 import { DEEPEST } from './pending.ts'
-import { REVISIONS } from './revision.ts'
+import { CARRYING } from './revision.ts'
 
 /** Checks what may have been damaged on its way; throws `PENDING_INVALID`. */
 export function readPending(given: unknown): Pending {
   if (!isObject(given)) throw invalid('it is no object; give what JSON.parse makes of its text')
   const { version, revision, method, params, inputRequests, requestState } = given
   if (version !== 1) throw invalid(`its version is ${shown(version)}, and this client reads 1`)
-  if (!REVISIONS.includes(revision as string)) {
-    throw invalid(`its revision is ${shown(revision)}, and this client speaks ${REVISIONS.join(', ')}`)
+  if (!CARRYING.includes(revision as string)) {
+    throw invalid(`its revision is ${shown(revision)}, and this client speaks ${CARRYING.join(', ')}`)
   }
   if (!isObject(params)) throw invalid('its params are no object')
   checkTarget(method, params)

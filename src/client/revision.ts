@@ -1,8 +1,21 @@
 // The revisions of the protocol that this client speaks, and the choice of one that the server speaks too.
+import type { Rounds } from '../protocol/revisions/older.ts'
+import { OPT_IN } from '../protocol/revisions/opt-in.ts'
+import { retryText } from '../protocol/rounds.ts'
 import { ClientError } from './errors.ts'
 
 /** The best first. */
 export const REVISIONS: readonly string[] = ['2026-07-28']
+
+/** Those in which the client carries a call, and so can save it. */
+export const CARRYING: readonly string[] = [...REVISIONS, ...OPT_IN]
+
+/** How a request brings the round before to servers of `REVISIONS`. */
+export const RETRIES: Retries = {
+  writeRetry: (answers, state) => ({ inParams: retryText(answers, state), beside: '' }),
+}
+
+export type Retries = Pick<Rounds, 'writeRetry'>
 
 /** `supported` is untrusted; `cause` is the error that it came with, if it did. */
 export function commonRevision(supported: unknown, cause?: Error): string {

@@ -155,7 +155,7 @@ export class StdioTransport implements Transport {
     this.#waiting.delete(id)
     this.#deaths = 0
     try {
-      waiter.answered(readResponse(message, id, length))
+      waiter.answered(readResponse(message, id, length, waiter.read))
     } catch (error) {
       waiter.failed(error as ClientError)
     }

@@ -26,6 +26,8 @@ export interface Outgoing {
 
 /** Told of one thing only, once. */
 export interface Waiter {
+  /** Brings a response into the form of 2026-07-28, where it comes in another. Untrusted before and after. */
+  readonly read?: ((message: Record<string, unknown>) => Record<string, unknown>) | undefined
   answered(response: Answered): void
   failed(error: ClientError): void
   /** Of the call that waits: older servers ask in the middle of it. */

@@ -77,7 +77,7 @@ export class Connection implements LegacyConnection {
         return session && notified(session, method, params)
       }
       if (session === undefined) throw invalid('initialize first')
-      return await respond(this.#host, session, { id, method, params }, this.#outlet, undefined)
+      return await respond(this.#host, session, { id, method, params, message }, this.#outlet, undefined)
     } catch (error) {
       return errorReply(idOf(message), error instanceof ProtocolError ? error : internalError()).text
     }
@@ -85,7 +85,7 @@ export class Connection implements LegacyConnection {
 
   #initialize(id: string | number, params: Record<string, unknown>): string {
     if (this.#session !== undefined) throw invalid('the connection is initialized already')
-    const claims = readInitialize(params)
+    const claims = readInitialize(params, this.#host.optedIn)
     this.#session = new Session({ ...claims, id: newSessionId() })
     return resultReply(id, initializeText(this.#host.app, this.#serverMeta, claims.revision)).text
   }

@@ -7,6 +7,7 @@ import type { EventStream } from './stream.ts'
 import type { Streams } from './streams.ts'
 
 export class Exchange implements Outlet {
+  readonly overHttp = true
   /** Resolves with the beginning of the stream, if there ever is one. */
   readonly opened: Promise<Reply>
   readonly #session: Session

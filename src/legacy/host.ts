@@ -13,10 +13,13 @@ export interface LegacyHost {
   readonly askMs: number
   /** How long a whole call may take. */
   readonly callMs: number
+  /** The revisions that are spoken beside the released ones. */
+  readonly optedIn: readonly string[]
 }
 
 /** Where the messages of one call go before its response. Both give `false` where it was not sent. */
 export interface Outlet {
+  readonly overHttp?: boolean
   /** What must not be lost. */
   send(text: string): boolean
   /** What may be, where the reader is too far behind. */

@@ -64,7 +64,7 @@ async function initialize(on: HttpSessions, message: Record<string, unknown>, re
   if (id === undefined) throw new Refusal(400, 'id must be a string or an integer')
   let claims: ReturnType<typeof readInitialize>
   try {
-    claims = readInitialize(params)
+    claims = readInitialize(params, on.host.optedIn)
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, error)
     throw error
@@ -76,7 +76,7 @@ async function initialize(on: HttpSessions, message: Record<string, unknown>, re
 
 async function findSession(on: HttpSessions, { header, principal }: LegacyRequest): Promise<Session> {
   const version = header('mcp-protocol-version')
-  if (version !== undefined && olderRevision(version) === undefined) {
+  if (version !== undefined && olderRevision(version, on.host.optedIn) === undefined) {
     throw new Refusal(400, `the MCP-Protocol-Version header names no revision that has sessions here`)
   }
   const token = header('mcp-session-id')
@@ -139,7 +139,7 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
       const { id, method, params = {} } = readEnvelope(message)
       if (id === undefined) notified(session, method, params)
       else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
-      else requests.push({ id, method, params })
+      else requests.push({ id, method, params, message })
     } catch (error) {
       const known = error instanceof ProtocolError ? error : internalError()
       refused.push(errorReply(idOf(message), known, 400))

@@ -10,8 +10,8 @@ import type { DispatchHost } from '../server/context.ts'
 import { invalidParams } from '../server/request.ts'
 import type { SessionClaims } from './session-id.ts'
 
-/** What the client proposes, as it may be had. Throws -32602. */
-export function readInitialize(params: Record<string, unknown>): Omit<SessionClaims, 'id'> {
+/** What the client proposes, as it may be had. `optedIn` are revisions beside the released ones. Throws -32602. */
+export function readInitialize(params: Record<string, unknown>, optedIn: readonly string[]): Omit<SessionClaims, 'id'> {
   const { protocolVersion, capabilities, clientInfo } = params
   if (typeof protocolVersion !== 'string') throw invalidParams('protocolVersion must be a string')
   if (!isObject(capabilities)) throw invalidParams('capabilities must be an object')
@@ -19,7 +19,7 @@ export function readInitialize(params: Record<string, unknown>): Omit<SessionCla
   if (typeof name !== 'string' || typeof version !== 'string') {
     throw invalidParams('clientInfo must have a name and a version')
   }
-  const revision = negotiated(protocolVersion)
+  const revision = negotiated(protocolVersion, optedIn)
   return {
     revision,
     capabilities: capabilitiesIn(revision, capabilities),

@@ -4,7 +4,8 @@ import { MissingCapability } from '../flow/errors.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
-import type { Result } from '../protocol/revisions/index.ts'
+import type { Message, OlderRevision, Result } from '../protocol/revisions/index.ts'
+import { ROUND_METHODS } from '../protocol/revisions/index.ts'
 import { completionText } from '../server/completion.ts'
 import { errorText } from '../server/content.ts'
 import { readRound } from '../server/params.ts'
@@ -16,6 +17,7 @@ import { carriedResource } from '../server/resource.ts'
 import type { Carried } from '../server/round.ts'
 import { Call } from './call.ts'
 import type { LegacyHost, Outlet } from './host.ts'
+import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
 
 /** In these revisions a resource that is not there has a code of its own. */
@@ -28,6 +30,8 @@ export interface Request {
   readonly id: RequestId
   readonly method: string
   readonly params: Record<string, unknown>
+  /** All of it, as it came: an object. */
+  readonly message: unknown
 }
 
 /** The text of the response; nothing where the client has cancelled. Never throws. */
@@ -42,7 +46,7 @@ export async function respond(
   try {
     const text = await serve(host, session, request, outlet, principal)
     if (text === undefined) return undefined
-    return JSON.stringify({ jsonrpc: '2.0', id, result: session.revision.result(method, plain(text)) })
+    return JSON.stringify({ jsonrpc: '2.0', id, ...inWordsOf(session.revision, method, JSON.parse(text) as Result) })
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request)).text
     host.app.logger.error(`Serving ${method} failed.`, { error })
@@ -97,6 +101,7 @@ function serve(
       return completionText(params, (kind, name) => registry.completionTarget(kind, name), serverMeta)
     case 'logging/setLevel':
       return setLevel(session, params['level'])
+    // Methods that only some of these revisions have, such as those of their tasks, have their place here.
   }
   throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
 }
@@ -104,7 +109,7 @@ function serve(
 async function call(
   host: LegacyHost,
   session: Session,
-  { id, method, params }: Request,
+  { id, method, params, message }: Request,
   outlet: Outlet,
   principal: string | undefined,
 ): Promise<string | undefined> {
@@ -119,6 +124,12 @@ async function call(
     capabilities,
     logLevel: level,
     progressToken: progressTokenOf(params),
+  }
+  const { rounds } = revision
+  if (rounds !== undefined) {
+    const { inputResponses, requestState } = rounds.readRetry(message as Message)
+    const round = { id, method, params: { ...params, inputResponses, requestState }, info }
+    return serveRoundIn(host, session, round, outlet, principal)
   }
   const underway = new Call(host, session, outlet)
   const args = method === 'resources/read' ? {} : params['arguments']
@@ -175,9 +186,16 @@ function progressTokenOf({ _meta: meta }: Record<string, unknown>): ProgressToke
   throw invalidParams('progressToken must be a string or an integer')
 }
 
+/** The members of the response, beside its id. */
+function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Result {
+  const result = revision.result(method, plain(neutral))
+  const { rounds } = revision
+  if (rounds === undefined || !ROUND_METHODS.has(method)) return { result }
+  return rounds.writeResponse({ resultType: neutral['resultType'], ...withOlderQuestions(revision, result) })
+}
+
 /** The result without what came with 2026-07-28. */
-function plain(text: string): Result {
-  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta, ...result } = JSON.parse(text) as Result
+function plain({ resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta, ...result }: Result): Result {
   return isObject(_meta) && Object.keys(_meta).length > 0 ? { ...result, _meta } : result
 }
 

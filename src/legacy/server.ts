@@ -20,6 +20,8 @@ export interface LegacyKeys {
   readonly audience: string
   readonly keys: readonly Secret[] | undefined
   readonly codec: Codec | undefined
+  /** The revisions that are spoken beside the released ones. Default: none. */
+  readonly optedIn?: readonly string[]
 }
 
 const DEFAULT_ASK_MS = 300_000
@@ -36,9 +38,17 @@ export class LegacyServer implements Legacy {
   constructor(app: DispatchHost, keys: LegacyKeys, options: LegacyOptions = {}) {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
     const { logger, now } = app
+    const { optedIn = [] } = keys
     const sessions = new Sessions()
     this.#app = app
-    this.#host = { app: { ...app, serverMeta: '{}' }, underway: new Underway<Pass>(), asks: new Asks(), askMs, callMs }
+    this.#host = {
+      app: { ...app, serverMeta: '{}' },
+      underway: new Underway<Pass>(),
+      asks: new Asks(),
+      askMs,
+      callMs,
+      optedIn,
+    }
     this.#on = {
       host: this.#host,
       serverMeta: app.serverMeta,

@@ -32,6 +32,8 @@ export interface SessionIdOptions {
   readonly audience: string
   readonly keys: readonly Secret[] | undefined
   readonly codec: Codec | undefined
+  /** The revisions that are spoken beside the released ones. Default: none. */
+  readonly optedIn?: readonly string[]
   readonly logger: Logger
   readonly now: () => number
 }
@@ -90,13 +92,13 @@ export class SessionIds {
   }
 
   #read(plaintext: string, principal: string | undefined): SessionClaims {
-    const { audience, now } = this.#options
+    const { audience, optedIn, now } = this.#options
     const [id, issuedAt, sealedFor, sealedPrincipal, name, capabilities, clientName, clientVersion] = parse(plaintext)
     if (sealedPrincipal !== principalDigest(principal, id)) throw new SealError('minted for another principal')
     if (sealedFor !== digest(audience)) throw new SealError('minted for another audience')
     if (now() < issuedAt - defaults.skew) throw new SealError('minted in the future')
     if (now() > issuedAt + SESSION_MS + defaults.skew) throw new SealError('expired')
-    const revision = olderRevision(name)
+    const revision = olderRevision(name, optedIn)
     if (revision === undefined) throw new SealError('of a revision that is not spoken any more')
     return { id, revision, capabilities, clientName, clientVersion }
   }

@@ -18,6 +18,9 @@ export type InputRequests = Record<string, InputRequest>
 
 export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult
 
+/** In one round. */
+export const MOST_ANSWERS = 1_000
+
 export type InputResponses = Record<string, InputResponse>
 
 /** The params of every request that may take several rounds. */
@@ -25,6 +28,12 @@ export interface RoundParams {
   _meta: RequestMeta
   inputResponses?: InputResponses
   requestState?: string
+}
+
+/** What a retry adds to the params of its request, as JSON text that begins with a comma. `answers` is the text of an object. */
+export function retryText(answers: string | undefined, state: string | undefined): string {
+  const responses = answers === undefined ? '' : `,"inputResponses":${answers}`
+  return responses + (state === undefined ? '' : `,"requestState":${JSON.stringify(state)}`)
 }
 
 export interface ListRequestParams {

@@ -3,6 +3,7 @@ import type { Answers } from '../flow/answering.ts'
 import type { Log, Progress } from '../flow/pass.ts'
 import { isObject, isTame } from '../protocol/json.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
+import { MOST_ANSWERS } from '../protocol/rounds.ts'
 import type { Context } from './context.ts'
 import type { RequestInfo } from './request.ts'
 import { invalidParams } from './request.ts'
@@ -10,9 +11,6 @@ import type { RoundRequest } from './round.ts'
 
 /** Deepest nesting of arguments and answers. */
 const DEEPEST = 100
-
-/** Most answers in one round. */
-const MOST_ANSWERS = 1_000
 
 export function readRound(params: Record<string, unknown>, info: RequestInfo, context: Context): RoundRequest {
   const { arguments: args = {}, requestState: state, inputResponses } = params

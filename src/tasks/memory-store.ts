@@ -2,13 +2,14 @@
 import { MemoryOnceStore } from '../flow/once.ts'
 import type { OnceStore } from '../flow/once.ts'
 import type { Mailbox } from '../server/mailbox.ts'
+import { MemoryMailbox } from '../server/memory-mailbox.ts'
 import { MemoryTasks } from './memory-tasks.ts'
 import type { Store, TaskStore } from './store.ts'
 
 export interface MemoryStoreOptions {
   /** Default `Date.now`. */
   readonly now?: () => number
-  readonly mailbox: Mailbox
+  readonly mailbox?: Mailbox
 }
 
 export class MemoryStore implements Store {
@@ -16,7 +17,7 @@ export class MemoryStore implements Store {
   readonly once: OnceStore
   readonly mailbox: Mailbox
 
-  constructor({ now = Date.now, mailbox }: MemoryStoreOptions) {
+  constructor({ now = Date.now, mailbox = new MemoryMailbox({ now }) }: MemoryStoreOptions = {}) {
     this.tasks = new MemoryTasks(now)
     this.once = new MemoryOnceStore(now)
     this.mailbox = mailbox

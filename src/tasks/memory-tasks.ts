@@ -1,5 +1,6 @@
 // The tasks of one process, which end with it. What the contract of a store says, in its plainest form.
 import { entriesOf, journalOf } from './journal-text.ts'
+import { isEnd } from './status.ts'
 import type {
   Belief,
   ClaimedTask,
@@ -16,6 +17,8 @@ import { Watchers } from './watchers.ts'
 
 interface Kept {
   readonly made: NewTask
+  /** How many were made before it. */
+  readonly number: number
   readonly createdAt: number
   status: TaskStatus
   message: string | undefined
@@ -41,6 +44,9 @@ export class MemoryTasks implements TaskStore {
   /** Those that are due now or at a time that is known: what is parked or over is never looked at. */
   readonly #scheduled = new Set<Kept>()
   readonly #watchers = new Watchers<News>()
+  #made = 0
+  /** None is given twice: a task that is made again under an old id is not that of its old worker. */
+  #fences = 0
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -52,6 +58,7 @@ export class MemoryTasks implements TaskStore {
     const now = this.#now()
     const task: Kept = {
       made,
+      number: (this.#made += 1),
       createdAt: now,
       status: 'working',
       message: made.message,
@@ -94,7 +101,7 @@ export class MemoryTasks implements TaskStore {
     }
     if (task === undefined) return undefined
     const lost = task.leaseUntil !== null
-    task.fence += 1
+    task.fence = this.#fences += 1
     task.leaseUntil = this.#now() + turn.leaseMs
     return { ...recordOf(task), fence: task.fence, journal: journalOf(task.journal), lost }
   }
@@ -184,10 +191,6 @@ export class MemoryTasks implements TaskStore {
   }
 }
 
-export function isEnd(status: TaskStatus): boolean {
-  return status === 'completed' || status === 'failed' || status === 'cancelled'
-}
-
 /** Since when, or from when on, it may be taken up. */
 function readyAt({ leaseUntil, dueAt }: Kept): number | null {
   return leaseUntil ?? dueAt
@@ -204,7 +207,7 @@ function holds({ fence, version }: Belief, task: Kept): boolean {
 /** Whether it is this one's turn rather than the other's: owners in the order of their names, those after `after` first. */
 function comesBefore(one: Kept, other: Kept, after: string): boolean {
   const [mine, theirs] = [one.made.owner, other.made.owner]
-  if (mine === theirs) return (readyAt(one) ?? 0) < (readyAt(other) ?? 0)
+  if (mine === theirs) return ((readyAt(one) ?? 0) - (readyAt(other) ?? 0) || one.number - other.number) < 0
   if (mine > after !== theirs > after) return mine > after
   return mine < theirs
 }

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -78,11 +79,41 @@ test('importing mcp-rally/node loads the HTTP server', async () => {
   expect(builtin).toContain('http')
 })
 
+test('importing mcp-rally/sqlite loads libsql with the first store, and not before', async () => {
+  const { packages } = await loadedBy(`import { sqlite } from 'mcp-rally/sqlite'\nawait sqlite(':memory:').close()`)
+  expect(packages).toContain('libsql')
+  expect(packages.filter((name) => /^pg|jose|ajv/.test(name))).toEqual([])
+})
+
+test('a SQLite store says what is missing where libsql has no binary', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'rally-no-driver-'))
+  const libsql = join(folder, 'node_modules/libsql')
+  await cp(join(ROOT, 'dist'), join(folder, 'dist'), { recursive: true })
+  await mkdir(libsql, { recursive: true })
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
+  // As where it was installed for another platform.
+  await writeFile(join(libsql, 'index.js'), `require('@libsql/another-platform')`)
+  await writeFile(join(libsql, 'package.json'), '{ "type": "commonjs" }')
+  const program = `
+    import { sqlite } from './dist/sqlite.js'
+    try {
+      sqlite(':memory:')
+    } catch ({ code, message }) {
+      console.log(code, message)
+    }
+  `
+  const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
+  expect(stdout).toMatch(/^STORE_DRIVER .* run `npm install libsql`, with optional dependencies\.\n$/)
+  await rm(folder, { recursive: true })
+})
+
 // Limits to raise on purpose.
 test.each([
   { entry: 'mcp-rally', most: 320, packages: [] },
   { entry: 'mcp-rally/node', most: 60, packages: [] },
   { entry: 'mcp-rally/bearer', most: 40, packages: ['jose'] },
+  { entry: 'mcp-rally/sqlite', most: 40, packages: [] },
+  { entry: 'mcp-rally/postgres', most: 40, packages: [] },
   { entry: 'mcp-rally/testing', most: 200, packages: [] },
 ])('$entry loads at most $most KiB of our code, and of other packages $packages', async (expected) => {
   const { own, packages } = await loadedBy(`import '${expected.entry}'`)

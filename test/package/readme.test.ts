@@ -254,6 +254,31 @@ const snippets: readonly Snippet[] = [
     prints: '[{"type":"text","text":"Hello, Grace"}]\n',
     makes: 'asking, later, done',
   },
+  {
+    title: 'drafts',
+    has: "revision: '2026-06-XX'",
+    given: `${IMPORTS}\nimport { connect } from 'mcp-rally/client'`,
+    but: [['const { url } = await serve(app, { port: 3000 })', 'const { url, close } = await serve(app, { port: 0 })']],
+    use: 'console.log(client.revision)\nawait client.close()\nawait close()',
+    prints: '2026-06-XX\n',
+    makes: 'client, close',
+  },
+  {
+    title: 'a store',
+    has: 'sqlite(',
+    given: `${IMPORTS}
+      import { sqlite } from 'mcp-rally/sqlite'
+    `,
+    but: [],
+    use: `
+      app.tool('hello', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Hello.' : 'Well then.'))
+      await talk(app, 'hello', {}, [{}, { sure: accept({ confirm: true }) }])
+      await store.close()
+      await talk(app, 'hello', {}, [{}, { sure: accept({ confirm: true }) }]).catch(() => console.log('closed'))
+    `,
+    prints: 'Sure?\nHello.\nSure?\nclosed\n',
+    makes: 'app, store',
+  },
 ]
 
 const blocks = [...`${readme}\n${guide}`.matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code = '']) => code)

@@ -5,6 +5,8 @@ import * as main from 'mcp-rally'
 import * as bearer from 'mcp-rally/bearer'
 import * as client from 'mcp-rally/client'
 import * as node from 'mcp-rally/node'
+import * as postgres from 'mcp-rally/postgres'
+import * as sqlite from 'mcp-rally/sqlite'
 import * as testing from 'mcp-rally/testing'
 import { expect, test } from 'vitest'
 import { ROOT } from './consumer.ts'
@@ -168,6 +170,18 @@ const entries = [
     module: bearer,
     values: ['bearer'],
     types: ['BearerAlgorithm', 'BearerOptions', 'Jwks', 'KeyFunction', 'ResourceMetadata'],
+  },
+  {
+    path: './sqlite',
+    module: sqlite,
+    values: ['sqlite'],
+    types: ['SqliteOptions'],
+  },
+  {
+    path: './postgres',
+    module: postgres,
+    values: ['postgres'],
+    types: ['ConnectionLike', 'PoolLike', 'PostgresOptions', 'QueryLike', 'RowsLike'],
   },
   {
     path: './testing',

@@ -141,3 +141,9 @@ test('a bus carries plain changes', () => {
   expectTypeOf<Change['type']>().toEqualTypeOf<'tools' | 'prompts' | 'resources' | 'updated'>()
   expectTypeOf<Notify['resourceUpdated']>().parameters.toEqualTypeOf<[uri: string]>()
 })
+
+test('only drafts can be opted into', () => {
+  rally({ name: 'types', version: '1.0.0', revisions: ['2026-06-XX', '2026-02-03-draft'] })
+  // @ts-expect-error: releases are spoken anyway
+  expectTypeOf(rally).toBeCallableWith({ name: 'types', version: '1.0.0', revisions: ['2025-11-25'] })
+})

@@ -17,11 +17,6 @@ export function isOlder(error: unknown): boolean {
   return error instanceof ClientError && error.code === 'HTTP_STATUS' && STATUSES.has(error.status)
 }
 
-/** Whether this client speaks it with older servers. */
-export function isOlderRevision(revision: string): boolean {
-  return olderRevision(revision) !== undefined
-}
-
 function namesOlder(data: unknown): boolean {
   const supported: unknown = isObject(data) ? data['supported'] : undefined
   return Array.isArray(supported) && supported.some((revision) => olderRevision(revision) !== undefined)

@@ -59,6 +59,7 @@ export class HttpChannel implements Channel {
       },
       request,
       {
+        read: waiter.read,
         answered: (response) => {
           settled()
           waiter.answered(response)

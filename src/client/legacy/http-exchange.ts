@@ -103,7 +103,7 @@ export class HttpExchange {
     try {
       for (const message of messagesIn(text)) {
         if (this.#isOver) return
-        if (isResponse(message)) answer(readResponse(message, this.#request.id, text.length))
+        if (isResponse(message)) answer(readResponse(message, this.#request.id, text.length, this.#waiter.read))
         else this.#on.receive(message, this.#request.id)
       }
     } catch (error) {

@@ -1,5 +1,6 @@
 // Everything about older servers, to be loaded together, and only once one is met.
-export { isOlder, isOlderRevision } from './era.ts'
+export { OLDER_NAMES } from '../../protocol/revisions/index.ts'
+export { isOlder } from './era.ts'
 export { HttpChannel } from './http-channel.ts'
 export { Session } from './session.ts'
 export { stdioChannel } from './stdio-channel.ts'

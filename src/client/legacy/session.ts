@@ -8,6 +8,7 @@ import type {
   RequestId,
   ServerCapabilities,
 } from '../../protocol/messages.ts'
+import type { Rounds } from '../../protocol/revisions/index.ts'
 import { olderRevision } from '../../protocol/revisions/index.ts'
 import type { Answerers } from '../answerers.ts'
 import type { Capability } from '../capabilities.ts'
@@ -43,6 +44,8 @@ export interface SessionOptions {
 
 export interface Introduction {
   readonly revision: string
+  /** Where calls are carried by the client. */
+  readonly rounds: Rounds | undefined
   readonly server: ServerInfo
 }
 
@@ -122,9 +125,10 @@ export class Session implements Transport {
     }
     const attempt = async (isAgain: boolean): Promise<void> => {
       const introduction = this.introduce()
-      await introduction
+      const { rounds } = await introduction
       if (isOver) return
       cancel = this.#channel.send(request, {
+        read: rounds?.readResponse,
         answered,
         failed: (reason) => {
           if (!isSessionGone(reason) || isAgain) return failed(reason)
@@ -152,10 +156,10 @@ export class Session implements Transport {
     const { info, capabilities, revision: proposed, isPinned, address } = this.#options
     const params = { protocolVersion: proposed, capabilities, clientInfo: info }
     const result = await this.#ask('initialize', params)
-    const agreed = olderRevision(result['protocolVersion'])?.name
+    const { name: agreed, rounds } = olderRevision(result['protocolVersion'], isPinned ? [proposed] : []) ?? {}
     const only = this.#introduced?.revision ?? (isPinned ? proposed : agreed)
     if (agreed === undefined || agreed !== only) throw disagreement(result['protocolVersion'], only)
-    const introduced = { revision: agreed, server: readServer(result, address) }
+    const introduced = { revision: agreed, rounds, server: readServer(result, address) }
     this.#introduced = introduced
     this.#channel.begin(agreed)
     await this.#channel.say('{"jsonrpc":"2.0","method":"notifications/initialized"}')

@@ -18,12 +18,45 @@ export interface OlderRevision {
   question(question: InputRequest, elicitationId: string): Written
   /** The result of a method, without what this revision does not know. */
   result(method: string, result: Result): Result
+  /** Where the client carries a call from round to round. Elsewhere the server asks in the middle of it. */
+  readonly rounds?: Rounds
+}
+
+/** How the rounds of a call are spelled. Both sides read and write the form of 2026-07-28 through it. */
+export interface Rounds {
+  /** What a request brings of the round before, for a server. Untrusted. */
+  readonly readRetry: (message: Message) => Retry
+  /** The same for a client, as JSON text: of the answers, which is an object's, and of the request. */
+  readonly writeRetry: (answers: string | undefined, state: string | undefined) => RetryText
+  /** The members of a response to one of `ROUND_METHODS`, for a server. */
+  readonly writeResponse: (result: Result) => Message
+  /** The same for a client: the response with its result in place. Untrusted. */
+  readonly readResponse: (message: Message) => Message
+}
+
+/** The requests that may take several rounds. */
+export const ROUND_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+export interface Retry {
+  readonly inputResponses?: unknown
+  readonly requestState?: unknown
+}
+
+/** Members that are added to what a request has anyway; each begins with a comma. */
+export interface RetryText {
+  /** Of its params. */
+  readonly inParams: string
+  /** Of the message, beside its params. */
+  readonly beside: string
 }
 
 /** A request to the client, or why this revision has no words for it. */
 export type Written = { readonly method: string; readonly params?: object } | { readonly unsayable: string }
 
 export type Result = Readonly<Record<string, unknown>>
+
+/** A JSON-RPC message, or some members of one. */
+export type Message = Readonly<Record<string, unknown>>
 
 /** The given keys that are there. */
 export function picked<T extends object>(from: T, keys: readonly string[]): T {

@@ -1,0 +1,35 @@
+// Revision 2026-06-XX: sessions as in 2025-11-25, in which the client carries a call. Results are marked in the spelling of
+// the first experiments and in the one that was approved, and read in either.
+import { isObject } from '../json.ts'
+import { retryText } from '../rounds.ts'
+import { revision20251125 } from './2025-11-25.ts'
+import type { Message, OlderRevision, Result, Retry, RetryText } from './older.ts'
+import type { OptInRevision } from './opt-in.ts'
+
+export const revision202606XX: OlderRevision = {
+  ...revision20251125,
+  name: '2026-06-XX' satisfies OptInRevision,
+  rounds: { readRetry, writeRetry, writeResponse, readResponse },
+}
+
+function readRetry({ params }: Message): Retry {
+  if (!isObject(params)) return {}
+  const { inputResponses, requestState } = params
+  return { inputResponses, requestState }
+}
+
+function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
+  return { inParams: retryText(answers, state), beside: '' }
+}
+
+function writeResponse(result: Result): Message {
+  const { resultType } = result
+  return { result: { result_type: resultType === 'input_required' ? 'incomplete' : resultType, ...result } }
+}
+
+function readResponse(message: Message): Message {
+  if (!isObject(message['result'])) return message
+  const { result_type: earlier, resultType = earlier, ...result } = message['result']
+  const known = resultType === 'incomplete' ? 'input_required' : resultType
+  return { ...message, result: known === undefined ? result : { ...result, resultType: known } }
+}

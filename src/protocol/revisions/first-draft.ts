@@ -1,0 +1,53 @@
+// The first draft of rounds: sessions as in 2025-11-25, in which the client carries a call beside its params, and a response
+// that asks has no result. The draft names no revision, so it goes by its own date, which no release has with a suffix.
+import { INVALID_PARAMS, ProtocolError } from '../errors.ts'
+import { isObject } from '../json.ts'
+import { MOST_ANSWERS } from '../rounds.ts'
+import { revision20251125 } from './2025-11-25.ts'
+import type { Message, OlderRevision, Result, Retry, RetryText } from './older.ts'
+import type { OptInRevision } from './opt-in.ts'
+
+export const firstDraft: OlderRevision = {
+  ...revision20251125,
+  name: '2026-02-03-draft' satisfies OptInRevision,
+  rounds: { readRetry, writeRetry, writeResponse, readResponse },
+}
+
+function readRetry({ input_responses: responses, request_state: requestState }: Message): Retry {
+  const isTooMuch = isObject(responses) && Object.keys(responses).length > MOST_ANSWERS
+  // What cannot be right is left for whoever looks at the answers.
+  if (!isObject(responses) || isTooMuch) return { inputResponses: responses, requestState }
+  const answers = Object.entries(responses).map(([key, response]): [string, unknown] => [key, answerIn(response, key)])
+  return { inputResponses: Object.fromEntries(answers), requestState }
+}
+
+function answerIn(response: unknown, key: string): unknown {
+  if (!isObject(response)) return response
+  if ('result' in response) return response['result']
+  const name = JSON.stringify(key.slice(0, LONGEST_KEY))
+  throw new ProtocolError(INVALID_PARAMS, `input_responses[${name}] must have the answer under "result"`)
+}
+
+const LONGEST_KEY = 128
+
+function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
+  const beside = state === undefined ? '' : `,"request_state":${JSON.stringify(state)}`
+  if (answers === undefined) return { inParams: '', beside }
+  const given = Object.entries(JSON.parse(answers) as object)
+  const responses = Object.fromEntries(given.map(([key, result]) => [key, { result }]))
+  return { inParams: '', beside: `,"input_responses":${JSON.stringify(responses)}${beside}` }
+}
+
+function writeResponse({ resultType, ...result }: Result): Message {
+  if (resultType !== 'input_required') return { result }
+  return { input_requests: result['inputRequests'], request_state: result['requestState'] }
+}
+
+/** A result is always a final one here, whatever else it says. */
+function readResponse(message: Message): Message {
+  const { result, error, input_requests: inputRequests, request_state: requestState, ...rest } = message
+  if (error !== undefined) return message
+  if (isObject(result)) return { ...rest, result: { ...result, resultType: 'complete' } }
+  if (result !== undefined || (inputRequests === undefined && requestState === undefined)) return message
+  return { ...rest, result: { resultType: 'input_required', inputRequests, requestState } }
+}

@@ -1,0 +1,188 @@
+// What the PostgreSQL store costs its database: round trips, and pages looked at however many tasks there are.
+import { postgres, type QueryLike } from 'mcp-rally/postgres'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { ClaimedTask, Store, TaskStore } from '../../src/tasks/store.ts'
+import { newTask } from './contract.ts'
+import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+import { askedBy, recordedPool, type RecordedPool } from './recorded-pool.ts'
+
+const LONG_MS = 60_000
+
+let database: TestDatabase
+let schemas: EmptySchemas
+let pool: pg.Pool
+let recorded: RecordedPool
+let schema: string
+let store: Store
+let tasks: TaskStore
+
+beforeAll(async () => {
+  database = await startDatabase()
+  schemas = emptySchemas(database.url)
+  pool = new pg.Pool({ connectionString: database.url, max: 20 })
+  // Its connections may outlive it by a moment, and the server not.
+  pool.on('error', () => {})
+}, 60_000)
+afterAll(async () => {
+  await schemas?.drop()
+  await pool?.end()
+  await database?.stop()
+})
+beforeEach(async () => {
+  schema = schemas.next()
+  recorded = recordedPool(pool)
+  store = postgres(recorded, { schema })
+  tasks = store.tasks
+  await tasks.sweep()
+})
+afterEach(() => store.close())
+
+const asked = (run: () => Promise<unknown>): Promise<QueryLike[]> => askedBy(recorded, run)
+
+async function claimed(leaseMs = LONG_MS): Promise<ClaimedTask> {
+  const task = await tasks.claim({ after: '', leaseMs })
+  if (task === undefined) throw new Error('A task should be due, and none is.')
+  return task
+}
+
+/** How many pages of tables and indexes it looks at, planned for any values rather than for these. */
+async function pagesOf({ text, values = [] }: QueryLike): Promise<number> {
+  const connection = await pool.connect()
+  try {
+    await connection.query('SET plan_cache_mode = force_generic_plan')
+    await connection.query(`PREPARE it AS ${text}`)
+    const given = values.map((value) => pg.escapeLiteral(String(value))).join(', ')
+    const explain = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE it ${given && `(${given})`}`
+    const { rows } = await connection.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(explain)
+    const plan = rows[0]?.['QUERY PLAN'][0].Plan
+    return (plan?.['Shared Hit Blocks'] ?? Infinity) + (plan?.['Shared Read Blocks'] ?? Infinity)
+  } finally {
+    connection.release(true)
+  }
+}
+
+async function numberOf(query: string): Promise<number> {
+  const { rows } = await pool.query<{ number: string }>(query)
+  return Number(rows[0]?.number)
+}
+
+async function trips(run: () => Promise<unknown>): Promise<number> {
+  return (await asked(run)).length
+}
+
+test('each operation on a task is one round trip', async () => {
+  expect(await trips(() => tasks.create(newTask('t')))).toBe(1)
+  expect(await trips(() => tasks.create(newTask('t')))).toBe(1)
+  let fence = 0
+  expect(await trips(async () => ({ fence } = await claimed()))).toBe(1)
+  expect(await trips(() => tasks.append({ id: 't', fence }, '1,2'))).toBe(1)
+  expect(await trips(() => tasks.renew([{ id: 't', fence }], LONG_MS))).toBe(1)
+  expect(await trips(() => tasks.change('t', { fence }, { letGo: true, dueMs: 0 }))).toBe(1)
+  expect(await trips(() => claimed())).toBe(1)
+  expect(await trips(() => tasks.change('t', {}, { status: 'completed', outcome: '1' }))).toBe(1)
+  expect(await trips(() => tasks.read('t'))).toBe(1)
+  expect(await trips(() => tasks.list('ada', 10))).toBe(1)
+  expect(await trips(() => tasks.sweep())).toBe(1)
+})
+
+test('every statement is prepared, and by one name only', async () => {
+  const statements = await asked(async () => {
+    await tasks.create(newTask('t'))
+    await tasks.read('t')
+    await tasks.read('u')
+    await store.once.claim('key', 'note', LONG_MS)
+    await store.mailbox.leave('box', 1, 'text', LONG_MS)
+  })
+  expect(new Set(statements.map(({ name }) => name)).size).toBe(4)
+  expect(statements.map(({ name }) => name)).toEqual(statements.map(() => expect.stringMatching(/^rally_\w{32}$/)))
+})
+
+test('entries of one task that wait for each other are written together', async () => {
+  await tasks.create(newTask('t'))
+  const held = await claimed(0)
+  const numbers = Array.from({ length: 100 }, (_, i) => i)
+  const statements = await asked(() => Promise.all(numbers.map((n) => tasks.append(held, String(n)))))
+  expect(statements).toHaveLength(2)
+  expect((await claimed()).journal).toBe(JSON.stringify(numbers))
+})
+
+test('what has come to its end keeps no journal', async () => {
+  await tasks.create(newTask('t', { journal: '["first"]' }))
+  const held = await claimed()
+  for (const entry of ['1', '2', '3']) await tasks.append(held, entry)
+  expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(3)
+  await tasks.change('t', { fence: held.fence }, { status: 'completed', outcome: '1' })
+  expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(0)
+  expect(await numberOf(`SELECT length(journal) AS number FROM "${schema}".tasks`)).toBe(0)
+})
+
+test('a journal goes with its task', async () => {
+  await tasks.create(newTask('t', { ttlMs: 2_000 }))
+  expect(await tasks.append(await claimed(), '1')).toBe(true)
+  while ((await tasks.sweep()) === 0);
+  expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(0)
+})
+
+describe.each(['no', 'fresh'])('with many tasks that nobody has to take up, and %s statistics', (statistics) => {
+  const PARKED = 15_000
+  /** Where all of them fill many more. */
+  const FEW_PAGES = 80
+
+  /** Half of them of one owner, the others of one each. */
+  beforeEach(async () => {
+    await pool.query(`
+      ALTER TABLE "${schema}".tasks SET (autovacuum_enabled = false);
+      INSERT INTO "${schema}".tasks (
+        id, owner, request, state, status, poll_ms, ttl_ms, expires_at, created_at, updated_at, version, fence,
+        journal, journal_from, journal_to
+      )
+      SELECT
+        'parked ' || n, CASE WHEN n % 2 = 0 THEN 'ada' ELSE 'owner ' || n END, repeat('x', 200), '{}', 'input_required',
+        1000, 1e12, 1e14, n, n, 1, 0, '', 0, 0
+      FROM generate_series(1, ${PARKED}) n`)
+    if (statistics === 'fresh') await pool.query(`ANALYZE "${schema}".tasks`)
+  })
+
+  test('a look for work looks at few pages, whether there is any or not', async () => {
+    expect(await numberOf(`SELECT pg_relation_size('"${schema}".tasks') / 8192 AS number`)).toBeGreaterThan(500)
+    const turns = [{ after: '' }, { after: 'owner 5', except: 'ada' }, { after: '', except: 'owner 7' }]
+    const claims = await asked(async () => {
+      for (const turn of turns) expect(await tasks.claim({ ...turn, leaseMs: 0 })).toBeUndefined()
+    })
+    expect(new Set(claims.map(({ name }) => name)).size).toBe(turns.length)
+    for (const claim of claims) expect(await pagesOf(claim)).toBeLessThan(FEW_PAGES)
+    await tasks.create(newTask('due', { owner: 'zoe' }))
+    for (const claim of claims) expect(await pagesOf(claim)).toBeLessThan(FEW_PAGES)
+    expect(await tasks.claim({ after: '', leaseMs: 0 })).toMatchObject({ id: 'due', lost: true })
+  })
+
+  test('the work of an owner that is left out is not gone through', async () => {
+    await pool.query(`UPDATE "${schema}".tasks SET due_at = 0 WHERE owner = 'ada'`)
+    await tasks.create(newTask('due', { owner: 'zoe' }))
+    const claims = await asked(async () => {
+      for (const after of ['', 'ada', 'zoe'])
+        expect(await tasks.claim({ after, except: 'ada', leaseMs: 0 })).toMatchObject({ id: 'due' })
+    })
+    for (const claim of claims) expect(await pagesOf(claim)).toBeLessThan(FEW_PAGES)
+  })
+
+  test('reading, listing and sweeping look at few pages', async () => {
+    const queries = await asked(async () => {
+      expect(await tasks.read('parked 77')).toBeDefined()
+      expect(await tasks.list('ada', 10, { id: 'parked 9000', createdAt: 9_000 })).toHaveLength(10)
+      expect(await tasks.sweep()).toBe(0)
+    })
+    for (const query of queries) expect(await pagesOf(query)).toBeLessThan(FEW_PAGES)
+  })
+})
+
+test('what has lapsed in once and the mailbox goes as fast as more comes', async () => {
+  const both = `SELECT (SELECT count(*) FROM "${schema}".once) + (SELECT count(*) FROM "${schema}".letters) AS number`
+  for (let i = 0; i < 300; i += 1) {
+    await store.once.claim(`key ${i}`, 'note', 0)
+    await store.mailbox.leave('box', i, 'text', 0)
+  }
+  // The last sweep may still be under way.
+  while ((await numberOf(both)) >= 200);
+})

@@ -1,0 +1,68 @@
+// The store in a process of its own, from the built package.
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { ROOT } from '../package/consumer.ts'
+import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+
+const execute = promisify(execFile)
+
+let database: TestDatabase
+let schemas: EmptySchemas
+beforeAll(async () => {
+  database = await startDatabase()
+  schemas = emptySchemas(database.url)
+}, 60_000)
+afterAll(async () => {
+  await schemas?.drop()
+  await database?.stop()
+})
+
+/** Runs a program to its end; one that does not end by itself fails. */
+async function run(program: string, ...nodeOptions: readonly string[]): Promise<string> {
+  const args = [...nodeOptions, '--input-type=module', '--eval', program]
+  const { stdout } = await execute(process.execPath, args, { cwd: ROOT, timeout: 20_000 })
+  return stdout
+}
+
+/** Listens, and has used a connection. */
+const opened = (schema: string): string => `
+  import { postgres } from 'mcp-rally/postgres'
+  const store = postgres(${JSON.stringify(database.url)}, { schema: '${schema}' })
+  store.mailbox.watch('box', () => {})
+  // Waiting for news alone does not keep the process alive.
+  const alive = setInterval(() => {}, 1000)
+  await new Promise((resolve) => store.tasks.watch(resolve))
+  clearInterval(alive)
+  await store.once.claim('key', 'note', 1000)
+`
+
+test('keeps no process alive that has nothing left to do', async () => {
+  expect(await run(`${opened(schemas.next())}\nconsole.log('through')`)).toBe('through\n')
+})
+
+test('lets a process come to the end of closing it', async () => {
+  expect(await run(`${opened(schemas.next())}\nawait store.close()\nconsole.log('closed')`)).toBe('closed\n')
+})
+
+const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
+  import { register } from 'node:module'
+  const hooks = \`export function resolve(name, context, next) {
+    if (name === 'pg') throw Object.assign(new Error("Cannot find package 'pg'"), { code: 'ERR_MODULE_NOT_FOUND' })
+    return next(name, context)
+  }\`
+  register('data:text/javascript,' + encodeURIComponent(hooks))
+`)}`
+
+test('says what to install where pg is missing, and does without it where a pool is given', async () => {
+  const program = `
+    import { postgres } from 'mcp-rally/postgres'
+    const failed = await postgres('postgres://127.0.0.1/none').tasks.read('t').catch((error) => error)
+    console.log(failed.code, failed.message)
+    const pool = { query: async () => ({ rows: [] }), connect: async () => { throw new Error('asked') }, on() {}, removeListener() {} }
+    console.log((await postgres(pool).tasks.read('t').catch((error) => error)).message)
+  `
+  expect(await run(program, '--import', WITHOUT_PG)).toBe(
+    'STORE_DRIVER The PostgreSQL store needs the package pg: run `npm install pg`.\nasked\n',
+  )
+})
