@@ -11,7 +11,8 @@ import { invalidParams } from '../server/request.ts'
 import type { Beginning, Tasks, TasksOptions } from '../server/tasks.ts'
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
-import { isByHand, isOver, newState, readState, takeAnswers, writeState } from './record.ts'
+import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+import { isEnd } from './status.ts'
 import type { TaskRecord, TaskStore } from './store.ts'
 import { detailedText, taskText } from './wire.ts'
 import { Worker } from './worker.ts'
@@ -157,7 +158,7 @@ export class TaskEngine implements Tasks {
   ): Promise<void> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const task = await this.#find(id, owner)
-      if (isOver(task)) return
+      if (isEnd(task.status)) return
       const change = make(task)
       if (change === undefined) return
       if ((await this.#store.change(id, { version: task.version }, change)) !== undefined) return

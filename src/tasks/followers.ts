@@ -1,6 +1,6 @@
 // Who wants to hear of which tasks on this instance.
 import type { Logger } from '../protocol/logger.ts'
-import { isOver } from './record.ts'
+import { isEnd } from './status.ts'
 import type { TaskRecord, TaskStore } from './store.ts'
 
 interface Follower {
@@ -53,7 +53,7 @@ export class Followers {
         tell(task)
       }
       // All is told, and an end never changes.
-      if (isOver(task)) this.#drop(id)
+      if (isEnd(task.status)) this.#drop(id)
     } catch (error) {
       this.#logger.error('A task that somebody follows could not be read.', { error })
     }

@@ -5,7 +5,6 @@
 import type { Carry, OpenQuestion } from '../flow/carry.ts'
 import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
 import type { ShownQuestion } from '../flow/keeper.ts'
-import type { TaskRecord } from './store.ts'
 
 /** What was asked for, and by whom it can be answered. */
 export interface TaskRequest {
@@ -47,11 +46,6 @@ interface Answered {
   /** Not there for what came with the call itself, before anything was asked. */
   readonly open?: OpenQuestion
   readonly raw: Record<string, unknown>
-}
-
-/** Whether it has come to its end, which never changes. */
-export function isOver({ status }: TaskRecord): boolean {
-  return status !== 'working' && status !== 'input_required'
 }
 
 export function newState(

@@ -23,7 +23,8 @@ import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
-import { carryOf, expose, isByHand, isOver, readState, writeState } from './record.ts'
+import { carryOf, expose, isByHand, readState, writeState } from './record.ts'
+import { isEnd } from './status.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from './store.ts'
 
 export interface RunHost {
@@ -346,7 +347,7 @@ export class TaskRun implements Keeper {
   /** Only answers come in between: whatever else has changed, the task is not ours any more. */
   async #adopt(): Promise<void> {
     const record = await this.#host.store.read(this.task.id)
-    if (record === undefined || isOver(record) || record.version === this.#version) throw new Lost()
+    if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new Lost()
     this.#version = record.version
     this.#stateText = record.state
   }
