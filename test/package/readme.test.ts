@@ -104,6 +104,36 @@ const snippets: readonly Snippet[] = [
     prints: 'Where would you like to go? | Who is travelling? | By train?\na family to Ghent, by train\n',
   },
   {
+    title: 'a task',
+    has: "app.tool('provision_vm'",
+    given: `${IMPORTS}
+      import { connect } from 'mcp-rally/client'
+      const createVm = async (name: string, key: string): Promise<{ name: string }> => {
+        console.log('creating', name, typeof key)
+        return { name }
+      }
+      const startVm = async (vm: { name: string }, region: string, progress: (done: number, of: number) => void): Promise<void> => {
+        progress(1, 1)
+        console.log('starting', vm.name, 'in', region)
+      }
+    `,
+    but: [["sqlite('tasks.db')", "sqlite(':memory:')"]],
+    use: `
+      const client = await connect(app, {
+        onElicit: ({ message }) => {
+          console.log(message)
+          return { action: 'accept', content: message.endsWith('ahead?') ? { confirm: true } : { choice: 'us-east' } }
+        },
+      })
+      const { content } = await client.callTool('provision_vm', { name: 'web' })
+      console.log(JSON.stringify(content))
+      await client.close()
+    `,
+    makes: 'app, connect',
+    prints:
+      'web costs 4 EUR a day. Go ahead?\ncreating web string\nWhere should web run?\nstarting web in us-east\n[{"type":"text","text":"web runs in us-east"}]\n',
+  },
+  {
     title: 'the client',
     has: "connect('http://127.0.0.1:3000/mcp'",
     given: `${IMPORTS}
@@ -265,7 +295,7 @@ const snippets: readonly Snippet[] = [
   },
   {
     title: 'a store',
-    has: 'sqlite(',
+    has: "sqlite('rally.db')",
     given: `${IMPORTS}
       import { sqlite } from 'mcp-rally/sqlite'
     `,
