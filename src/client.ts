@@ -1,6 +1,6 @@
 // mcp-rally/client: calls the tools, prompts and resources of a server, however many rounds it takes.
 export { connect, type ServerAddress } from './client/connect.ts'
-export type { Client } from './client/client.ts'
+export type { Client, Started } from './client/client.ts'
 export { ClientError, type ClientErrorCode } from './client/errors.ts'
 export type { Command } from './client/child.ts'
 export type { AppLike } from './client/memory.ts'
@@ -12,13 +12,25 @@ export type {
   ListOptions,
   LogEntry,
   Progress,
+  TaskOptions,
 } from './client/options.ts'
 export type { AnswerContext, Answerers, FormAnswer, Sampler, VisitAnswer } from './client/answerers.ts'
 export type { Capability } from './client/capabilities.ts'
 export type { Call, PromptCall, ResourceCall, ResultOf, ToolCall } from './client/call.ts'
 export type { FormQuestion, Question, RootsQuestion, SampleQuestion, VisitQuestion } from './client/question.ts'
-export type { AskingRound, DeferredRound, DoneRound, Round } from './client/flow.ts'
+export type { AskingRound, DeferredRound, DoneRound, Round, TaskRound } from './client/flow.ts'
 export type { Pending, PendingPrompt, PendingResource, PendingTool } from './client/pending.ts'
+export type { Task } from './client/task.ts'
+export type { SavedTask } from './client/task-saved.ts'
+export type {
+  AskingTask,
+  CancelledTask,
+  CompletedTask,
+  FailedTask,
+  TaskState,
+  TaskStatus,
+  WorkingTask,
+} from './client/task-state.ts'
 export type { Change, Subscribed } from './client/subscription.ts'
 export type { ServerInfo } from './client/discovery.ts'
 export { ProtocolError, RallyError } from './protocol/errors.ts'

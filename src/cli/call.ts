@@ -1,31 +1,27 @@
 // Calls a tool, gets a prompt, reads a resource, or goes on with any of them from a file.
 import type { Call } from '../client/call.ts'
-import type { Capability } from '../client/capabilities.ts'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
-import type { Pending, Results, RoundMethod } from '../client/pending.ts'
-import type { CallToolResult, Root } from '../protocol/messages.ts'
-import type { Answers } from './answers.ts'
-import { answeredBy, answerFrom, exampleOf, readAnswers } from './answers.ts'
-import { clean, cleanJson, cleanLine, cut } from './clean.ts'
-import type { Console } from './console.ts'
+import type { Pending, RoundMethod } from '../client/pending.ts'
+import type { Task } from '../client/task.ts'
+import { exampleOf } from './answers.ts'
+import { cleanJson, cleanLine } from './clean.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, WrongUse } from './exit.ts'
-import { ProgressBar } from './progress-bar.ts'
-import { onlyBytes, resultText } from './results.ts'
-import type { Follower, Responder } from './rounds.ts'
+import { tellEnd } from './outcome.ts'
+import type { AnswerOptions, Known } from './responder.ts'
+import { capabilitiesOf, openDialogue, readKnown, whyUnanswered } from './responder.ts'
+import type { Outcome } from './rounds.ts'
 import { describe, goRounds } from './rounds.ts'
 import { checkPlace, save } from './saved.ts'
 import type { Server } from './server.ts'
-import { describeServer, readRoots } from './server.ts'
-import type { ServerOptions, Surroundings } from './session.ts'
+import { commandFor } from './server.ts'
+import type { Surroundings } from './session.ts'
 import { nameOf, withClient } from './session.ts'
+import { goTask } from './task-view.ts'
 
-export interface CallCommandOptions extends ServerOptions {
-  readonly answers?: string
-  readonly save?: string
-  readonly open: boolean
-  readonly root?: readonly string[]
+export interface CallCommandOptions extends AnswerOptions {
+  readonly detach?: boolean
 }
 
 /** `prepare` makes the call once the server can be asked about it. */
@@ -36,12 +32,11 @@ export async function runCall(
   prepare: (client: Client) => Promise<Call | Pending>,
 ): Promise<ExitCode> {
   if (options.save !== undefined) await checkPlace(options.save)
-  const answers = options.answers === undefined ? undefined : await readAnswers(options.answers)
-  const roots = readRoots(options.root ?? [])
-  return withClient(server, options, capabilities(answers, roots), around, async (client) => {
+  const known = await readKnown(options)
+  return withClient(server, options, capabilitiesOf(known), around, async (client) => {
     const call = await prepare(client)
     try {
-      return await follow(client, call, { server, options, around, answers, roots })
+      return await follow(client, call, { server, options, around, known })
     } catch (error) {
       if (around.signal.aborted) throw new Interrupted()
       if (options.save === undefined || !(error instanceof ClientError) || error.pending === undefined) throw error
@@ -56,91 +51,42 @@ interface Run {
   readonly server: Server
   readonly options: CallCommandOptions
   readonly around: Surroundings
-  readonly answers: Answers | undefined
-  readonly roots: readonly Root[]
+  readonly known: Known
 }
 
 async function follow(client: Client, call: Call | Pending, run: Run): Promise<ExitCode> {
-  const { options, around } = run
+  const { server, options, around, known } = run
+  const dialogue = await openDialogue(client, server, options, known, around.console)
+  const unanswered = whyUnanswered(known, options)
+  const going = { ...dialogue, unanswered, signal: around.signal }
+  const outcome = await goRounds(client, call, { ...going, stops: options.save !== undefined })
+  if (outcome.kind === 'stopped') return stop(outcome, run)
+  if (outcome.kind === 'task' && options.detach === true) return leave(outcome.task, run)
+  const { result, hasDeclined } =
+    outcome.kind === 'done'
+      ? outcome
+      : await goTask(outcome.task, { ...going, server, declined: outcome.declined, console: around.console })
+  return tellEnd({ method: methodOf(call), result, hasDeclined }, nameOf(client), options.json === true, around.console)
+}
+
+async function stop({ pending, questions }: Stopped, { server, options, around }: Run): Promise<ExitCode> {
   const { console } = around
-  const { responder, tell } = await responderFor(client, run)
-  const outcome = await goRounds(client, call, {
-    respond: responder,
-    follower: followerOn(console, options.json === true, tell),
-    signal: around.signal,
-    stops: options.save !== undefined,
-    unanswered:
-      run.answers === undefined ? 'there is no terminal to ask in.' : `${options.answers} has no answer to it.`,
-  })
-  if (outcome.kind === 'done') {
-    showResult(methodOf(call), outcome.result, options.json === true, console)
-    if (!hasFailed(outcome.result)) return EXIT.done
-    if (outcome.hasDeclined) return EXIT.unanswered
-    if (options.json !== true) console.tell(`${nameOf(client)} says that this failed.`)
-    return EXIT.toolFailed
-  }
   const path = options.save ?? ''
-  await save(path, { server: run.server, pending: outcome.pending })
-  for (const question of outcome.questions) console.tell(`${describe(question)}.`)
+  await save(path, { server, pending })
+  for (const question of questions) console.tell(`${describe(question)}.`)
   console.tell(`Saved. Go on in a terminal with: rally resume ${path}`)
-  console.tell(`or with answers in a file, {${outcome.questions.map(exampleOf).join(', ')}}:`)
+  console.tell(`or with answers in a file, {${questions.map(exampleOf).join(', ')}}:`)
   console.tell(`rally resume ${path} --answers answers.json`)
   return EXIT.unanswered
 }
 
-function capabilities(answers: Answers | undefined, roots: readonly Root[]): Capability[] {
-  const known = answers === undefined ? [] : answeredBy(answers)
-  const can = new Set<Capability>(['elicitation.form', 'elicitation.url', ...known])
-  if (roots.length > 0) can.add('roots')
-  return [...can]
-}
+type Stopped = Extract<Outcome<unknown>, { kind: 'stopped' }>
 
-/** Who answers: the file, where there is one; what was given as roots; the person at the terminal. */
-async function responderFor(
-  client: Client,
-  { server, options, around: { console }, answers, roots }: Run,
-): Promise<{ responder: Responder; tell: (line: string) => void }> {
-  const known: Responder = async (question) => {
-    const answer = answers === undefined ? undefined : answerFrom(answers, question)
-    if (answer !== undefined && question.kind === 'visit') console.tell(`To be visited: ${new URL(question.url).href}`)
-    return answer ?? (question.kind === 'roots' && roots.length > 0 ? { roots: [...roots] } : undefined)
-  }
-  const isAsked = console.isInteractive && answers === undefined && options.save === undefined
-  if (!isAsked) return { responder: known, tell: (line) => console.tell(line) }
-  const { Terminal } = await import('./terminal.ts')
-  const terminal = new Terminal(console, {
-    server: `${nameOf(client)} (${clean(describeServer(server))})`,
-    opens: options.open,
-  })
-  return {
-    responder: async (question) => (await known(question)) ?? terminal.ask(question),
-    tell: (line) => terminal.tell(line),
-  }
-}
-
-/** With JSON asked for, it is a script that reads: nothing is told that is no question and no error. */
-function followerOn(console: Console, isQuiet: boolean, tell: (line: string) => void): Follower {
-  const bar = console.errors.isTTY && !isQuiet ? new ProgressBar(console.errors) : undefined
-  return {
-    tell: isQuiet ? () => {} : tell,
-    progress: (progress) => bar?.show(progress),
-    pause: () => bar?.clear(),
-  }
-}
-
-function hasFailed(result: Results[RoundMethod]): boolean {
-  return (result as CallToolResult).isError === true
-}
-
-/** Most characters on a screen; a file or a pipe takes them all. */
-const MOST_ON_SCREEN = 20_000
-
-function showResult(method: RoundMethod, result: Results[RoundMethod], isJson: boolean, console: Console): void {
-  if (isJson) return console.print(cleanJson(result))
-  if (console.isResultOnScreen) return console.print(cut(resultText(method, result), MOST_ON_SCREEN))
-  const bytes = onlyBytes(method, result)
-  if (bytes === undefined) console.print(resultText(method, result))
-  else console.printBytes(bytes)
+function leave(task: Task, { server, options, around: { console } }: Run): ExitCode {
+  console.print(options.json === true ? cleanJson(task) : cleanLine(task.id, Infinity))
+  if (options.json !== true)
+    console.tell(`The server goes on by itself. See to it with: ${commandFor(server, task.id)}`)
+  return EXIT.done
 }
 
 function methodOf(call: Call | Pending): RoundMethod {

@@ -1,5 +1,5 @@
 // The commands, their words and their options.
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
 import { readArguments, readJsonObject, readTexts } from './arguments.ts'
 import type { CallCommandOptions } from './call.ts'
 import { findTool, runCall } from './call.ts'
@@ -11,9 +11,11 @@ import type { Listing } from './lists.ts'
 import { listPrompts, listResources, listTools } from './lists.ts'
 import { readSaved } from './saved.ts'
 import type { Server } from './server.ts'
-import { describeServer, splitCommand, takeServer } from './server.ts'
+import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
 import type { ServerOptions, Surroundings } from './session.ts'
 import { withClient } from './session.ts'
+import type { TaskCommandOptions } from './task.ts'
+import { runTask } from './task.ts'
 import type { Client } from '../client/client.ts'
 
 const EXAMPLES = `
@@ -25,6 +27,8 @@ const EXAMPLES = `
   rally call http://127.0.0.1:3000/mcp deploy env=prod --answers answers.json --json
   rally call http://127.0.0.1:3000/mcp deploy env=prod --save pending.json
   rally resume pending.json
+  rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
+  rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
 
 RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 wrong use, 3 the server failed,
 4 declined or not answered, 130 stopped.`
@@ -32,6 +36,10 @@ RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 w
 const CALL_HELP = `
 Values become what the tool's input schema asks for: n=3 a number, a list by repeating its key. key:=json is taken as
 JSON. Answers for --answers go by the keys of their questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+
+const TASK_HELP = `
+It is shown until it comes to its end, and asks you what it asks. Ctrl-C leaves it to the server, and so does a question
+that nobody answers: it can be come back to.`
 
 /** Does what was typed, and gives the exit code. */
 export async function runProgram(argv: readonly string[], around: Surroundings): Promise<ExitCode> {
@@ -49,7 +57,7 @@ export async function runProgram(argv: readonly string[], around: Surroundings):
     program.outputHelp({ error: true })
     return EXIT.wrongUse
   }
-  await program.parseAsync(words, { from: 'user' })
+  await program.parseAsync(withoutDashes(words, program), { from: 'user' })
   return code
 }
 
@@ -73,6 +81,7 @@ function newProgram(context: Context): Command {
     .configureOutput({ outputError: () => {} })
   addCall(program, context)
   addResume(program, context)
+  addTask(program, context)
   addPrompt(program, context)
   addRead(program, context)
   for (const [name, list] of Object.entries(LISTS)) addList(program, name, list, context)
@@ -84,6 +93,7 @@ function addCall(program: Command, { around, serverOf, run }: Context): void {
     .description('call a tool')
     .argument('[words...]')
     .option('--args <json>', 'arguments as one JSON object')
+    .option('--detach', 'do not wait where the call becomes a task: print its id')
     .addHelpText('after', CALL_HELP)
     .action((words: string[], options: CallCommandOptions & { args?: string }) => {
       const { server, rest } = serverOf(words)
@@ -112,6 +122,35 @@ function addResume(program: Command, { around, serverOf, isCommandGiven, run }: 
       around.console.tell(`Going on with ${clean(describeServer(server))}`)
       return run(runCall(server, options, around, async () => saved.pending))
     })
+}
+
+function addTask(program: Command, { around, serverOf, run }: Context): void {
+  withAnswerOptions(program.command('task').usage('<server> <id> [options]'))
+    .description('come back to a call that has become a task')
+    .argument('[words...]')
+    .option('--no-wait', 'show how it stands, and no more')
+    .option('--cancel', 'ask the server to cancel it')
+    .addOption(new Option('--id <id>').hideHelp())
+    .addHelpText('after', TASK_HELP)
+    .action((words: string[], options: TaskCommandOptions & { id?: string }) => {
+      const { server, rest } = serverOf(words)
+      const [id, ...others] = options.id === undefined ? rest : [options.id, ...rest]
+      if (id === undefined) throw new WrongUse('Which task? rally call <server> <tool> --detach prints its id.')
+      noMore(others)
+      return run(runTask(server, id, options, around))
+    })
+}
+
+/** Ids are the server's to choose, and may begin as options do: what comes right after the server is one all the same. */
+function withoutDashes(words: readonly string[], program: Command): string[] {
+  const [name, first = ''] = words
+  const at = isAddress(first) ? 2 : 1
+  const word = words[at] ?? ''
+  if (name !== 'task' || !word.startsWith('-')) return [...words]
+  const flag = word.replace(/^(--[^=]*)=.*$/, '$1')
+  const { options = [] } = program.commands.find((each) => each.name() === name) ?? {}
+  const flags = ['-h', '--help', ...options.flatMap(({ short, long }) => [short, long])]
+  return flags.includes(flag) ? [...words] : words.with(at, `--id=${word}`)
 }
 
 function addPrompt(program: Command, { around, serverOf, run }: Context): void {
@@ -180,9 +219,15 @@ function withServerOptions(command: Command): Command {
 }
 
 function withCallOptions(command: Command): Command {
+  return withAnswerOptions(command).option(
+    '--save <file>',
+    'stop at the first question that is not answered, and put the call into a file',
+  )
+}
+
+function withAnswerOptions(command: Command): Command {
   return withServerOptions(command)
     .option('--answers <file>', 'take the answers from a JSON file, and ask nobody')
-    .option('--save <file>', 'stop at the first question that is not answered, and put the call into a file')
     .option('--no-open', 'show pages to visit, and never open one')
     .option('--root <path>', 'a folder that the server may know of (repeatable)', added)
 }

@@ -18,7 +18,12 @@ export class ProgressBar {
   }
 
   show(progress: Progress): void {
-    const line = barText(progress).slice(0, (this.#output.columns ?? 80) - 1)
+    this.line(barText(progress))
+  }
+
+  /** Any other text. */
+  line(text: string): void {
+    const line = text.slice(0, (this.#output.columns ?? 80) - 1)
     if (line === this.#shown) return
     this.#output.write(`\r\u001B[2K${line}`)
     this.#shown = line

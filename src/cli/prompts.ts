@@ -9,6 +9,9 @@ import { Interrupted } from './exit.ts'
 /** The user wants out of a question, and has not said how. */
 export class Escaped extends Error {}
 
+/** The server does not want to know any more. */
+export class Withdrawn extends Error {}
+
 export interface Choice<T> {
   readonly value: T
   readonly label: string
@@ -24,10 +27,16 @@ interface Common {
 export class Prompts {
   readonly #input: ReadStream
   readonly #output: Writable
+  #signal: AbortSignal | undefined
 
   constructor({ input, errors, colours }: Console) {
     this.#input = input
     this.#output = colours.errors ? errors : new Colourless(errors)
+  }
+
+  /** What is asked from now on is asked until then. */
+  until(signal: AbortSignal | undefined): void {
+    this.#signal = signal
   }
 
   /** A line of the conversation that is no question. */
@@ -93,6 +102,10 @@ export class Prompts {
 
   async #ask<T>(prompt: (common: Common) => Promise<T | typeof CANCEL_SYMBOL>): Promise<T> {
     const left = new AbortController()
+    const signal = this.#signal
+    const leave = (): void => left.abort()
+    if (signal?.aborted) throw new Withdrawn()
+    signal?.addEventListener('abort', leave)
     let isInterrupted = false
     const watch = (_char: unknown, key: { ctrl?: boolean; name?: string } | undefined): void => {
       if (key?.ctrl !== true) return
@@ -108,9 +121,11 @@ export class Prompts {
     try {
       const answer = await prompt({ input: this.#input, output: this.#output, signal: left.signal })
       if (isInterrupted) throw new Interrupted()
+      if (signal?.aborted) throw new Withdrawn()
       if (isCancel(answer)) throw new Escaped()
       return answer
     } finally {
+      signal?.removeEventListener('abort', leave)
       this.#input.off('keypress', watch).off('end', gone)
     }
   }

@@ -5,19 +5,22 @@ import type { AskingRound } from '../client/flow.ts'
 import type { Progress } from '../client/options.ts'
 import type { Pending } from '../client/pending.ts'
 import type { Question } from '../client/question.ts'
+import type { Task } from '../client/task.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { InputResponse, InputResponses } from '../protocol/messages.ts'
 import { exampleOf } from './answers.ts'
 import { cleanLine } from './clean.ts'
 import { Unanswered } from './exit.ts'
 
-/** Answers a question, or does not. */
-export type Responder = (question: Question) => Promise<InputResponse | undefined>
+/** Answers a question, or does not. The signal is aborted when it is not asked any more. */
+export type Responder = (question: Question, signal?: AbortSignal) => Promise<InputResponse | undefined>
 
 export interface Follower {
   /** A line on how the call goes. */
   tell(line: string): void
   progress(progress: Progress): void
+  /** How a task stands. */
+  status(line: string): void
   /** The bar, if there is one, goes. */
   pause(): void
 }
@@ -34,6 +37,8 @@ export interface RoundOptions {
 
 export type Outcome<R> =
   | { readonly kind: 'done'; readonly result: R; readonly hasDeclined: boolean }
+  /** The server goes on by itself. */
+  | { readonly kind: 'task'; readonly task: Task; readonly declined: ReadonlySet<string> }
   | { readonly kind: 'stopped'; readonly pending: Pending; readonly questions: readonly Question[] }
 
 export async function goRounds<C extends Call | Pending>(
@@ -51,6 +56,10 @@ export async function goRounds<C extends Call | Pending>(
       if (round.kind === 'done') {
         if (count > 1) follower.tell(`Round ${count}: ${server} is done.`)
         return { kind: 'done', result: round.result, hasDeclined: declined.size > 0 }
+      }
+      if (round.kind === 'task') {
+        follower.tell(`Round ${count}: ${server} goes on with it as a task.`)
+        return { kind: 'task', task: round.task, declined }
       }
       if (round.kind === 'deferred') {
         follower.tell(`Round ${count}: ${server} asks to be called again.`)
@@ -83,7 +92,8 @@ export function describe(question: Question): string {
   return `The server asks "${cleanLine(question.key)}"${asked}, ${KINDS[question.kind]}`
 }
 
-function hintFor(question: Question): string {
+/** How it could have been answered. */
+export function hintFor(question: Question): string {
   return `An answer in a file for --answers looks like this: {${exampleOf(question)}}`
 }
 

@@ -3,6 +3,7 @@ import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Command } from '../client/child.ts'
 import type { Root } from '../protocol/messages.ts'
+import { clean } from './clean.ts'
 import { WrongUse } from './exit.ts'
 
 /** As it is kept in a file, too. */
@@ -42,6 +43,19 @@ export function describeServer(server: Server): string {
   return 'url' in server ? server.url : [server.command, ...(server.args ?? [])].join(' ')
 }
 
+/** What to type to come back to a task. The id is the server's word, and goes into a shell. */
+export function commandFor(server: Server, taskId: string): string {
+  const id = quoted(taskId)
+  if ('url' in server) return `rally task ${quoted(server.url)} ${id}`
+  return ['rally task', id, '--', ...[server.command, ...(server.args ?? [])].map(quoted)].join(' ')
+}
+
+/** A word of a shell that is nothing but itself. */
+function quoted(word: string): string {
+  if (/^[\w./:@%+,-]+$/.test(word)) return word
+  return `'${clean(word, Infinity).replaceAll("'", `'\\''`)}'`
+}
+
 /** Our own environment is not a server's to see, but for what is named: `NAME=value`, or `NAME` for ours. */
 export function readEnvironment(named: readonly string[], own: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
@@ -75,6 +89,6 @@ export function readRoots(paths: readonly string[]): Root[] {
   return paths.map((path) => ({ uri: pathToFileURL(resolve(path)).href }))
 }
 
-function isAddress(word: string): boolean {
+export function isAddress(word: string): boolean {
   return /^https?:\/\//i.test(word)
 }

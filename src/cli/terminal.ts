@@ -3,16 +3,25 @@ import type { Question } from '../client/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
 import { fillIn } from './form.ts'
-import { Prompts } from './prompts.ts'
+import { Prompts, Withdrawn } from './prompts.ts'
 import { askVisit } from './visit.ts'
+
+export interface TerminalOptions {
+  /** Who asks, as it says itself, and where it is. */
+  readonly server: string
+  /** Whether pages are opened here, and not only shown. */
+  readonly opens: boolean
+  /** What it does. */
+  readonly ctrlC: string
+}
 
 export class Terminal {
   readonly #prompts: Prompts
-  readonly #options: { readonly server: string; readonly opens: boolean }
+  readonly #options: TerminalOptions
   readonly #visited = new Set<string>()
   #hasAsked = false
 
-  constructor(console: Console, options: { readonly server: string; readonly opens: boolean }) {
+  constructor(console: Console, options: TerminalOptions) {
     this.#prompts = new Prompts(console)
     this.#options = options
   }
@@ -21,12 +30,19 @@ export class Terminal {
     this.#prompts.step(line)
   }
 
-  /** Only what a person can answer. */
-  async ask(question: Question): Promise<InputResponse | undefined> {
+  /** Only what a person can answer, and until the signal says that it is not asked any more. */
+  async ask(question: Question, signal?: AbortSignal): Promise<InputResponse | undefined> {
     if (question.kind !== 'form' && question.kind !== 'visit') return undefined
-    if (!this.#hasAsked) this.#prompts.say('Esc leaves a question, Ctrl-C stops the call.')
+    if (!this.#hasAsked) this.#prompts.say(`Esc leaves a question, Ctrl-C ${this.#options.ctrlC}.`)
     this.#hasAsked = true
-    if (question.kind === 'form') return fillIn(question, this.#prompts)
-    return askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
+    this.#prompts.until(signal)
+    try {
+      if (question.kind === 'form') return await fillIn(question, this.#prompts)
+      return await askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
+    } catch (error) {
+      if (!(error instanceof Withdrawn)) throw error
+      this.#prompts.warn('This is not asked any more.')
+      return undefined
+    }
   }
 }

@@ -53,7 +53,8 @@ export function readAnswers(questions: readonly Question[], responses: InputResp
 
 type Asker = (context: AnswerContext) => unknown
 
-function askerOf(question: Question, answerers: Answerers, can: ReadonlySet<Capability>): Asker {
+/** Who answers a question. Throws `NO_ANSWERER` where nobody does. */
+export function askerOf(question: Question, answerers: Answerers, can: ReadonlySet<Capability>): Asker {
   const { onElicit, onVisit, onSample, onRoots } = answerers
   switch (question.kind) {
     case 'form':

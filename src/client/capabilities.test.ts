@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Answerers } from './answerers.ts'
 import type { Capability } from './capabilities.ts'
-import { capabilitiesOf, declared } from './capabilities.ts'
+import { capabilitiesOf, declared, declaredToOlder } from './capabilities.ts'
 
 const onElicit = () => ({ action: 'decline' }) as const
 const onVisit = onElicit
@@ -23,6 +23,11 @@ test.each<[string, Answerers, Capability[], object]>([
   ['answerers and hand together', { onElicit }, ['elicitation.url'], { elicitation: { form: {}, url: {} } }],
 ])('a client that answers %s declares just that', (_what, answerers, byHand, wire) => {
   expect(declared(capabilitiesOf(answerers, byHand))).toEqual(wire)
+})
+
+test('older servers are told beside that that the roots may change', () => {
+  expect(declaredToOlder({ sampling: {}, roots: {} })).toEqual({ sampling: {}, roots: { listChanged: true } })
+  expect(declaredToOlder({ sampling: {} })).toEqual({ sampling: {} })
 })
 
 test('a capability that does not exist is an error', () => {

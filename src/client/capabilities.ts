@@ -49,3 +49,8 @@ export function declared(can: ReadonlySet<Capability>): ClientCapabilities {
     ...(can.has('roots') && { roots: {} }),
   }
 }
+
+/** As older servers are told: they ask for the roots once, and whoever lists them says when they change. */
+export function declaredToOlder(capabilities: ClientCapabilities): ClientCapabilities {
+  return capabilities.roots === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
+}

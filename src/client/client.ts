@@ -16,9 +16,10 @@ import type {
 import type { Call, ResultOf } from './call.ts'
 import { targetOf, targetOfPending } from './call.ts'
 import type { ServerInfo } from './discovery.ts'
-import { badResponse } from './errors.ts'
-import type { FlowHost, Round } from './flow.ts'
+import { badResponse, wrongOption } from './errors.ts'
+import type { DoneRound, Round, TaskRound } from './flow.ts'
 import { Flow } from './flow.ts'
+import type { Host } from './host.ts'
 import type { ListEntries, ListKind } from './lists.ts'
 import type { CallOptions, ListOptions } from './options.ts'
 import type { Pending } from './pending.ts'
@@ -26,12 +27,18 @@ import { readPending } from './read-pending.ts'
 import { checkComplete } from './round.ts'
 import type { Change, Subscribed } from './subscription.ts'
 import { subscribe } from './subscription.ts'
+import { Task } from './task.ts'
+import { readSavedTask } from './task-read.ts'
+import type { SavedTask } from './task-saved.ts'
+
+/** A call that has its result already, or goes on at the server as a task. */
+export type Started = DoneRound<CallToolResult> | TaskRound
 
 export class Client {
-  readonly #host: FlowHost
+  readonly #host: Host
 
   /** @internal `connect` makes one. */
-  constructor(host: FlowHost) {
+  constructor(host: Host) {
     this.#host = host
   }
 
@@ -62,7 +69,7 @@ export class Client {
     return this.#list('resourceTemplates', options)
   }
 
-  /** Calls a tool, however many rounds it takes. A failure that the model is to read is a result with `isError`. */
+  /** Calls a tool, however many rounds it takes, and waits for the task that it may become. A failure that the model is to read is a result with `isError`. */
   async callTool(
     name: string,
     args?: Readonly<Record<string, unknown>>,
@@ -70,6 +77,18 @@ export class Client {
   ): Promise<CallToolResult> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
     return new Flow<CallToolResult>(this.#host, targetOf(call), options).finish()
+  }
+
+  /** Calls a tool, and does not wait for the task that it may become: `signal` and the limits are of the call until then. */
+  async startTool(name: string, args?: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<Started> {
+    const call = { tool: name, ...(args !== undefined && { arguments: args }) }
+    return new Flow<CallToolResult>(this.#host, targetOf(call), options).start()
+  }
+
+  /** Takes up a task, by its id or what `JSON.stringify` made of it. Nothing is asked of the server yet. */
+  task(saved: SavedTask | string): Task {
+    const { taskId: id, tool, pollIntervalMs } = readSavedTask(saved)
+    return new Task(this.#host, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
   }
 
   async getPrompt(
@@ -131,9 +150,22 @@ export class Client {
     return subscribe({ link, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
   }
 
-  /** Ends what is under way, and lets go of the server. */
-  close(): Promise<void> {
-    return this.#host.link.close()
+  /**
+   * Tells the server that `onRoots` would now list others. Servers of older revisions keep what it listed, and ask again;
+   * those of 2026-07-28 ask in every call that needs them, and are told nothing.
+   */
+  async rootsChanged(): Promise<void> {
+    const { can, link } = this.#host
+    if (!can.has('roots')) throw wrongOption('This client lists no roots that could change: give connect onRoots.')
+    await link.notify('notifications/roots/list_changed')
+  }
+
+  /** Ends what is under way, and lets go of the server. Tasks go on there. */
+  async close(): Promise<void> {
+    const { tasks, link } = this.#host
+    const words = tasks?.settled()
+    if (words !== undefined) await words
+    await link.close()
   }
 
   async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {

@@ -15,6 +15,7 @@ import { MemoryTransport } from './memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
 import { limitsOf } from './options.ts'
 import { sparing } from './sparing.ts'
+import { TaskWire } from './task-wire.ts'
 import { Tools } from './tools.ts'
 import type { Wire } from './wire.ts'
 
@@ -36,13 +37,16 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
     logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
     logger,
   }
-  const link: Link = new Link({ ...us, onLog, onListChanged: (list) => lists.drop(list) }, way.open)
+  const takesTasks = options.tasks ?? true
+  const link: Link = new Link({ ...us, takesTasks, onLog, onListChanged: (list) => lists.drop(list) }, way.open)
   const tools = new Tools(link, logger)
   const lists = new Lists(link, tools, logger, limits.maxResponseBytes)
+  const tasks = takesTasks ? new TaskWire(link, limits.timeoutMs, logger) : undefined
   const answerers = { ...options }
   try {
-    const introducing = { link, way, limits, revision: options.revision, session: { ...us, can, answerers } }
-    return new Client({ link, tools, lists, limits, can, answerers, server: await introduce(introducing) })
+    const { revision, signal } = options
+    const introducing = { link, way, limits, revision, signal, session: { ...us, can, answerers } }
+    return new Client({ link, tools, lists, tasks, limits, can, answerers, server: await introduce(introducing) })
   } catch (error) {
     await link.close()
     throw error

@@ -39,7 +39,8 @@ function asItIs(message: Record<string, unknown>): Record<string, unknown> {
   return message
 }
 
-function readError(error: unknown): JSONRPCErrorObject {
+/** Throws where it is none. */
+export function readError(error: unknown): JSONRPCErrorObject {
   if (!isObject(error)) throw badResponse('its error is no object')
   const { code, message, data } = error
   if (!Number.isSafeInteger(code) || typeof message !== 'string') throw badResponse('its error has no code and message')

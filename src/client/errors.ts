@@ -1,6 +1,7 @@
 // What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
 import { RallyError } from '../protocol/errors.ts'
 import type { Pending } from './pending.ts'
+import type { SavedTask } from './task-saved.ts'
 
 export type ClientErrorCode =
   /** Wrong options. */
@@ -42,6 +43,14 @@ export type ClientErrorCode =
   | 'PENDING_INVALID'
   /** The server speaks an older revision, in which nothing of a call can be saved for later. */
   | 'NOT_RESUMABLE'
+  /** The task was cancelled, by whomever. */
+  | 'TASK_CANCELLED'
+  /** The server does not know the task, or not any more. */
+  | 'TASK_GONE'
+  /** The saved task is damaged. */
+  | 'TASK_INVALID'
+  /** The server speaks an older revision, in which this client knows of no tasks. */
+  | 'NO_TASKS'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
@@ -56,6 +65,8 @@ export class ClientError extends RallyError {
   readonly challenge: string | undefined
   /** The last round of a call that had got further than its first: `resume` goes on from it. */
   pending: Pending | undefined
+  /** The task that the call had become, which may still go on: `client.task` takes it up. */
+  task: SavedTask | undefined
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
     super(code, brief(message), 'cause' in options ? { cause: options.cause } : undefined)
@@ -108,6 +119,14 @@ export function notResumable(revision: string, cause?: unknown): ClientError {
     `The server speaks ${revision}, in which questions are answered in the middle of a call, and no round of one can be saved: give connect what answers them.`,
     cause === undefined ? {} : { cause },
   )
+}
+
+export function noTasks(revision: string): ClientError {
+  return new ClientError('NO_TASKS', `The server speaks ${revision}, in which this client knows of no tasks.`)
+}
+
+export function tooMany(message: string): ClientError {
+  return new ClientError('TOO_MANY_ROUNDS', message)
 }
 
 export function closed(): ClientError {

@@ -3,16 +3,16 @@
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import type { InputRequests, InputResponses } from '../protocol/messages.ts'
 import { headersOf } from '../protocol/param-headers.ts'
-import type { AnswerContext, Answerers } from './answerers.ts'
+import type { AnswerContext } from './answerers.ts'
 import { answerQuestions, readAnswers } from './answering.ts'
 import type { Call, Target } from './call.ts'
 import { paramsOf } from './call.ts'
-import type { Capability } from './capabilities.ts'
+import { checkOutput } from './checked-output.ts'
 import type { ServerInfo } from './discovery.ts'
-import { ClientError, notResumable } from './errors.ts'
-import type { Link } from './link.ts'
-import type { Lists } from './lists.ts'
-import type { CallOptions, Limits } from './options.ts'
+import { ClientError, notResumable, tooMany } from './errors.ts'
+import type { Host } from './host.ts'
+import type { RequiredVisits } from './legacy/required-visits.ts'
+import type { CallOptions } from './options.ts'
 import type { Patience } from './patience.ts'
 import type { Pending, Results, RoundMethod } from './pending.ts'
 import type { Question } from './question.ts'
@@ -20,21 +20,11 @@ import { readQuestions } from './question.ts'
 import type { RoundResult } from './round.ts'
 import { RETRIES } from './revision.ts'
 import { readRound } from './round.ts'
-import type { Tools } from './tools.ts'
-
-/** What a flow needs of its client. */
-export interface FlowHost {
-  readonly link: Link
-  readonly lists: Lists
-  readonly tools: Tools
-  readonly limits: Limits
-  readonly answerers: Answerers
-  readonly can: ReadonlySet<Capability>
-  readonly server: ServerInfo
-}
+import { Task } from './task.ts'
+import { readTaskHead } from './task-state.ts'
 
 /** A round, to whoever takes the rounds of a call in their own hands. */
-export type Round<R> = AskingRound | DeferredRound | DoneRound<R>
+export type Round<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
 
 export interface AskingRound {
   readonly kind: 'asks'
@@ -51,10 +41,18 @@ export interface DeferredRound {
   readonly pending: Pending
 }
 
+/** The server goes on by itself, as a task. Going on waits for its end, and leaving leaves it to the server. */
+export interface TaskRound {
+  readonly kind: 'task'
+  readonly task: Task
+}
+
 export interface DoneRound<R> {
   readonly kind: 'done'
   readonly result: R
 }
+
+type EndOfRounds = Extract<RoundResult, { kind: 'done' | 'task' }>
 
 /** Rounds that ask nothing, over a whole call. */
 const MOST_DEFERRALS = 100
@@ -63,10 +61,10 @@ const LONGEST_PAUSE_MS = 1_000
 
 /** `R` is what the method of its target comes to. */
 export class Flow<R extends Results[RoundMethod]> {
-  readonly #host: FlowHost
+  readonly #host: Host
   readonly #target: Target
   readonly #patience: Patience
-  readonly #onProgress: CallOptions['onProgress']
+  readonly #options: CallOptions
   /** Of the last round. */
   #requests: InputRequests | undefined
   #questions: readonly Question[] = []
@@ -77,25 +75,33 @@ export class Flow<R extends Results[RoundMethod]> {
   /** In a row. */
   #deferred = 0
   #hasRefetched = false
+  #visits: RequiredVisits | undefined
 
-  constructor(host: FlowHost, target: Target, options: CallOptions, pending?: Pending) {
-    const { timeoutMs = host.limits.timeoutMs, signal, onProgress } = options
+  constructor(host: Host, target: Target, options: CallOptions, pending?: Pending) {
+    const { timeoutMs = host.limits.timeoutMs, signal } = options
     this.#host = host
     this.#target = target
-    this.#onProgress = onProgress
+    this.#options = options
     if (pending !== undefined) this.#takeUp(pending)
     this.#patience = host.link.begin(`${target.method} ${target.name}`, timeoutMs, signal)
   }
 
   /** Goes on to the end. `responses` answer the questions of the round that it was taken up from. */
   async finish(responses?: InputResponses): Promise<R> {
+    const ended = await this.start(responses)
+    return ended.kind === 'done' ? ended.result : this.#finishTask(ended.task)
+  }
+
+  /** Goes on until there is a result, or the server goes on as a task. */
+  async start(responses?: InputResponses): Promise<DoneRound<R> | TaskRound> {
     try {
       let given = readAnswers(this.#questions, responses ?? {})
       for (;;) {
         const round = await this.#send(this.#questions.length > 0 ? await this.#answers(given) : undefined)
-        if (round.kind === 'done') {
+        if (round.kind === 'done' || round.kind === 'task') {
+          const ended = this.#endOf(round)
           this.#end()
-          return round.result as R
+          return ended
         }
         given = new Map()
       }
@@ -117,8 +123,10 @@ export class Flow<R extends Results[RoundMethod]> {
           yield { kind: 'deferred', pending: this.#pending() }
         }
         const round = await this.#send(answers)
-        if (round.kind !== 'done') continue
-        yield round as DoneRound<R>
+        if (round.kind !== 'done' && round.kind !== 'task') continue
+        const ended = this.#endOf(round)
+        yield ended
+        if (ended.kind === 'task') yield { kind: 'done', result: await this.#finishTask(ended.task) }
         return
       }
     } catch (error) {
@@ -126,6 +134,18 @@ export class Flow<R extends Results[RoundMethod]> {
     } finally {
       this.#end()
     }
+  }
+
+  #endOf(round: EndOfRounds): DoneRound<R> | TaskRound {
+    if (round.kind === 'done') return round as DoneRound<R>
+    const made = readTaskHead(round.result)
+    const { id, pollIntervalMs } = made
+    return { kind: 'task', task: new Task(this.#host, { id, pollIntervalMs, made, call: this.#target.call }) }
+  }
+
+  /** Nothing but a tool becomes a task. */
+  async #finishTask(task: Task): Promise<R> {
+    return (await task.finish(this.#options)) as R
   }
 
   #askingRound(given: Map<string, string>): AskingRound {
@@ -150,17 +170,22 @@ export class Flow<R extends Results[RoundMethod]> {
     if (this.#deferred > 0) {
       await this.#patience.pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
     }
-    const { maxStateBytes } = this.#host.limits
-    const round = readRound(await this.#exchange(answers), this.#target.method, maxStateBytes)
+    const { limits, link } = this.#host
+    const { method, name } = this.#target
+    const { maxStateBytes } = limits
+    const takesTask = method === 'tools/call' && link.takesTasks
+    const round = readRound(await this.#exchange(answers), method, { maxStateBytes, takesTask })
     this.#rounds += 1
-    if (round.kind !== 'done') {
+    if (round.kind === 'asks' || round.kind === 'deferred') {
       this.#note(round)
       return round
     }
     // It has happened: whatever is wrong with the result, there is nothing to go on with.
     this.#state = undefined
     this.#requests = undefined
-    await this.#checkOutput(round.result)
+    if (round.kind === 'done' && method === 'tools/call') {
+      await checkOutput(this.#host, name, round.result as Results['tools/call'], this.#patience)
+    }
     return round
   }
 
@@ -175,16 +200,30 @@ export class Flow<R extends Results[RoundMethod]> {
       const isSafe = state !== undefined || (isTool && tools.isSafe(name))
       const headers = isTool && link.isHttp ? this.#headers() : []
       try {
-        const onProgress = this.#onProgress
+        const { onProgress } = this.#options
         const request = { method, name, members, beside, headers, isSafe, onProgress }
         return (await link.request(request, this.#patience)).result
       } catch (error) {
+        if (link.retries === undefined && (await this.#hasVisited(error))) continue
         if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
         // Refused before anything was done: the tool takes other headers than we know of.
         this.#hasRefetched = true
         await lists.fetch('tools', this.#patience)
       }
     }
+  }
+
+  /** Whether an older server has refused the call only until its user has been to some pages, and may now be called again. */
+  async #hasVisited(error: unknown): Promise<boolean> {
+    const { answerers, can, server, link } = this.#host
+    if (answerers.onVisit === undefined) return false
+    const { RequiredVisits: Visits } = await import('./legacy/index.ts')
+    const context = new RoundContext(server, this.#target.call, this.#patience)
+    this.#visits ??= new Visits({
+      ask: (pages) => this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context)),
+      pause: (ms, pages) => link.visited(ms, pages, this.#patience),
+    })
+    return this.#visits.allow(error)
   }
 
   #headers(): string[] {
@@ -194,7 +233,7 @@ export class Flow<R extends Results[RoundMethod]> {
     return headersOf(params, args)
   }
 
-  #note(round: Exclude<RoundResult, { kind: 'done' }>): void {
+  #note(round: Exclude<RoundResult, EndOfRounds>): void {
     if (round.kind === 'deferred') {
       this.#state = round.state
       this.#requests = undefined
@@ -216,24 +255,6 @@ export class Flow<R extends Results[RoundMethod]> {
         `The server has asked in ${this.#asked} rounds of one call; this client takes ${maxRounds} (maxRounds).`,
       )
     }
-  }
-
-  async #checkOutput(result: Results[RoundMethod]): Promise<void> {
-    const { method, name } = this.#target
-    if (method !== 'tools/call') return
-    const { tools, lists } = this.#host
-    const called = result as Results['tools/call']
-    let misfits = tools.misfits(name, called)
-    // What is known may be old. Where nothing newer is to be had, it is what there is.
-    if (misfits.length > 0 && lists.fresh('tools') === undefined) {
-      await lists.fetch('tools', this.#patience).catch(() => {})
-      misfits = tools.misfits(name, called)
-    }
-    if (misfits.length === 0) return
-    throw new ClientError(
-      'RESULT_INVALID',
-      `The result of ${name} does not fit the tool's own outputSchema: ${misfits.join('; ')}.`,
-    )
   }
 
   #takeUp({ revision, inputRequests, requestState }: Pending): void {
@@ -295,8 +316,4 @@ function otherRevision(theirs: string, ours: string): ClientError {
 
 function isMismatch(error: unknown): boolean {
   return error instanceof ProtocolError && error.rpcCode === HEADER_MISMATCH
-}
-
-function tooMany(message: string): ClientError {
-  return new ClientError('TOO_MANY_ROUNDS', message)
 }

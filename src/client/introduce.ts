@@ -1,5 +1,6 @@
 // Finds out who the server is, and which revision the two sides have in common: a modern one, or else an older one.
 import { ProtocolError } from '../protocol/errors.ts'
+import { declaredToOlder } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
 import { readDiscovery } from './discovery.ts'
 import type { ClientErrorCode } from './errors.ts'
@@ -32,6 +33,8 @@ export interface Introducing {
   readonly limits: Limits
   /** The only one to speak, if it is given. */
   readonly revision: string | undefined
+  /** Ends the attempt. */
+  readonly signal: AbortSignal | undefined
   readonly session: Pick<SessionOptions, 'info' | 'capabilities' | 'can' | 'answerers' | 'logger' | 'logLevel'>
 }
 
@@ -71,9 +74,9 @@ async function introducedIn(revision: string, introducing: Introducing): Promise
   return initialize(introducing, revision, true)
 }
 
-async function discover({ link, way }: Introducing, timeoutMs: number, isSafe = true): Promise<ServerInfo> {
+async function discover({ link, way, signal }: Introducing, timeoutMs: number, isSafe = true): Promise<ServerInfo> {
   const method = 'server/discover'
-  const patience = link.begin(method, timeoutMs, undefined)
+  const patience = link.begin(method, timeoutMs, signal)
   const { result } = await link.within(patience, () => link.request({ method, isSafe }, patience))
   checkComplete(result, method)
   const { server, revision } = readDiscovery(result, way.address)
@@ -82,13 +85,15 @@ async function discover({ link, way }: Introducing, timeoutMs: number, isSafe = 
 }
 
 async function initialize(introducing: Introducing, revision: string, isPinned: boolean): Promise<ServerInfo> {
-  const { link, way, limits, session: given } = introducing
+  const { link, way, limits, signal, session: given } = introducing
   const { older } = way
   if (older === undefined) throw wrongOption('revision: an app in this process speaks no older one.')
   const legacy = await import('./legacy/index.ts')
+  if (signal?.aborted === true) throw aborted(signal)
   const session = new legacy.Session(
     {
       ...given,
+      capabilities: declaredToOlder(given.capabilities),
       limits,
       revision,
       isPinned,
@@ -99,14 +104,27 @@ async function initialize(introducing: Introducing, revision: string, isPinned: 
     (events) => older(legacy, events),
   )
   try {
-    const { revision: agreed, rounds, server } = await session.introduce()
+    const { revision: agreed, rounds, server } = await unlessAborted(session.introduce(), signal)
     link.speakOlder(agreed, session, rounds)
     return server
   } catch (error) {
     // What could still turn out to be slow goes on being listened to.
-    if (way.mayBeSilent !== true) await session.close()
+    if (way.mayBeSilent !== true || isCode(error, 'ABORTED')) await session.close()
     throw error
   }
+}
+
+async function unlessAborted<T>(introducing: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return introducing
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(aborted(signal))
+    signal.addEventListener('abort', abort, { once: true })
+    void introducing.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+  })
+}
+
+function aborted({ reason }: AbortSignal): ClientError {
+  return new ClientError('ABORTED', 'initialize was aborted.', { cause: reason as unknown })
 }
 
 async function isOlder(error: unknown): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
   META_LOG_LEVEL,
   META_SUBSCRIPTION,
   META_VERSION,
+  TASKS_EXTENSION,
 } from '../protocol/meta.ts'
 import { ClientError, closed } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
@@ -27,6 +28,8 @@ import type { Answered, Outgoing, Receive, Transport } from './transport.ts'
 export interface LinkOptions {
   readonly info: Implementation
   readonly capabilities: ClientCapabilities
+  /** Whether a call may become a task. */
+  readonly takesTasks: boolean
   readonly logLevel: LoggingLevel | undefined
   readonly onLog: ((entry: LogEntry) => void) | undefined
   readonly logger: Logger
@@ -66,6 +69,10 @@ export class Link {
   readonly #underWay = new Set<Patience>()
   readonly #progress = new Map<RequestId, (progress: Progress) => void>()
   readonly #listeners = new Map<RequestId, Listener>()
+  /** Told of pages that older servers say are done with. */
+  readonly #visits = new Set<(page: string) => void>()
+  /** Of the requests that may have to do with tasks. */
+  #taskMeta: string
   #revision = REVISIONS[0] ?? ''
   #meta: string
   #retries: Retries | undefined = RETRIES
@@ -74,7 +81,8 @@ export class Link {
 
   constructor(options: LinkOptions, open: (receive: Receive) => Transport) {
     this.#options = options
-    this.#meta = this.#metaText()
+    this.#meta = this.#metaText(false)
+    this.#taskMeta = this.#metaText(options.takesTasks)
     this.#transport = open((message, requestId) => this.receive(message, requestId))
   }
 
@@ -89,6 +97,11 @@ export class Link {
   /** How rounds go on. `undefined` where the server asks in the middle of a call, and nothing of one can be saved. */
   get retries(): Retries | undefined {
     return this.#retries
+  }
+
+  /** Whether the server is told that a call may become a task. */
+  get takesTasks(): boolean {
+    return this.#taskMeta !== this.#meta
   }
 
   get isClosed(): boolean {
@@ -148,10 +161,41 @@ export class Link {
     return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
   }
 
+  /** Waits so long, or until the server says that one of these pages is done with. */
+  async visited(ms: number, pages: ReadonlySet<string>, patience: Patience): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    let told: ((page: string) => void) | undefined
+    const end = (): void => {
+      clearTimeout(timer)
+      if (told !== undefined) this.#visits.delete(told)
+    }
+    try {
+      await patience.wait<void>((resolve) => {
+        timer = setTimeout(resolve, ms)
+        told = (page) => {
+          if (!pages.has(page)) return
+          end()
+          resolve()
+        }
+        this.#visits.add(told)
+        return end
+      })
+    } finally {
+      end()
+    }
+  }
+
+  /** Tells the server of something, where there are notifications of the client's: with older ones. */
+  async notify(method: string): Promise<void> {
+    if (this.isClosed) throw closed()
+    await this.#transport.notify?.(`{"jsonrpc":"2.0","method":"${method}"}`)
+  }
+
   /** From now on, this revision. */
   speak(revision: string): void {
     this.#revision = revision
-    this.#meta = this.#metaText()
+    this.#meta = this.#metaText(false)
+    this.#taskMeta = this.#metaText(this.#options.takesTasks)
   }
 
   /** From now on, an older revision, over a transport that takes such messages. */
@@ -160,6 +204,7 @@ export class Link {
     this.#revision = revision
     this.#transport = transport
     this.#meta = ''
+    this.#taskMeta = ''
   }
 
   /** For a transport that sends requests of its own. */
@@ -178,6 +223,7 @@ export class Link {
     const what = method.slice(NOTIFICATIONS.length)
     if (what === 'progress') this.#tellProgress(params)
     else if (what === 'message') this.#tellLog(params)
+    else if (what === 'elicitation/complete') this.#tellVisited(params)
     else this.#tellChange(what, params, requestId)
   }
 
@@ -210,16 +256,17 @@ export class Link {
   #outgoing(id: number, { method, name, members, beside = '', headers = [], onProgress }: Request): Outgoing {
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const rest = members === undefined || members === '' ? '' : `,${members}`
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${this.#meta}${token}}${rest}}${beside}}`
+    const meta = TASK_METHODS.has(method) ? this.#taskMeta : this.#meta
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}}${rest}}${beside}}`
     return { id, method, revision: this.#revision, name, headers, text }
   }
 
   /** The members of `_meta` that are the same on every request. */
-  #metaText(): string {
+  #metaText(takesTasks: boolean): string {
     const { capabilities, info, logLevel } = this.#options
     const meta = {
       [META_VERSION]: this.#revision,
-      [META_CAPABILITIES]: capabilities,
+      [META_CAPABILITIES]: takesTasks ? { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } } : capabilities,
       [META_CLIENT_INFO]: info,
       [META_LOG_LEVEL]: logLevel,
     }
@@ -252,6 +299,10 @@ export class Link {
     this.#tell(onLog, { level: level as LoggingLevel, data, ...(typeof logger === 'string' && { logger }) })
   }
 
+  #tellVisited({ elicitationId }: Record<string, unknown>): void {
+    if (typeof elicitationId === 'string') for (const told of this.#visits) told(elicitationId)
+  }
+
   #tellChange(what: string, params: Record<string, unknown>, requestId: RequestId | undefined): void {
     const [list, changed] = what.split('/')
     if (changed === 'list_changed' && isListName(list)) this.#options.onListChanged(list)
@@ -272,6 +323,15 @@ export class Link {
 }
 
 const NOTIFICATIONS = 'notifications/'
+
+/** The protocol lets nothing else become a task. */
+const TASK_METHODS: ReadonlySet<string> = new Set([
+  'tools/call',
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
+  'subscriptions/listen',
+])
 
 function protocolError({ code = 0, message = '', data }: Partial<JSONRPCErrorObject> = {}): ProtocolError {
   return new ProtocolError(code, message, data)

@@ -21,12 +21,18 @@ export interface ClientOptions extends Answerers {
   maxStateBytes?: number
   /** Largest response, and largest list altogether, in bytes. Default 16 777 216. */
   maxResponseBytes?: number
+  /** Whether servers are told that a call may become a task, which is then waited for. Default true. */
+  tasks?: boolean
+  /** Milliseconds that a task may be waited for; the user's thinking is not counted. Default 86 400 000, a day. */
+  taskMs?: number
   /**
    * The one revision of the protocol to speak, without trying others: '2026-07-28', '2025-11-25', '2025-06-18' or
    * '2025-03-26', or a draft that is spoken only so, '2026-06-XX' or '2026-02-03-draft'. Default: the newest release that the
    * server speaks.
    */
   revision?: string
+  /** Ends the attempt to connect. Once there is a client, `close` ends it. */
+  signal?: AbortSignal
   /** Headers of every HTTP request, or what gives them anew for each. */
   headers?: HeadersOption
   /** Sends HTTP requests in place of Node's own client. */
@@ -62,12 +68,19 @@ export interface CallOptions {
   signal?: AbortSignal
   /** In place of the client's. */
   timeoutMs?: number
+  /** In place of the client's. */
+  taskMs?: number
   onProgress?: (progress: Progress) => void
 }
 
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
   /** Asks the server even if what it said before is still fresh. Default false. */
   refresh?: boolean
+}
+
+export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {
+  /** Ends the waiting. The task goes on. */
+  signal?: AbortSignal
 }
 
 export interface Progress {
@@ -81,11 +94,13 @@ export interface Limits {
   readonly maxRounds: number
   readonly maxStateBytes: number
   readonly maxResponseBytes: number
+  readonly taskMs: number
 }
 
 export function limitsOf(options: ClientOptions): Limits {
   const { timeoutMs = 60_000, maxRounds = 10, maxStateBytes = 65_536, maxResponseBytes = 16_777_216 } = options
-  const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes }
+  const { taskMs = 86_400_000 } = options
+  const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes, taskMs }
   for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
   if (options.logLevel !== undefined && !LOGGING_LEVELS.includes(options.logLevel)) {
     throw wrongOption(`logLevel must be one of ${LOGGING_LEVELS.join(', ')}.`)

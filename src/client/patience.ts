@@ -43,6 +43,11 @@ export class Patience {
     return this.#controller.signal
   }
 
+  /** Whether all of its time is used up. */
+  get isSpent(): boolean {
+    return this.#leftMs <= 0
+  }
+
   /** Waits for the server. `begin` gives what cancels it. */
   wait<T>(begin: (resolve: (value: T) => void, reject: (error: Error) => void) => () => void): Promise<T> {
     return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-// The result of one round, read from an untrusted server: done, asking, or deferred.
+// The result of one round, read from an untrusted server: done, asking, deferred, or gone on with as a task.
 import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import { badResponse, ClientError, shown } from './errors.ts'
@@ -9,6 +9,7 @@ export type RoundResult =
   | { readonly kind: 'done'; readonly result: Results[RoundMethod] }
   | { readonly kind: 'asks'; readonly requests: InputRequests; readonly state: string | undefined }
   | { readonly kind: 'deferred'; readonly state: string }
+  | { readonly kind: 'task'; readonly result: Record<string, unknown> }
 
 /** Which list each kind of final result has. */
 const LISTS: Record<RoundMethod, string> = {
@@ -17,12 +18,19 @@ const LISTS: Record<RoundMethod, string> = {
   'resources/read': 'contents',
 }
 
-export function readRound(result: Record<string, unknown>, method: RoundMethod, maxStateBytes: number): RoundResult {
+export interface RoundLimits {
+  readonly maxStateBytes: number
+  /** Whether the server was told that the call may become a task. */
+  readonly takesTask: boolean
+}
+
+export function readRound(result: Record<string, unknown>, method: RoundMethod, limits: RoundLimits): RoundResult {
   const { resultType = 'complete' } = result
   if (resultType === 'complete') return { kind: 'done', result: readDone(result, method) }
+  if (resultType === 'task' && limits.takesTask) return { kind: 'task', result }
   if (resultType !== 'input_required') throw unknownType(resultType, method)
   const requests = result['inputRequests'] ?? {}
-  const state = readState(result['requestState'] ?? undefined, maxStateBytes)
+  const state = readState(result['requestState'] ?? undefined, limits.maxStateBytes)
   if (!isObject(requests)) throw badResponse('its inputRequests are no object')
   if (!isTame(requests, DEEPEST))
     throw badResponse('its inputRequests are nested too deeply, or hold a number that is none')
@@ -36,7 +44,7 @@ export function checkComplete({ resultType = 'complete' }: Record<string, unknow
   if (resultType !== 'complete') throw unknownType(resultType, method)
 }
 
-function readDone(result: Record<string, unknown>, method: RoundMethod): Results[RoundMethod] {
+export function readDone(result: Record<string, unknown>, method: RoundMethod): Results[RoundMethod] {
   const list = result[LISTS[method]]
   if (!Array.isArray(list) || !list.every(isObject)) {
     throw badResponse(`the ${LISTS[method]} of its result are no list of objects`)

@@ -8,6 +8,8 @@ export interface Transport {
   readonly isHttp: boolean
   /** Gives a function that cancels the request, in the way of the transport; nothing is settled after that. */
   send(request: Outgoing, waiter: Waiter): () => void
+  /** Tells an older server of something. One that is not there any more need not know. */
+  notify?(text: string): Promise<void>
   /** Requests under way are not settled any more. Bounded in time. */
   close(): Promise<void>
 }

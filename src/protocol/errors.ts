@@ -37,3 +37,5 @@ export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
 export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
+/** Of 2025-11-25 alone. */
+export const URL_ELICITATION_REQUIRED = -32042

@@ -7,13 +7,32 @@ import { NodeStreamableHTTPServerTransport as HttpV2 } from '@modelcontextprotoc
 import { McpServer as ServerV1, ResourceTemplate as TemplateV1 } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { StdioServerTransport as StdioV1 } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport as HttpV1 } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
-import { McpServer as ServerV2, ResourceTemplate as TemplateV2 } from '@modelcontextprotocol/server'
+import { UrlElicitationRequiredError as RequiredV1 } from '@modelcontextprotocol/sdk/types.js'
+import {
+  McpServer as ServerV2,
+  ResourceTemplate as TemplateV2,
+  UrlElicitationRequiredError as RequiredV2,
+} from '@modelcontextprotocol/server'
 import { StdioServerTransport as StdioV2 } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
 const VERSIONS = {
-  v1: { Server: ServerV1, Template: TemplateV1, Http: HttpV1, Stdio: StdioV1, idOf: (extra) => extra.requestId },
-  v2: { Server: ServerV2, Template: TemplateV2, Http: HttpV2, Stdio: StdioV2, idOf: (context) => context.mcpReq.id },
+  v1: {
+    Required: RequiredV1,
+    Server: ServerV1,
+    Template: TemplateV1,
+    Http: HttpV1,
+    Stdio: StdioV1,
+    idOf: (extra) => extra.requestId,
+  },
+  v2: {
+    Required: RequiredV2,
+    Server: ServerV2,
+    Template: TemplateV2,
+    Http: HttpV2,
+    Stdio: StdioV2,
+    idOf: (context) => context.mcpReq.id,
+  },
 }
 
 const said = (text) => ({ content: [{ type: 'text', text }] })
@@ -26,7 +45,7 @@ const prompt = { messages: [{ role: 'user', content: { type: 'text', text: 'Sum 
 
 /** `how` is where questions go: with their call, or on the stream that belongs to none. */
 function newServer(version, how) {
-  const { Server, Template, idOf } = VERSIONS[version]
+  const { Required, Server, Template, idOf } = VERSIONS[version]
   const mcp = new Server(
     { name: `official ${version}`, version: '1.0.0' },
     {
@@ -48,11 +67,23 @@ function newServer(version, how) {
     const { action } = await server.elicitInput(visit, on(context))
     return said(`The user said ${action}.`)
   })
+  let refusals = 0
+  tool('link_account', {}, async () => {
+    refusals += 1
+    if (refusals % 2 === 0) return said('Linked.')
+    throw new Required([{ mode: 'url', message: 'Link it.', elicitationId: 'e2', url: 'https://pages.example/link' }])
+  })
   tool('summarize', {}, async (_args, context) => {
     const { content, model } = await server.createMessage(prompt, on(context))
     return said(`${model}: ${content.text}`)
   })
   tool('workspace', {}, async (_args, context) => {
+    const { roots } = await server.listRoots(undefined, on(context))
+    return said(roots.map(({ uri }) => uri).join(' '))
+  })
+  const changed = new Promise((resolve) => hear(server, version, 'notifications/roots/list_changed', resolve))
+  tool('follow', {}, async (_args, context) => {
+    await changed
     const { roots } = await server.listRoots(undefined, on(context))
     return said(roots.map(({ uri }) => uri).join(' '))
   })
@@ -114,6 +145,11 @@ function newServer(version, how) {
 function accept(server, version, method) {
   if (version === 'v2') return server.setRequestHandler(method, async () => ({}))
   server.setRequestHandler(z.object({ method: z.literal(method), params: z.any() }), async () => ({}))
+}
+
+function hear(server, version, method, heard) {
+  if (version === 'v2') return server.setNotificationHandler(method, heard)
+  server.setNotificationHandler(z.object({ method: z.literal(method) }), heard)
 }
 
 /** Serves it over HTTP, a session for each client. */

@@ -115,6 +115,12 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
     expect(result.resultType).toBe('complete')
   })
 
+  test('a server that waits for other roots is told of them', async () => {
+    const following = client.callTool('follow')
+    await client.rootsChanged()
+    expect(textOf(await following)).toBe('file:///a file:///b')
+  })
+
   test('tools that ask at the same time each get their own answers', async () => {
     const calls = [client.callTool('deploy', { env: 'prod' }), client.callTool('survey'), client.callTool('trip')]
     const results = await Promise.all(calls)
@@ -125,6 +131,15 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
     expect(asked).toContainEqual(
       expect.objectContaining({ kind: 'visit', url: 'https://pages.example/in', host: 'pages.example' }),
     )
+  })
+
+  test('a tool that refuses until a page was visited is called again after that', async () => {
+    expect(textOf(await client.callTool('link_account'))).toBe('Linked.')
+    expect(asked).toContainEqual(
+      expect.objectContaining({ kind: 'visit', key: 'e2', message: 'Link it.', url: 'https://pages.example/link' }),
+    )
+    visiting = () => ({ action: 'decline' })
+    await expect(client.callTool('link_account')).rejects.toMatchObject({ rpcCode: -32042 })
   })
 
   test.each(['decline', 'cancel'] as const)('a %s is told', async (action) => {

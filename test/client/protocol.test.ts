@@ -6,7 +6,10 @@ import { textOf } from './wires.ts'
 
 const META = {
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } },
+  'io.modelcontextprotocol/clientCapabilities': {
+    elicitation: { form: {} },
+    extensions: { 'io.modelcontextprotocol/tasks': {} },
+  },
   'io.modelcontextprotocol/clientInfo': { name: 'mcp-rally', version: '0.1.0' },
 }
 
@@ -114,9 +117,9 @@ describe('a server is refused, clearly,', () => {
   test.each<[string, object, string, string]>([
     [
       'that gives a result of an unknown type',
-      { resultType: 'task', task: {} },
+      { resultType: 'later', task: {} },
       'BAD_RESPONSE',
-      'the resultType "task" of tools/call',
+      'the resultType "later" of tools/call',
     ],
     ['that gives no content', { resultType: 'complete' }, 'BAD_RESPONSE', 'content of its result are no list'],
     ['that gives content of texts', { content: ['text'] }, 'BAD_RESPONSE', 'no list of objects'],

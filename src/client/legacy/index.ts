@@ -2,5 +2,6 @@
 export { OLDER_NAMES } from '../../protocol/revisions/index.ts'
 export { isOlder } from './era.ts'
 export { HttpChannel } from './http-channel.ts'
+export { RequiredVisits } from './required-visits.ts'
 export { Session } from './session.ts'
 export { stdioChannel } from './stdio-channel.ts'

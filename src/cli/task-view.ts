@@ -1,0 +1,166 @@
+// Follows a task to its end: how it stands on one line, its questions asked as they come.
+import type { Task } from '../client/task.ts'
+import type { TaskState } from '../client/task-state.ts'
+import { isEnd } from '../client/task-state.ts'
+import type { Question } from '../client/question.ts'
+import { ClientError } from '../client/errors.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { CallToolResult } from '../protocol/messages.ts'
+import { cleanLine } from './clean.ts'
+import type { Console } from './console.ts'
+import { Interrupted, Unanswered } from './exit.ts'
+import { describe, hintFor } from './rounds.ts'
+import type { Follower, Responder } from './rounds.ts'
+import type { Server } from './server.ts'
+import { commandFor } from './server.ts'
+
+export interface TaskViewOptions {
+  readonly respond: Responder
+  readonly follower: Follower
+  /** Ends the following, and not the task. */
+  readonly signal: AbortSignal
+  /** Why a question has no answer. */
+  readonly unanswered: string
+  /** Where to come back to. */
+  readonly server: Server
+  readonly console: Console
+  /** Keys of questions that the user said no to before. */
+  readonly declined?: ReadonlySet<string>
+}
+
+export interface TaskEnd {
+  readonly result: CallToolResult
+  readonly hasDeclined: boolean
+}
+
+/** What is left of a task that is not followed to its end goes on, and the user is told how to come back to it. */
+export async function goTask(task: Task, options: TaskViewOptions): Promise<TaskEnd> {
+  const { follower, console, server, signal } = options
+  const declined = new Set(options.declined)
+  const view = new TaskView(task, options, declined)
+  try {
+    return { result: await view.follow(), hasDeclined: declined.size > 0 }
+  } catch (error) {
+    follower.pause()
+    if (!view.hasEnded && !isGone(error))
+      console.tell(`The task goes on. Come back to it with: ${commandFor(server, task.id)}`)
+    if (signal.aborted) throw new Interrupted()
+    if (declined.size > 0 && error instanceof ProtocolError) throw new Unanswered(error.message, { cause: error })
+    throw error
+  } finally {
+    follower.pause()
+  }
+}
+
+/** In a line. */
+export function statusText({ status, message = '' }: TaskState): string {
+  const said = cleanLine(message)
+  return said === '' ? WORDS[status] : `${WORDS[status]}: ${said}`
+}
+
+const WORDS = {
+  working: 'Working',
+  input_required: 'Waiting for answers',
+  completed: 'Completed',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+}
+
+class TaskView {
+  readonly #task: Task
+  readonly #options: TaskViewOptions
+  readonly #declined: Set<string>
+  readonly #answered = new Set<string>()
+  /** Those that nobody here answers. */
+  readonly #unanswered = new Map<string, Question>()
+  /** The last that was told of it. */
+  #state: TaskState | undefined
+  #asking: Promise<void> | undefined
+  /** The question that is on the screen. */
+  #asked: { readonly key: string; readonly over: AbortController } | undefined
+  #failure: { readonly error: unknown } | undefined
+  #isLeft = false
+
+  constructor(task: Task, options: TaskViewOptions, declined: Set<string>) {
+    this.#task = task
+    this.#options = options
+    this.#declined = declined
+  }
+
+  get hasEnded(): boolean {
+    return this.#state !== undefined && isEnd(this.#state)
+  }
+
+  async follow(): Promise<CallToolResult> {
+    const over = new AbortController()
+    const stop = (): void => over.abort()
+    const { signal } = this.#options
+    signal.addEventListener('abort', stop)
+    if (signal.aborted) stop()
+    try {
+      for await (const state of this.#task.updates({ signal: over.signal })) this.#note(state, stop)
+    } catch (error) {
+      throw this.#failure === undefined ? error : this.#failure.error
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#isLeft = true
+      this.#asked?.over.abort()
+      await this.#asking
+    }
+    return this.#task.result({ signal })
+  }
+
+  #note(state: TaskState, stop: () => void): void {
+    this.#state = state
+    const asked = this.#asked
+    if (asked !== undefined && !this.#open.some(({ key }) => key === asked.key)) asked.over.abort()
+    // It is a question that is on the screen.
+    if (this.#asking !== undefined || isEnd(state)) return
+    this.#options.follower.status(statusText(state))
+    if (this.#open.length === 0) return
+    this.#asking = this.#ask()
+      .catch((error: unknown) => {
+        this.#failure = { error }
+        stop()
+      })
+      .finally(() => {
+        this.#asking = undefined
+      })
+  }
+
+  /** One after the other: there is one terminal. Those that come in the meantime are asked too. */
+  async #ask(): Promise<void> {
+    const { follower, respond, signal } = this.#options
+    for (let [question] = this.#open; question !== undefined; [question] = this.#open) {
+      const { key } = question
+      const over = new AbortController()
+      follower.pause()
+      this.#asked = { key, over }
+      const answer = await respond(question, over.signal)
+      this.#asked = undefined
+      if (over.signal.aborted) continue
+      if (answer === undefined) {
+        this.#unanswered.set(key, question)
+        continue
+      }
+      if ('action' in answer && answer.action !== 'accept') this.#declined.add(key)
+      this.#answered.add(key)
+      await this.#task.answer({ [key]: answer }, { signal })
+    }
+    const [missing] = this.#unanswered.values()
+    // It may have gone on while the last answer was on its way.
+    if (missing === undefined && this.#state?.status === 'working') follower.status(statusText(this.#state))
+    if (missing === undefined) return
+    throw new Unanswered(`${describe(missing)}, and ${this.#options.unanswered}\n${hintFor(missing)}`)
+  }
+
+  /** What is still to be asked. */
+  get #open(): readonly Question[] {
+    if (this.#isLeft || this.#state?.status !== 'input_required') return []
+    return this.#state.questions.filter(({ key }) => !this.#answered.has(key) && !this.#unanswered.has(key))
+  }
+}
+
+function isGone(error: unknown): boolean {
+  return error instanceof ClientError && error.code === 'TASK_GONE'
+}

@@ -1,0 +1,3 @@
+import { runCells } from './cells.ts'
+
+runCells('HTTP')
