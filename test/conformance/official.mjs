@@ -56,7 +56,7 @@ function readScenarios(results, command) {
   // The folders of client scenarios name no side, and a scenario whose name has a slash is in a folder further down.
   const prefix = command === 'client' ? '' : `${command}-`
   const folder = new RegExp(`^${prefix}(.+)-\\d{4}-\\d{2}-\\d{2}T[\\d-]+Z$`)
-  return readdirSync(results, { recursive: true })
+  return readdirSync(results, { recursive: true, encoding: 'utf8' })
     .filter((name) => folder.test(name))
     .toSorted()
     .map((name) => {
