@@ -34,9 +34,10 @@ export class Rally extends App {
 
   constructor(options: RallyOptions) {
     const { legacy = {}, revisions: optedIn = [], keys, codec, name, audience = name, store, tasks = {} } = options
-    if (legacy !== false) checkTimes(legacy)
+    if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
     checkTasksOptions(tasks)
+    const shared = store && { mailbox: store.mailbox }
     super(options, {
       legacy:
         legacy === false
@@ -44,7 +45,7 @@ export class Rally extends App {
           : (host) =>
               lazily(async () => {
                 const { LegacyServer } = await import('./legacy/server.ts')
-                return new LegacyServer(host, { audience, keys, codec, optedIn }, legacy)
+                return new LegacyServer(host, { audience, keys, codec, optedIn }, { ...shared, ...legacy })
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, tasks)),
     })
@@ -57,8 +58,11 @@ export class Rally extends App {
   }
 }
 
-function checkTimes(options: LegacyOptions): void {
-  for (const [name, ms] of Object.entries(options) as [string, number][]) {
+function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
+  if (mailbox !== undefined && !(['leave', 'after', 'watch'] as const).every((name) => isFunction(mailbox[name]))) {
+    throw new RallyError('APP', 'legacy.mailbox needs the functions leave, after and watch.')
+  }
+  for (const [name, ms] of Object.entries(times)) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
 }
@@ -73,6 +77,10 @@ function checkRevisions(revisions: readonly string[], hasSessions: boolean): voi
   if (revisions.length > 0 && !hasSessions) {
     throw new RallyError('APP', `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`)
   }
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
 }
 
 /** Makes an app: register tools on it, then serve it. */

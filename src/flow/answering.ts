@@ -94,11 +94,11 @@ export class Answering {
 
   /** What the pass ends with: the wire text of each open question, and what the flow carries on. */
   close(madeProgress: boolean): { questions: Map<string, string>; carry: Carry } {
-    const { carry, answers } = this.#asker.input
+    const { carry, answers, journal } = this.#asker.input
     // Shown and answered, but not reached by this pass: kept for the pass that does.
     for (const [key, shown] of carry.open) {
       const raw = own(answers, key)
-      if (raw !== undefined) carry.held.set(key, { ...shown, answer: { raw } })
+      if (raw !== undefined && journal.get(key) === undefined) carry.held.set(key, { ...shown, answer: { raw } })
     }
     // Interrupted before it was read to the end: the next pass reads it again.
     for (const [key, held] of this.#reading) carry.held.set(key, held)

@@ -87,7 +87,8 @@ async function answerOlder(
     if (refusal !== undefined) return refusal
   }
   try {
-    return await legacy.post(message, { header, principal, takesEvents: notify !== undefined, peer })
+    const refusal = (request: unknown): Reply | undefined => refuseUnscoped(app, request, caller)
+    return await legacy.post(message, { header, principal, takesEvents: notify !== undefined, peer, refusal })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(idOf(message), internalError(), 500)

@@ -13,6 +13,11 @@ interface Waiting {
 
 const MOST_WAITING = 10_000
 
+/** Nobody can guess it, and no other instance has it. */
+export function newAskId(): string {
+  return `ask-${randomBytes(12).toString('base64url')}`
+}
+
 export class Asks {
   readonly #waiting = new Map<string, Waiting>()
 
@@ -20,10 +25,10 @@ export class Asks {
     return this.#waiting.size
   }
 
-  /** The id to ask under: nobody can guess it, and no other instance has it. `undefined` where too many wait. */
+  /** The id that was asked under. `undefined` where too many wait. */
   expect(session: Session, answered: (response: Response) => void): string | undefined {
     if (this.#waiting.size >= MOST_WAITING) return undefined
-    const id = `ask-${randomBytes(12).toString('base64url')}`
+    const id = newAskId()
     this.#waiting.set(id, { session, answered })
     return id
   }
@@ -34,13 +39,18 @@ export class Asks {
 
   /** Gives whether somebody waited for this response. */
   take(session: Session, message: Record<string, unknown>): boolean {
-    const { id, result, error } = message
+    const { id } = message
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined
     if (waiting === undefined || waiting.session !== session) return false
     this.forget(id as string)
-    waiting.answered('error' in message ? { error: textOf(error) } : { result })
+    waiting.answered(responseIn(message))
     return true
   }
+}
+
+/** Of a message that is one. */
+export function responseIn(message: Record<string, unknown>): Response {
+  return 'error' in message ? { error: textOf(message['error']) } : { result: message['result'] }
 }
 
 const LONGEST_REASON = 500

@@ -1,4 +1,5 @@
-// One call whose flow the connection carries: passes in memory, with the questions of each asked as requests of our own.
+// One call, with the questions of each pass asked as requests of our own. The connection carries its flow and the passes go
+// on in memory, or the client does (SEP-1685), and what is here of the call ends with a question.
 //
 // The journal goes through its text between two passes, as it would with any other carrier.
 import { randomBytes } from 'node:crypto'
@@ -16,27 +17,54 @@ import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { Carried, RoundRequest } from '../server/round.ts'
 import type { LegacyHost, Outlet } from './host.ts'
-import type { Question } from './questions.ts'
+import type { Question } from './question.ts'
 import { askAll, writeQuestions } from './questions.ts'
 import type { Session, Stoppable } from './session.ts'
 
 /** As many as most clients of 2026-07-28 take. Whoever needs more asks through `io`, and is bounded by time. */
 const MOST_ROUNDS_BY_HAND = 10
 
+/** How far a call has come. */
+export interface Standing {
+  readonly flowId: string
+  readonly startedAt: number
+  /** Of the pass to come. */
+  readonly round: number
+  readonly journal: Journal
+  readonly carry: Carry
+  /** What the round before has brought, and the pages to visit among what it asked. */
+  readonly answers: Answers | undefined
+  readonly visits: readonly string[]
+}
+
+/** Has the client carry the call on: it stands there once all of these are answered. */
+export type Part = (asked: readonly Question[], standing: Standing) => Promise<void>
+
+export function beginning(now: number): Standing {
+  return {
+    flowId: randomBytes(16).toString('base64url'),
+    startedAt: now,
+    round: 0,
+    journal: Journal.empty(),
+    carry: emptyCarry(),
+    answers: undefined,
+    visits: [],
+  }
+}
+
 export class Call implements Stoppable {
   readonly cancel = new Cancel()
+  readonly leg: number
   readonly #host: LegacyHost
   readonly #session: Session
   readonly #outlet: Outlet
-  readonly #flowId = randomBytes(16).toString('base64url')
-  readonly #startedAt: number
   #interrupted = false
 
   constructor(host: LegacyHost, session: Session, outlet: Outlet) {
     this.#host = host
     this.#session = session
     this.#outlet = outlet
-    this.#startedAt = host.app.now()
+    this.leg = outlet.parting?.leg ?? 0
   }
 
   interrupt(): void {
@@ -44,15 +72,17 @@ export class Call implements Stoppable {
     this.cancel.cancel()
   }
 
-  /** The text of the result; nothing where the client has cancelled. Throws what is to be told as an error. */
-  async run(carried: Carried, request: RoundRequest): Promise<string | undefined> {
-    let journal = Journal.empty()
-    let carry = emptyCarry()
-    let answers: Answers | undefined
-    let asked: readonly Question[] = []
-    for (let round = 0; ; round += 1) {
-      const outcome = await this.#pass(carried, request, { journal, carry, answers, round })
-      this.#tellCompleted(asked, answers, outcome)
+  /**
+   * The text of the result; nothing where the client has cancelled, or carries the call from here on. Throws what is to be
+   * told as an error. `part` is given where the client can carry it.
+   */
+  async run(carried: Carried, request: RoundRequest, from: Standing, part?: Part): Promise<string | undefined> {
+    const { flowId, startedAt } = from
+    let { journal, carry, answers, visits, round } = from
+    for (; ; round += 1) {
+      const flow = { id: flowId, startedAt, round }
+      const outcome = await this.#pass(carried, request, flow, { journal, carry, answers })
+      this.#tellCompleted(visits, answers, outcome, flowId)
       switch (outcome.kind) {
         case 'done':
           return this.#result(carried, request, outcome.value)
@@ -63,8 +93,23 @@ export class Call implements Stoppable {
       }
       try {
         if (outcome.carry.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
-        asked = outcome.kind === 'asks' ? this.#write(outcome.questions) : []
-        answers = await this.#ask(asked)
+        const asked = outcome.kind === 'asks' ? this.#write(outcome.questions, flowId) : []
+        visits = asked.filter(({ isVisit }) => isVisit).map(({ key }) => key)
+        if (part !== undefined && asked.length > 0 && !this.cancel.cancelled) {
+          const { journal: grown, carry: carriedOn } = outcome
+          const standing = {
+            flowId,
+            startedAt,
+            round: round + 1,
+            journal: grown,
+            carry: carriedOn,
+            answers: {},
+            visits,
+          }
+          await part(asked, standing)
+          return undefined
+        }
+        answers = await this.#ask(asked, startedAt)
       } catch (error) {
         return carried.failureText(error, this.#host.app)
       }
@@ -77,15 +122,15 @@ export class Call implements Stoppable {
   #pass(
     carried: Carried,
     request: RoundRequest,
-    from: { journal: Journal; carry: Carry; answers: Answers | undefined; round: number },
+    flow: { id: string; startedAt: number; round: number },
+    from: Pick<Standing, 'journal' | 'carry' | 'answers'>,
   ): Promise<Outcome> {
     const { app, underway } = this.#host
     const { capabilities, revision } = this.#session
     const can = (capability: Parameters<Flow['declared']>[0]): boolean => hasCapability(capabilities, capability)
-    const { round, ...carriedOver } = from
     const input: PassInput = {
-      ...carriedOver,
-      flow: { id: this.#flowId, startedAt: this.#startedAt, round, revision: revision.name, declared: can },
+      ...from,
+      flow: { ...flow, revision: revision.name, declared: can },
       forms: carried.forms,
       can,
       limits: { journalBytes: app.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? app.timeoutMs },
@@ -112,18 +157,18 @@ export class Call implements Stoppable {
     return this.#interrupted ? carried.failureText(goingDown(), this.#host.app) : undefined
   }
 
-  #write(questions: ReadonlyMap<string, string>): Question[] {
+  #write(questions: ReadonlyMap<string, string>, flowId: string): Question[] {
     const parsed = Array.from(questions, ([key, text]): [string, InputRequest] => [
       key,
       JSON.parse(text) as InputRequest,
     ])
-    return writeQuestions(parsed, this.#session.revision, (key) => this.#elicitationId(key))
+    return writeQuestions(parsed, this.#session.revision, (key) => elicitationId(flowId, key))
   }
 
   /** `undefined` where the call was cancelled meanwhile. */
-  #ask(asked: readonly Question[]): Promise<Answers | undefined> {
+  #ask(asked: readonly Question[], startedAt: number): Promise<Answers | undefined> {
     const { app, asks, askMs, callMs } = this.#host
-    const left = this.#startedAt + callMs - app.now()
+    const left = startedAt + callMs - app.now()
     if (left <= 0) throw new RallyError('CALL_TIMEOUT', `The call took longer than ${callMs} ms.`)
     return askAll(asked, {
       asks,
@@ -135,20 +180,20 @@ export class Call implements Stoppable {
   }
 
   /** The client may show that what the user went to a page for is done. By hand only the handler knows. */
-  #tellCompleted(asked: readonly Question[], answers: Answers | undefined, outcome: Outcome): void {
+  #tellCompleted(visits: readonly string[], answers: Answers | undefined, outcome: Outcome, flowId: string): void {
     if (outcome.kind !== 'done' && outcome.kind !== 'asks') return
-    for (const { key, isVisit } of asked) {
-      if (!isVisit || answers?.[key]?.['action'] !== 'accept') continue
+    for (const key of visits) {
+      if (answers?.[key]?.['action'] !== 'accept') continue
       if (outcome.kind === 'asks' && (outcome.questions.has(key) || outcome.carry.byHand !== undefined)) continue
-      const params = { elicitationId: this.#elicitationId(key) }
+      const params = { elicitationId: elicitationId(flowId, key) }
       this.#outlet.notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params }))
     }
   }
+}
 
-  /** The same each time a visit is asked for. No key of the author's has a space, so this is no `io.uuid` of theirs. */
-  #elicitationId(key: string): string {
-    return derivedUuid(this.#flowId, `visit ${key}`)
-  }
+/** The same each time a visit is asked for. No key of the author's has a space, so this is no `io.uuid` of theirs. */
+function elicitationId(flowId: string, key: string): string {
+  return derivedUuid(flowId, `visit ${key}`)
 }
 
 function goingDown(): RallyError {

@@ -1,6 +1,7 @@
 // One session on a connection of its own, such as standard streams: everything goes out on it, in order.
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
+import { InvalidState } from '../seal/seal.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
 import type { Change } from '../server/subscriptions.ts'
@@ -9,6 +10,8 @@ import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
 import { notified, respond } from './methods.ts'
 import { Session } from './session.ts'
+import { stateIn } from './state.ts'
+import { goOn, noteCancelled, openAnswer } from './take-up.ts'
 import { newSessionId } from './session-id.ts'
 
 export class Connection implements LegacyConnection {
@@ -66,7 +69,9 @@ export class Connection implements LegacyConnection {
     const session = this.#session
     if (isResponse(message)) {
       // What nobody waits for is not answered: an answer to an answer could be taken for one.
-      if (session !== undefined) this.#host.asks.take(session, message)
+      if (session === undefined) return undefined
+      if (stateIn(message) === undefined) this.#host.asks.take(session, message)
+      else void this.#takeUp(session, message)
       return undefined
     }
     try {
@@ -74,13 +79,34 @@ export class Connection implements LegacyConnection {
       if (id !== undefined && method === 'initialize') return this.#initialize(id, params)
       if (id === undefined) {
         if (method === 'notifications/initialized') this.#isReady = true
-        return session && notified(session, method, params)
+        const cancelled = session && notified(session, method, params)
+        if (cancelled !== undefined && session?.carriesState) await noteCancelled(this.#host, session, cancelled)
+        return undefined
       }
       if (session === undefined) throw invalid('initialize first')
-      return await respond(this.#host, session, { id, method, params, message }, this.#outlet, undefined)
+      const request = { id, method, params, message }
+      return await respond(this.#host, session, request, this.#outletOf(session, 0), undefined)
     } catch (error) {
       return errorReply(idOf(message), error instanceof ProtocolError ? error : internalError()).text
     }
+  }
+
+  /** The connection stays, and what comes next goes out on it: no box is needed. */
+  async #takeUp(session: Session, message: Record<string, unknown>): Promise<void> {
+    try {
+      const answered = await openAnswer(this.#host, session, message, undefined)
+      const outlet = this.#outletOf(session, answered.state.leg + 1)
+      await goOn(this.#host, session, answered, outlet, undefined, (text) => this.#wire.send(text))
+    } catch (error) {
+      // The seal has logged why it refuses a state.
+      if (!(error instanceof InvalidState)) this.#host.app.logger.error('An answer could not be taken up.', { error })
+    }
+  }
+
+  #outletOf(session: Session, leg: number): Outlet {
+    if (!session.carriesState) return this.#outlet
+    const ask = async (text: string): Promise<boolean> => this.#outlet.send(text)
+    return { ...this.#outlet, parting: { box: undefined, leg, ask } }
   }
 
   #initialize(id: string | number, params: Record<string, unknown>): string {

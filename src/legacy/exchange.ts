@@ -1,15 +1,24 @@
 // The answer to one POST: JSON as long as nothing comes before the last response, and else a stream of events.
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
-import type { Outlet } from './host.ts'
+import type { Outlet, Parting } from './host.ts'
 import type { Session } from './session.ts'
 import type { EventStream } from './stream.ts'
 import type { Streams } from './streams.ts'
+
+export interface PartingOptions {
+  readonly box: string
+  readonly leg: number
+  readonly eventId: () => string | Promise<string>
+  /** For a client whose stream is lost before it has read this. Never throws. */
+  readonly leave: (text: string) => Promise<unknown>
+}
 
 export class Exchange implements Outlet {
   readonly overHttp = true
   /** Resolves with the beginning of the stream, if there ever is one. */
   readonly opened: Promise<Reply>
+  readonly parting: Parting | undefined
   readonly #session: Session
   readonly #streams: Streams
   readonly #request: LegacyRequest
@@ -18,10 +27,12 @@ export class Exchange implements Outlet {
   readonly #responses: string[] = []
   #over = false
 
-  constructor(session: Session, streams: Streams, request: LegacyRequest) {
+  /** With `parting`, what is asked goes out under the event id that it gives for a box. */
+  constructor(session: Session, streams: Streams, request: LegacyRequest, parting?: PartingOptions) {
     this.#session = session
     this.#streams = streams
     this.#request = request
+    this.parting = parting && { ...parting, ask: (text) => this.#part(text, parting) }
     this.opened = new Promise((resolve) => {
       this.#open = resolve
     })
@@ -50,6 +61,14 @@ export class Exchange implements Outlet {
     return this.#responses
   }
 
+  async #part(text: string, { eventId, leave }: PartingOptions): Promise<boolean> {
+    const stream = this.#opened()
+    if (stream === undefined) return false
+    await leave(text)
+    stream.part(text, await eventId())
+    return true
+  }
+
   #opened(): EventStream | undefined {
     return this.#over ? undefined : (this.#stream ??= this.#begin())
   }
@@ -58,7 +77,7 @@ export class Exchange implements Outlet {
     const { takesEvents, peer } = this.#request
     // Whoever has left without an event has none to come back with.
     if (!takesEvents || peer.cancelled) return undefined
-    const stream = this.#streams.open(this.#session, false)
+    const stream = this.#streams.open(this.#session, false, this.parting?.box)
     if (stream === undefined) return undefined
     this.#open({
       status: 200,

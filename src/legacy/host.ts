@@ -2,7 +2,10 @@
 import type { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import type { DispatchHost } from '../server/context.ts'
+import type { Mailbox } from '../server/mailbox.ts'
 import type { Asks } from './asks.ts'
+import type { Places } from './place.ts'
+import type { States } from './state.ts'
 
 export interface LegacyHost {
   /** As the app serves other messages, except that results do not name the server. */
@@ -15,6 +18,14 @@ export interface LegacyHost {
   readonly callMs: number
   /** The revisions that are spoken beside the released ones. */
   readonly optedIn: readonly string[]
+  /** What clients carry with a question, where they carry it. */
+  readonly states: States
+  readonly places: Places
+  /** Where they find what comes after their answer. */
+  readonly mailbox: Mailbox
+  /** How long it is there, and how long a question is that went out on a stream. */
+  readonly lettersMs: number
+  readonly askedMs: number
 }
 
 /** Where the messages of one call go before its response. Both give `false` where it was not sent. */
@@ -24,4 +35,16 @@ export interface Outlet {
   send(text: string): boolean
   /** What may be, where the reader is too far behind. */
   notify(text: string): boolean
+  /** Only where the client carries the call from one question to the next. */
+  readonly parting?: Parting | undefined
+}
+
+/** How a question goes out that the client carries the whole call with. Nothing follows it here. */
+export interface Parting {
+  /** Where the client looks for what follows; on a connection, which stays, nothing. */
+  readonly box: string | undefined
+  /** How many have gone out before it in this call. */
+  readonly leg: number
+  /** Gives `false` where it was not sent. */
+  ask(text: string): Promise<boolean>
 }

@@ -1,25 +1,28 @@
 // Sessions over HTTP: which one a request belongs to, what its body holds, and the answer as JSON or as events.
-import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import { isInitialize } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
+import type { Carrying } from './http-carried.ts'
+import { openAnswers, parting, readRest, takeUpAll } from './http-carried.ts'
 import { Exchange } from './exchange.ts'
-import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
 import type { Request } from './methods.ts'
 import { notified, respond } from './methods.ts'
+import { Refusal } from './refusal.ts'
 import type { Session } from './session.ts'
 import type { SessionIds } from './session-id.ts'
 import type { Sessions } from './sessions.ts'
 import { readEventId } from './stream.ts'
 import type { Streams } from './streams.ts'
+import { noteCancelled } from './take-up.ts'
 
-export interface HttpSessions {
-  readonly host: LegacyHost
+export interface HttpSessions extends Carrying {
   readonly serverMeta: string
   readonly ids: SessionIds
   readonly sessions: Sessions
@@ -30,9 +33,11 @@ export async function post(on: HttpSessions, message: unknown, request: LegacyRe
   try {
     if (isInitialize(message)) return await initialize(on, message as Record<string, unknown>, request)
     const session = await findSession(on, request)
+    const done = session.use()
     try {
       return await receive(on, session, message, request)
     } finally {
+      done()
       on.sessions.settle(session)
     }
   } catch (error) {
@@ -47,9 +52,11 @@ export async function post(on: HttpSessions, message: unknown, request: LegacyRe
 export async function get(on: HttpSessions, request: LegacyRequest): Promise<Reply> {
   try {
     const session = await findSession(on, request)
+    const done = session.use()
     try {
-      return listen(on, session, request)
+      return await listen(on, session, request)
     } finally {
+      done()
       on.sessions.settle(session)
     }
   } catch (error) {
@@ -97,13 +104,20 @@ async function receive(
   const isBatch = Array.isArray(message)
   const problem = isBatch ? problemOfBatch(message, session.revision) : undefined
   if (problem !== undefined) throw new Refusal(400, problem)
-  const { requests, refused, unexpected } = sort(on, session, isBatch ? message : [message])
+  const messages: readonly unknown[] = isBatch ? message : [message]
+  // Before anything is done: a state that does not open has the whole of it refused.
+  const { answered, others, refusal } = await openAnswers(on, session, messages, request)
+  if (refusal !== undefined) return refusal
+  const { requests, refused, cancelled, unexpected } = sort(on, session, others)
+  if (session.carriesState) await Promise.all(cancelled.map((id) => noteCancelled(on.host, session, id)))
+  const takenUp = takeUpAll(on, session, answered, request, () => on.sessions.settle(session))
   if (requests.length === 0 && refused.length === 0) {
     if (unexpected) throw new Refusal(400, 'no question waits for this response here')
+    await takenUp
     return undefined
   }
   if (!isBatch && refused[0] !== undefined) return refused[0]
-  const exchange = new Exchange(session, on.streams, request)
+  const exchange = new Exchange(session, on.streams, request, isBatch ? undefined : parting(on, session, request))
   for (const { text } of refused) exchange.tell(text)
   const responses = requests.map(async (each) => {
     const text = await respond(on.host, session, each, exchange, request.principal)
@@ -121,6 +135,7 @@ async function receive(
 interface Sorted {
   readonly requests: Request[]
   readonly refused: Reply[]
+  readonly cancelled: RequestId[]
   /** A response came that nobody waits for. */
   readonly unexpected: boolean
 }
@@ -129,6 +144,7 @@ interface Sorted {
 function sort({ host }: HttpSessions, session: Session, messages: readonly unknown[]): Sorted {
   const requests: Request[] = []
   const refused: Reply[] = []
+  const cancelled: RequestId[] = []
   let unexpected = false
   for (const message of messages) {
     if (isResponse(message)) {
@@ -137,25 +153,30 @@ function sort({ host }: HttpSessions, session: Session, messages: readonly unkno
     }
     try {
       const { id, method, params = {} } = readEnvelope(message)
-      if (id === undefined) notified(session, method, params)
-      else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
+      if (id === undefined) {
+        const requestId = notified(session, method, params)
+        if (requestId !== undefined) cancelled.push(requestId)
+      } else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
       else requests.push({ id, method, params, message })
     } catch (error) {
       const known = error instanceof ProtocolError ? error : internalError()
       refused.push(errorReply(idOf(message), known, 400))
     }
   }
-  return { requests, refused, unexpected }
+  return { requests, refused, cancelled, unexpected }
 }
 
-function listen(on: HttpSessions, session: Session, request: LegacyRequest): Reply {
+async function listen(on: HttpSessions, session: Session, request: LegacyRequest): Promise<Reply> {
   if (!request.takesEvents) throw new Refusal(406, 'a stream is read as text/event-stream')
   const last = request.header('last-event-id')
   const event = last === undefined ? undefined : readEventId(last)
-  if (last !== undefined && event === undefined) throw new Refusal(400, 'the Last-Event-ID is none that was sent here')
   const known = event && session.streams.get(event.stream)
   // A stream of no call that is not kept any more is as good as a new one.
-  if (event !== undefined && known === undefined && !event.standalone) throw notKept()
+  if (last !== undefined && known === undefined && event?.standalone !== true) {
+    const rest = await readRest(on, session, last, request)
+    if (rest !== undefined) return rest
+    throw event === undefined ? new Refusal(400, 'the Last-Event-ID is none that was sent here') : notKept()
+  }
   if (known === undefined && on.host.app.handover.draining) throw new Refusal(503, 'the server is going down')
   if (known === undefined && !on.streams.makeRoomIn(session)) throw new Refusal(409, 'the session has streams enough')
   const stream = known ?? on.streams.open(session, true)
@@ -177,14 +198,4 @@ function listen(on: HttpSessions, session: Session, request: LegacyRequest): Rep
 
 function notKept(): Refusal {
   return new Refusal(400, 'what came after this Last-Event-ID is not kept here')
-}
-
-/** What is wrong with the request itself, with the status that says so. */
-class Refusal extends ProtocolError {
-  readonly status: number
-
-  constructor(status: number, why: string) {
-    super(status >= 500 ? INTERNAL_ERROR : INVALID_REQUEST, `Invalid request: ${why}`)
-    this.status = status
-  }
 }

@@ -23,6 +23,7 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
   return {
     revision,
     capabilities: capabilitiesIn(revision, capabilities),
+    carriesState: carriesState(capabilities),
     clientName: name,
     clientVersion: version,
   }
@@ -40,6 +41,12 @@ export function initializeText(host: DispatchHost, serverMeta: string, revision:
     serverInfo: revision.serverInfo(info),
     ...(host.instructions !== undefined && { instructions: host.instructions }),
   })
+}
+
+/** SEP-1685, in whichever of these revisions. */
+function carriesState({ state }: Record<string, unknown>): boolean {
+  const scopes = isObject(state) ? state['scopes'] : undefined
+  return Array.isArray(scopes) && scopes.includes('request')
 }
 
 /** What was declared and means something in this revision, with what goes without saying there. */

@@ -1,7 +1,8 @@
 // What clients leave behind that stop answering: nothing, once their time is up.
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Cancel } from '../flow/cancel.ts'
 import { App } from '../server/app.ts'
+import { MemoryMailbox } from '../server/memory-mailbox.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'
@@ -37,7 +38,7 @@ function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held 
 }
 
 /** A client of which nothing is left but what the server holds. */
-async function beginSession(server: LegacyServer): Promise<LegacyRequest> {
+async function beginSession(server: LegacyServer, more: object = {}): Promise<LegacyRequest> {
   const headers: Record<string, string> = {}
   const request = {
     header: (name: string) => headers[name],
@@ -47,7 +48,7 @@ async function beginSession(server: LegacyServer): Promise<LegacyRequest> {
   }
   const params = {
     protocolVersion: '2025-11-25',
-    capabilities: { elicitation: {} },
+    capabilities: { elicitation: {}, ...more },
     clientInfo: { name: 'memory', version: '1' },
   }
   const reply = await server.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
@@ -105,6 +106,53 @@ test('1,000 sessions that stop answering leave nothing behind once their time is
   await stopAnswering(server, 1_000)
   await expect.poll(() => server.held, { timeout: 5_000 }).toEqual(nothing)
   expect((await collected()) - before).toBeLessThan(5 * 1024 * 1024)
+})
+
+/** Each of them is asked, reads the question to the end of its stream, and is not heard of again. */
+async function neverComeBack(server: LegacyServer, calls: number): Promise<void> {
+  for (let i = 0; i < calls; i += 1) {
+    const request = await beginSession(server, { state: { scopes: ['request'] } })
+    const reply = await server.post(call(1), request)
+    if (reply?.events === undefined) throw new Error('No question was asked.')
+    expect(await read(reply)).toContain('elicitation/create')
+  }
+}
+
+test('1,000 calls that asked, and whose clients never come back, leave nothing behind', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 100 })
+  const nothing = { sessions: 0, streams: 0, asks: 0, connections: 0 }
+  await neverComeBack(server, 20)
+  const before = await collected()
+  await neverComeBack(server, 1_000)
+  await expect.poll(() => server.held, { timeout: 10_000 }).toEqual(nothing)
+  await expect.poll(async () => (await collected()) - before, { timeout: 10_000 }).toBeLessThan(5 * 1024 * 1024)
+})
+
+test('By default a question is kept for a client that lost its stream, and no longer than that takes', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+  try {
+    const mailbox = vi.spyOn(MemoryMailbox.prototype, 'leave')
+    const { server } = newServer({ askMs: 60_000, keepMs: 300_000 })
+    await neverComeBack(server, 3)
+    const own = mailbox.mock.contexts[0] as MemoryMailbox
+    expect(own.size).toBe(3)
+    await vi.advanceTimersByTimeAsync(15_000)
+    expect(own.size).toBe(0)
+    mailbox.mockRestore()
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('An answer that was taken up leaves nothing behind but what waits in the mailbox', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 100 })
+  const request = await beginSession(server, { state: { scopes: ['request'] } })
+  const reply = await server.post(call(1), request)
+  const text = reply === undefined ? '' : await read(reply)
+  const question = JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? '') as { id: string; params: { _meta: object } }
+  const result = { action: 'accept', content: { confirm: true }, _meta: question.params._meta }
+  expect(await server.post({ jsonrpc: '2.0', id: question.id, result }, request)).toBeUndefined()
+  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, connections: 0 })
 })
 
 test('A session of which nothing is to be remembered is not remembered', async () => {

@@ -14,11 +14,16 @@ import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import { carriedResource } from '../server/resource.ts'
-import type { Carried } from '../server/round.ts'
-import { Call } from './call.ts'
+import type { Carried, RoundRequest } from '../server/round.ts'
+import type { Response } from './asks.ts'
+import type { Part } from './call.ts'
+import { beginning, Call } from './call.ts'
 import type { LegacyHost, Outlet } from './host.ts'
+import { partWith, standAgain } from './part.ts'
+import { askFailed } from './questions.ts'
 import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
+import type { CallState } from './state.ts'
 
 /** In these revisions a resource that is not there has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
@@ -32,6 +37,8 @@ export interface Request {
   readonly params: Record<string, unknown>
   /** All of it, as it came: an object. */
   readonly message: unknown
+  /** The call goes on from here. */
+  readonly resumed?: { readonly state: CallState; readonly response: Response }
 }
 
 /** The text of the response; nothing where the client has cancelled. Never throws. */
@@ -54,10 +61,12 @@ export async function respond(
   }
 }
 
-/** What is no request is only noted. */
-export function notified(session: Session, method: string, params: Record<string, unknown>): undefined {
+/** What is no request is only noted. Gives the request that is cancelled, which may wait elsewhere, or nowhere. */
+export function notified(session: Session, method: string, params: Record<string, unknown>): RequestId | undefined {
   const { requestId } = params
-  if (method === 'notifications/cancelled' && isId(requestId)) session.calls.get(requestId)?.cancel.cancel()
+  if (method !== 'notifications/cancelled' || !isId(requestId)) return undefined
+  session.calls.get(requestId)?.cancel.cancel()
+  return requestId
 }
 
 function serve(
@@ -109,16 +118,20 @@ function serve(
 async function call(
   host: LegacyHost,
   session: Session,
-  { id, method, params, message }: Request,
+  { id, method, params, message, resumed }: Request,
   outlet: Outlet,
   principal: string | undefined,
 ): Promise<string | undefined> {
   const carried = carriedBy(host, method, params)
-  if (session.calls.has(id)) throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+  // Where it goes on, what asked is about to end.
+  if (resumed === undefined && session.calls.has(id)) {
+    throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+  }
   if (session.calls.size >= MOST_CALLS) {
     throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
   }
-  const { revision, capabilities, level } = session
+  const { revision, capabilities } = session
+  const level = resumed?.state.level ?? session.level
   const info: RequestInfo = {
     revision: revision.name,
     capabilities,
@@ -138,9 +151,13 @@ async function call(
   if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
     throw invalidParams('the arguments of a prompt must be strings')
   }
+  const { version } = carried
+  const own = { id, method, params: carriedParams(method, params), level, version, principal }
+  const part = outlet.parting && partWith(host, session, outlet.parting, own)
   session.calls.set(id, underway)
   try {
-    return await underway.run(carried, request)
+    if (resumed === undefined) return await underway.run(carried, request, beginning(host.app.now()), part)
+    return await goOnFrom(host, carried, resumed, underway, request, part)
   } catch (error) {
     if (error instanceof MissingCapability && method === 'tools/call') {
       // These revisions have no error for it, and a result is what the model can do something about.
@@ -148,8 +165,37 @@ async function call(
     }
     throw error
   } finally {
-    session.calls.delete(id)
+    if (session.calls.get(id) === underway) session.calls.delete(id)
   }
+}
+
+async function goOnFrom(
+  host: LegacyHost,
+  carried: Carried,
+  { state, response }: NonNullable<Request['resumed']>,
+  underway: Call,
+  request: RoundRequest,
+  part: Part | undefined,
+): Promise<string | undefined> {
+  if ('error' in response) return carried.failureText(askFailed(state.key, response.error), host.app)
+  const standing = standAgain(host, carried, state, response.result)
+  if (state.left.length === 0 || part === undefined) return underway.run(carried, request, standing, part)
+  try {
+    await part(state.left, standing)
+    return undefined
+  } catch (error) {
+    return carried.failureText(error, host.app)
+  }
+}
+
+/** All of the params that a later pass needs. */
+function carriedParams(
+  method: string,
+  { name, arguments: args, uri, _meta: meta }: Request['params'],
+): Request['params'] {
+  const _meta =
+    isObject(meta) && meta['progressToken'] !== undefined ? { progressToken: meta['progressToken'] } : undefined
+  return method === 'resources/read' ? { uri, _meta } : { name, arguments: args, _meta }
 }
 
 function carriedBy({ app: { registry } }: LegacyHost, method: string, { name, uri }: Record<string, unknown>): Carried {

@@ -7,13 +7,8 @@ import type { InputRequest } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
 import type { Asks } from './asks.ts'
 import type { Outlet } from './host.ts'
+import type { Question } from './question.ts'
 import type { Session } from './session.ts'
-
-export interface Question {
-  readonly key: string
-  readonly request: { readonly method: string; readonly params?: object }
-  readonly isVisit: boolean
-}
 
 /** All of them, before any is sent. What the revision has no words for is a capability that its clients lack. */
 export function writeQuestions(
@@ -75,15 +70,10 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
       const id = asks.expect(session, (response) => {
         open.delete(id ?? '')
         if ('error' in response) {
-          const error = new RallyError(
-            'ASK_FAILED',
-            `The client could not answer the question "${key}": ${response.error}`,
-          )
+          const error = askFailed(key, response.error)
           return finish('Another question could not be answered.', () => reject(error))
         }
-        // What is no answer at all does not fit the question either: it is asked again.
-        const { result } = response
-        answers[key] = isObject(result) && isTame(result, DEEPEST) ? result : {}
+        answers[key] = answerIn(response.result)
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })
       if (id === undefined) {
@@ -98,7 +88,16 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
   })
 }
 
-function noStream(key: string): RallyError {
+/** What is no answer at all does not fit the question either: it is asked again. */
+export function answerIn(result: unknown): Record<string, unknown> {
+  return isObject(result) && isTame(result, DEEPEST) ? result : {}
+}
+
+export function askFailed(key: string, why: string): RallyError {
+  return new RallyError('ASK_FAILED', `The client could not answer the question "${key}": ${why}`)
+}
+
+export function noStream(key: string): RallyError {
   return new RallyError(
     'NO_STREAM',
     `The question "${key}" cannot be asked, because there is no event stream to the client. It must accept text/event-stream.`,

@@ -31,7 +31,7 @@ export async function serveRoundIn(
   const cancel = new Cancel()
   const context: Context = { principal, cancel, notify: (text) => outlet.notify(text), overHttp: outlet.overHttp }
   // Interrupted, it is handed over with all others that a client carries.
-  session.calls.set(id, { cancel, interrupt: () => {} })
+  session.calls.set(id, { cancel, leg: 0, interrupt: () => {} })
   try {
     switch (method) {
       case 'prompts/get':

@@ -3,8 +3,10 @@ import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Codec } from '../seal/codec.ts'
 import type { Secret } from '../seal/keyring.ts'
+import { defaults } from '../seal/defaults.ts'
 import type { DispatchHost } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
+import { MemoryMailbox } from '../server/memory-mailbox.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Change } from '../server/subscriptions.ts'
 import { Asks } from './asks.ts'
@@ -12,8 +14,11 @@ import { Connection } from './connection.ts'
 import type { LegacyHost } from './host.ts'
 import type { HttpSessions } from './http.ts'
 import { get, post } from './http.ts'
+import { Places } from './place.ts'
+import { Readers } from './readers.ts'
 import { SessionIds } from './session-id.ts'
 import { Sessions } from './sessions.ts'
+import { States } from './state.ts'
 import { Streams } from './streams.ts'
 
 export interface LegacyKeys {
@@ -28,6 +33,9 @@ const DEFAULT_ASK_MS = 300_000
 const DEFAULT_CALL_MS = 3_600_000
 const DEFAULT_KEEP_MS = 300_000
 
+/** In the memory of the process: who has lost the stream is back by then. */
+const LOST_MS = 10_000
+
 export class LegacyServer implements Legacy {
   readonly #app: DispatchHost
   readonly #host: LegacyHost
@@ -37,8 +45,10 @@ export class LegacyServer implements Legacy {
 
   constructor(app: DispatchHost, keys: LegacyKeys, options: LegacyOptions = {}) {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
-    const { logger, now } = app
+    const { logger, now, seal } = app
     const { optedIn = [] } = keys
+    const { mailbox: shared } = options
+    const mailbox = shared ?? new MemoryMailbox({ now })
     const sessions = new Sessions()
     this.#app = app
     this.#host = {
@@ -48,12 +58,19 @@ export class LegacyServer implements Legacy {
       askMs,
       callMs,
       optedIn,
+      states: new States(seal),
+      places: new Places(seal, now),
+      mailbox,
+      // As long as the state that it came of may be sent again, so that this finds it there.
+      lettersMs: shared === undefined ? keepMs : Math.max(keepMs, seal.ttl + 2 * defaults.skew),
+      askedMs: shared === undefined ? Math.min(keepMs, LOST_MS) : seal.ttl,
     }
     this.#on = {
       host: this.#host,
       serverMeta: app.serverMeta,
       ids: new SessionIds({ ...keys, logger, now }),
       sessions,
+      readers: new Readers(mailbox, logger),
       streams: new Streams({
         keepMs,
         now,
@@ -67,10 +84,10 @@ export class LegacyServer implements Legacy {
 
   /** What is remembered here, for who wants to see that it is forgotten in time. */
   get held(): { sessions: number; streams: number; asks: number; connections: number } {
-    const { sessions, streams, host } = this.#on
+    const { sessions, streams, readers, host } = this.#on
     return {
       sessions: sessions.size,
-      streams: streams.size,
+      streams: streams.size + readers.size,
       asks: host.asks.size,
       connections: this.#connections.size,
     }
@@ -98,6 +115,7 @@ export class LegacyServer implements Legacy {
 
   drain(): void {
     this.#on.streams.endStandalone()
+    this.#on.readers.end()
     this.#watch()
   }
 

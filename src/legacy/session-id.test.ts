@@ -5,7 +5,13 @@ import type { SessionIdOptions } from './session-id.ts'
 import { SessionIds } from './session-id.ts'
 
 const SECRET = 'a secret of the session tests, long enough'
-const claims = { revision: negotiated('2025-06-18'), capabilities: 5, clientName: 'Ada', clientVersion: '1' }
+const claims = {
+  revision: negotiated('2025-06-18'),
+  capabilities: 5,
+  carriesState: false,
+  clientName: 'Ada',
+  clientVersion: '1',
+}
 
 function sessionIds(options: Partial<SessionIdOptions> = {}): {
   ids: SessionIds
@@ -28,13 +34,16 @@ function sessionIds(options: Partial<SessionIdOptions> = {}): {
 const DAY = 86_400_000
 
 describe('A session id', () => {
-  test('gives back what was negotiated, on every instance that has the keys (1)', async () => {
-    const token = await sessionIds().ids.mint(claims, 'ada')
+  test.each([
+    ['', false],
+    [', and that the client carries states', true],
+  ])('gives back what was negotiated%s, on every instance that has the keys (1)', async (_what, carriesState) => {
+    const token = await sessionIds().ids.mint({ ...claims, carriesState }, 'ada')
     const opened = await sessionIds({ keys: ['another secret that mints, also long enough', SECRET] }).ids.open(
       token,
       'ada',
     )
-    expect(opened).toEqual({ ...claims, id: expect.stringMatching(/^[\w-]{16}$/) })
+    expect(opened).toEqual({ ...claims, carriesState, id: expect.stringMatching(/^[\w-]{16}$/) })
   })
 
   test('is another one each time', async () => {

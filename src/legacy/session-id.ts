@@ -24,6 +24,8 @@ export interface SessionClaims {
   readonly revision: OlderRevision
   /** What the client declared, as bits. */
   readonly capabilities: number
+  /** Whether it carries a state with each question (SEP-1685). */
+  readonly carriesState: boolean
   readonly clientName: string
   readonly clientVersion: string
 }
@@ -43,6 +45,9 @@ const MOST_BYTES = 2_048
 const LONGEST_NAME = 64
 const LAYOUT = 1
 
+/** Beside the capabilities, whose bits grow from the other end. */
+const CARRIES_STATE = 2 ** 30
+
 /** Begins the plaintext, so that a codec of the user's, which knows no purposes, opens nothing else as a session. */
 const LABEL = 'session\n'
 
@@ -58,7 +63,7 @@ export class SessionIds {
 
   async mint(claims: Omit<SessionClaims, 'id'>, principal: string | undefined): Promise<string> {
     const { audience, now } = this.#options
-    const { revision, capabilities, clientName, clientVersion } = claims
+    const { revision, capabilities, carriesState, clientName, clientVersion } = claims
     const id = newSessionId()
     const sealed = [
       LAYOUT,
@@ -67,7 +72,7 @@ export class SessionIds {
       digest(audience),
       principalDigest(principal, id),
       revision.name,
-      capabilities,
+      carriesState ? capabilities | CARRIES_STATE : capabilities,
       bounded(clientName),
       bounded(clientVersion),
     ]
@@ -93,14 +98,15 @@ export class SessionIds {
 
   #read(plaintext: string, principal: string | undefined): SessionClaims {
     const { audience, optedIn, now } = this.#options
-    const [id, issuedAt, sealedFor, sealedPrincipal, name, capabilities, clientName, clientVersion] = parse(plaintext)
+    const [id, issuedAt, sealedFor, sealedPrincipal, name, flags, clientName, clientVersion] = parse(plaintext)
     if (sealedPrincipal !== principalDigest(principal, id)) throw new SealError('minted for another principal')
     if (sealedFor !== digest(audience)) throw new SealError('minted for another audience')
     if (now() < issuedAt - defaults.skew) throw new SealError('minted in the future')
     if (now() > issuedAt + SESSION_MS + defaults.skew) throw new SealError('expired')
     const revision = olderRevision(name, optedIn)
     if (revision === undefined) throw new SealError('of a revision that is not spoken any more')
-    return { id, revision, capabilities, clientName, clientVersion }
+    const carriesState = (flags & CARRIES_STATE) !== 0
+    return { id, revision, capabilities: flags & ~CARRIES_STATE, carriesState, clientName, clientVersion }
   }
 }
 
@@ -114,7 +120,7 @@ type Sealed = [
   audience: string,
   principal: string,
   revision: string,
-  capabilities: number,
+  flags: number,
   clientName: string,
   clientVersion: string,
 ]

@@ -9,6 +9,8 @@ import type { EventStream } from './stream.ts'
 /** A call that can be stopped. */
 export interface Stoppable {
   readonly cancel: Cancel
+  /** How many questions it asked before, where the client carries it. */
+  readonly leg: number
   /** It fails, and says that the server is going down. */
   interrupt(): void
 }
@@ -20,16 +22,20 @@ export class Session {
   readonly id: string
   readonly revision: OlderRevision
   readonly capabilities: number
+  /** Whether the client carries a state with each question. */
+  readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
   /** Resources that the client wants to be told of. */
   readonly uris = new Set<string>()
   #level: LoggingLevel | undefined
+  #uses = 0
 
-  constructor({ id, revision, capabilities }: SessionClaims) {
+  constructor({ id, revision, capabilities, carriesState }: SessionClaims) {
     this.id = id
     this.revision = revision
     this.capabilities = capabilities
+    this.carriesState = carriesState
   }
 
   get level(): LoggingLevel {
@@ -42,7 +48,15 @@ export class Session {
 
   /** Something goes on that an instance must not lose. */
   get isBusy(): boolean {
-    return this.calls.size + this.streams.size > 0
+    return this.calls.size + this.streams.size + this.#uses > 0
+  }
+
+  /** A message of it is being looked at. Gives what says that it is no more. */
+  use(): () => void {
+    this.#uses += 1
+    return () => {
+      this.#uses -= 1
+    }
   }
 
   /** Whether anything is remembered that the id does not hold. */

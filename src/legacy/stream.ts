@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto'
 import type { EventSink } from '../server/reply.ts'
 
 export interface StreamOptions {
+  /** Of `newStreamId`. */
+  readonly id: string
   /** Whether it belongs to no call. Told from the id, so that a client who comes back with it elsewhere gets a new one. */
   readonly standalone: boolean
   /** Whether it begins with an event that has an id and no message. */
@@ -10,6 +12,8 @@ export interface StreamOptions {
   readonly now: () => number
   /** So many bytes more, or less, are kept. */
   readonly kept: (bytes: number) => void
+  /** It has been read to an end after which it is not gone on with. */
+  readonly read: () => void
 }
 
 const MOST_EVENTS = 256
@@ -21,6 +25,9 @@ const MOST_BYTES_AT_FIRST = 1024 * 1024
 
 /** How long a client that lost the stream is to wait before it comes back. */
 const RETRY_MS = 1_000
+
+/** After a question that the client carries the call with: it may have the answer at once. */
+export const RETRY_ASKED_MS = 200
 
 const STANDALONE = 'g'
 const OF_A_CALL = 'c'
@@ -36,10 +43,11 @@ export class EventStream {
   #sink: EventSink | undefined
   #wasRead = false
   #ended = false
+  #parted = false
 
   constructor(options: StreamOptions) {
     this.#options = options
-    this.id = (options.standalone ? STANDALONE : OF_A_CALL) + randomBytes(15).toString('base64url')
+    this.id = options.id
     this.unreadSince = options.now()
   }
 
@@ -55,13 +63,17 @@ export class EventStream {
   /** Kept also while nobody reads, until it is forgotten. */
   send(message: string): void {
     if (this.#ended) return
-    this.#sent += 1
-    const text = `id: ${this.id}:${this.#sent}\nevent: message\ndata: ${message}\n\n`
-    this.#events.push({ number: this.#sent, text })
-    this.#keep(text.length)
-    if (this.#wasRead) this.#trimTo(MOST_EVENTS, MOST_BYTES)
-    else this.#trimTo(MOST_EVENTS_AT_FIRST, MOST_BYTES_AT_FIRST)
-    this.#write(text)
+    this.#add(`id: ${this.id}:${this.#sent + 1}\nevent: message\ndata: ${message}\n\n`)
+  }
+
+  /** The last one, which the client goes on with elsewhere, by an id that is not of this stream. */
+  part(message: string, eventId: string): void {
+    if (this.#ended) return
+    this.#parted = true
+    this.#add(`id: ${eventId}\nretry: ${RETRY_ASKED_MS}\nevent: message\ndata: ${message}\n\n`)
+    const isRead = this.#sink !== undefined
+    this.end()
+    if (isRead) this.#options.read()
   }
 
   /** What may be left out where its reader is too far behind; gives `false` then. */
@@ -92,7 +104,9 @@ export class EventStream {
     this.unreadSince = undefined
     if (this.#options.primes && after === 0) this.#write(`id: ${this.id}:0\nretry: ${RETRY_MS}\ndata: \n\n`)
     for (const { number, text } of this.#events) if (number > after) this.#write(text)
-    if (this.#ended) this.#leave()
+    if (!this.#ended) return
+    this.#leave()
+    if (this.#parted) this.#options.read()
   }
 
   /** The reader is gone. Another one may have come meanwhile. */
@@ -112,6 +126,15 @@ export class EventStream {
     this.#ended = true
     this.#leave()
     this.#trimTo(0, 0)
+  }
+
+  #add(text: string): void {
+    this.#sent += 1
+    this.#events.push({ number: this.#sent, text })
+    this.#keep(text.length)
+    if (this.#wasRead) this.#trimTo(MOST_EVENTS, MOST_BYTES)
+    else this.#trimTo(MOST_EVENTS_AT_FIRST, MOST_BYTES_AT_FIRST)
+    this.#write(text)
   }
 
   #write(text: string): void {
@@ -138,6 +161,11 @@ export class EventStream {
     this.#bytes += bytes
     this.#options.kept(bytes)
   }
+}
+
+/** Nobody can guess it. */
+export function newStreamId(standalone: boolean): string {
+  return (standalone ? STANDALONE : OF_A_CALL) + randomBytes(15).toString('base64url')
 }
 
 /** The stream and the number of an event id; `undefined` where it is none of ours. */

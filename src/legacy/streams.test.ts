@@ -32,6 +32,7 @@ function newSession(revision = '2025-06-18'): Session {
     id: `s${Math.random()}`,
     revision: negotiated(revision),
     capabilities: 0,
+    carriesState: false,
     clientName: '',
     clientVersion: '',
   })

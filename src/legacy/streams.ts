@@ -1,6 +1,6 @@
 // All streams of an instance, each of one session: bounded in number and in what they keep, and forgotten in time.
 import type { Session } from './session.ts'
-import { EventStream } from './stream.ts'
+import { EventStream, newStreamId } from './stream.ts'
 
 export interface StreamsOptions {
   /** How long a stream that nobody reads can be gone on with. */
@@ -46,15 +46,17 @@ export class Streams {
   }
 
   /** `undefined` where there are too many on this instance. */
-  open(session: Session, standalone: boolean): EventStream | undefined {
+  open(session: Session, standalone: boolean, id = newStreamId(standalone)): EventStream | undefined {
     const { now, keepMs } = this.#options
     if (standalone && this.#standalone >= MOST_STANDALONE) return undefined
     if (this.#all.size >= MOST_STREAMS && !this.#forgetUnread()) return undefined
-    const stream = new EventStream({
+    const stream: EventStream = new EventStream({
+      id,
       standalone,
       primes: session.revision.primesStreams,
       now,
       kept: (bytes) => this.#kept(bytes),
+      read: () => this.#forget(stream),
     })
     this.#all.set(stream, session)
     session.streams.set(stream.id, stream)

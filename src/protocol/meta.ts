@@ -12,6 +12,9 @@ export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 /** The extension by which a call becomes a task. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
+/** SEP-1685: what a server of the 2025 era has the client carry with a question, and echo with the answer. */
+export const META_STATE = 'modelcontextprotocol.io/state/request/'
+
 export interface Meta {
   [key: string]: unknown
 }

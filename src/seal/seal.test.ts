@@ -57,6 +57,18 @@ describe('a seal', () => {
     )
   })
 
+  it('seals for another purpose under the same keys and terms, and neither opens what the other minted', () => {
+    for (const seal of [sealOf({ ttl: minute }), sealOf({ keys: undefined })]) {
+      const other = seal.of('serverRequest')
+      expect(other).toMatchObject({ ttl: seal.ttl, maxBytes: seal.maxBytes, ephemeral: seal.ephemeral })
+      const token = other.mint(claims, binding) as string
+      expect(token.startsWith('sr1.')).toBe(true)
+      expect(other.open(token, binding)).toEqual(claims)
+      expect(seal.of('serverRequest').open(token, binding)).toEqual(claims)
+      for (const wrong of [seal, seal.of('event')]) expect(() => wrong.open(token, binding)).toThrow(InvalidState)
+    }
+  })
+
   it('without keys or codec is ephemeral: no other instance opens its states', () => {
     const seal = createSeal({ audience })
     const state = seal.mint({ ...claims, startedAt: Date.now() }, binding)

@@ -1,4 +1,5 @@
 // The sealed requestState, as the server uses it: mints one from the claims of a flow, and opens one that a client sent.
+// States of other purposes are sealed by its siblings, under keys of their own.
 //
 // 1. A token opens only as what it was sealed for, under a key of the ring, and with no character changed.
 // 2. A state opens only for its audience, method, target, arguments and principal; having no principal is one too.
@@ -15,7 +16,7 @@ import type { Logger } from '../protocol/logger.ts'
 import { readClaims, writeClaims, type Binding, type Claims, type Terms } from './claims.ts'
 import { openWith, sealWith, type Codec } from './codec.ts'
 import { defaults } from './defaults.ts'
-import { ephemeral, keyring, type Keyring, type Secret } from './keyring.ts'
+import { ephemeral, keyring, type Keyring, type Purpose, type Secret } from './keyring.ts'
 import { SealError } from './seal-error.ts'
 import { sizeLimit, type Largest } from './size.ts'
 import { plaintextRoom, tokens } from './token.ts'
@@ -59,17 +60,19 @@ export interface Seal {
   mint(claims: Claims, binding: Binding, largest?: Largest): string | Promise<string>
   /** Takes what the client sent, whatever it is. Throws `InvalidState`. */
   open(token: unknown, binding: Binding): Claims | Promise<Claims>
+  /** The same terms for another purpose. With a codec, only what it is bound to tells one purpose from another. */
+  of(purpose: Purpose): Seal
 }
 
-export function createSeal(options: SealOptions): Seal {
+export function createSeal(options: SealOptions, purpose: Purpose = 'requestState'): Seal {
   const { logger, now = Date.now } = options
   const maxBytes = positive('maxBytes', options.maxBytes, defaults.maxTokenBytes)
   const terms = termsOf(options)
-  const { codec, isEphemeral } = codecOf(options, now)
+  const { codec, ring } = codecOf(options, purpose, now)
   const size = sizeLimit(maxBytes, logger)
 
   return {
-    ephemeral: isEphemeral,
+    ephemeral: ring?.ephemeral ?? false,
     ttl: terms.ttl,
     maxBytes,
     maxPlaintextBytes: plaintextRoom(maxBytes),
@@ -82,7 +85,11 @@ export function createSeal(options: SealOptions): Seal {
       const read = (plaintext: string): Claims => readClaims(plaintext, binding, terms, now())
       const refuse = (error: unknown): never => {
         const reason = error instanceof SealError ? error.reason : 'an unexpected failure'
-        logger?.warn('A requestState was refused.', { reason, method: binding.method, target: binding.target })
+        logger?.warn(`A ${NAMES[purpose] ?? purpose} was refused.`, {
+          reason,
+          method: binding.method,
+          target: binding.target,
+        })
         throw new InvalidState(error)
       }
       try {
@@ -92,8 +99,12 @@ export function createSeal(options: SealOptions): Seal {
         return refuse(error)
       }
     },
+    of: (other) => createSeal({ ...options, now, ...(ring && { keys: ring }) }, other),
   }
 }
+
+/** For the log. */
+const NAMES: Partial<Record<Purpose, string>> = { serverRequest: "server request's state", event: 'Last-Event-ID' }
 
 function termsOf({ audience, ttl, maxAge }: SealOptions): Terms {
   if (typeof audience !== 'string' || audience === '') {
@@ -108,17 +119,21 @@ function positive(name: string, given: number | undefined, otherwise: number): n
   throw new RallyError('SEAL_OPTIONS', `${name} is ${String(given)}: it must be a whole number above 0.`)
 }
 
-function codecOf({ keys, codec }: SealOptions, now: () => number): { codec: Codec; isEphemeral: boolean } {
+function codecOf(
+  { keys, codec }: SealOptions,
+  purpose: Purpose,
+  now: () => number,
+): { codec: Codec; ring: Keyring | undefined } {
   if (!codec) {
     const ring = keys === undefined ? ephemeral() : isKeyring(keys) ? keys : keyring(keys)
-    return { codec: tokens(ring, 'requestState', { now }), isEphemeral: ring.ephemeral }
+    return { codec: tokens(ring, purpose, { now }), ring }
   }
   if (keys !== undefined)
     throw new RallyError('SEAL_OPTIONS', 'Give keys or codec, not both: a codec has its own keys.')
   if (typeof codec.seal !== 'function' || typeof codec.open !== 'function') {
     throw new RallyError('SEAL_OPTIONS', 'codec needs the two functions seal(plaintext) and open(token).')
   }
-  return { codec, isEphemeral: false }
+  return { codec, ring: undefined }
 }
 
 function isKeyring(keys: readonly Secret[] | Keyring): keys is Keyring {

@@ -95,14 +95,15 @@ async function listen(
   }
   const taskIds = (filter.taskIds && (await tasks?.own(filter.taskIds, principal))) ?? []
   const agreed = filter.taskIds === undefined ? filter : { ...filter, taskIds }
-  const listening = subscriptions.listen(id, agreed, notify, cancel)
   const meta = `"_meta":${JSON.stringify({ [META_SUBSCRIPTION]: id })}`
-  const unfollow = tasks?.follow(taskIds, (task) => {
-    notify(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${task}}}`)
-  })
-  const ended = await listening
-  unfollow?.()
+  const follow = (tell: (message: string) => void): (() => void) =>
+    tasks?.follow(taskIds, (task) =>
+      tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${task}}}`),
+    ) ?? nothing
+  const ended = await subscriptions.listen(id, agreed, notify, cancel, follow)
   return ended
     ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
     : undefined
 }
+
+function nothing(): void {}

@@ -2,6 +2,7 @@
 import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../flow/cancel.ts'
 import { META_VERSION } from '../protocol/meta.ts'
+import type { Mailbox } from './mailbox.ts'
 import type { Reply } from './reply.ts'
 
 /** Serves messages of 2025-era clients, on the same endpoint as all others. */
@@ -25,6 +26,11 @@ export interface LegacyOptions {
   callMs?: number
   /** How long the events of a stream that nobody reads are kept, in milliseconds. Default 300 000. */
   keepMs?: number
+  /**
+   * Where what follows an answer is left for a client that carries its calls (SEP-1685) and comes back for it, perhaps on
+   * another instance. Default: the store's, or one of this process alone.
+   */
+  mailbox?: Mailbox
 }
 
 export interface LegacyRequest {
@@ -32,6 +38,8 @@ export interface LegacyRequest {
   readonly header: (name: string) => string | undefined
   readonly principal: string | undefined
   readonly takesEvents: boolean
+  /** The refusal of a request that the caller was not granted all scopes for. */
+  readonly refusal?: (message: unknown) => Reply | undefined
   /** Cancelled when the peer has gone away. That ends a stream, and no call. */
   readonly peer: Cancel
 }

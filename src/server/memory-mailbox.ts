@@ -18,7 +18,7 @@ const DEFAULT_MAX_BYTES = 32 * 1024 * 1024
 
 /** What a letter costs beside its text, so that empty ones are bounded too. */
 const LETTER_BYTES = 200
-const SWEEP_MS = 10_000
+const SWEEP_MS = 5_000
 
 export class MemoryMailbox implements Mailbox {
   readonly #now: () => number
@@ -50,7 +50,7 @@ export class MemoryMailbox implements Mailbox {
     this.#boxes.set(box, letters)
     letters.set(number, { text, until: this.#now() + keepMs })
     this.#bytes += costOf(text)
-    this.#sweep ??= setInterval(() => this.#forgetOld(), SWEEP_MS).unref()
+    this.#sweep ??= setInterval(() => this.#forgetOld(), Math.min(keepMs, SWEEP_MS)).unref()
     for (const arrived of this.#watchers.get(box) ?? []) arrived()
     return true
   }

@@ -252,7 +252,8 @@ function resume(host: RoundHost, carried: Carried, request: RoundRequest): Resum
   return readClaims(host, carried, claims)
 }
 
-function readClaims(host: RoundHost, carried: Carried, claims: Claims): Resumed {
+/** What a state brings back for this version of the handler. Throws where it cannot go on from there. */
+export function readClaims(host: RoundHost, carried: Carried, claims: Claims): Resumed {
   let journal: Journal
   let carry: Carry
   try {

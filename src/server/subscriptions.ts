@@ -54,19 +54,25 @@ export class Subscriptions {
     this.#logger = logger
   }
 
-  /** Resolves to whether the server ended the stream; else the client did. Acknowledges before it returns. */
+  /**
+   * Resolves to whether the server ended the stream; else the client did. Acknowledges before it returns. `follow` begins what
+   * else is told on the stream, and gives how to stop.
+   */
   listen(
     id: RequestId,
     filter: Filter,
     notify: (text: string) => unknown,
     cancel: Cancel | undefined,
+    follow?: (tell: (message: string) => void) => () => void,
   ): Promise<boolean> {
     if (this.#open.size >= MOST_SUBSCRIPTIONS) {
       throw new ProtocolError(INTERNAL_ERROR, 'Too many subscriptions are open. Try again later.')
     }
     return new Promise((resolve) => {
+      let unfollow: (() => void) | undefined
       const leave = (ended: boolean): void => {
         this.#open.delete(subscription)
+        unfollow?.()
         this.#leaveIfAlone()
         cancel?.listen(undefined)
         resolve(ended)
@@ -83,6 +89,7 @@ export class Subscriptions {
       notify(text('subscriptions/acknowledged', subscription, `,"notifications":${JSON.stringify(filter)}`))
       if (this.#over) return resolve(true)
       this.#open.add(subscription)
+      unfollow = follow?.((message) => tell(subscription, message))
       cancel?.listen(() => leave(false))
     })
   }
@@ -110,8 +117,7 @@ export class Subscriptions {
   deliver(change: Change): void {
     for (const subscription of this.#open) {
       const message = messageFor(change, subscription)
-      // A reader that is too far behind would miss it: it is better off listening, and reading, anew.
-      if (message !== undefined && subscription.notify(message) === false) subscription.end()
+      if (message !== undefined) tell(subscription, message)
     }
     for (const watcher of this.#watchers) watcher(change)
   }
@@ -131,6 +137,11 @@ export class Subscriptions {
     this.#leaveBus?.()
     this.#leaveBus = undefined
   }
+}
+
+/** A reader that is too far behind would miss it: it is better off listening, and reading, anew. */
+function tell({ notify, end }: Subscription, message: string): void {
+  if (notify(message) === false) end()
 }
 
 function messageFor(change: Change, subscription: Subscription): string | undefined {

@@ -61,6 +61,11 @@ export class Database {
     if (this.#closed)
       throw new RallyError('STORE_CLOSED', 'The store has been closed: nothing may be asked of it any more.')
     if (this.#ready && this.#pool !== undefined) return this.#pool
+    try {
+      if (this.#opening !== undefined) return await this.#opening
+    } catch {
+      // That try had begun before this was asked: the database may be there by now.
+    }
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined
     })

@@ -62,7 +62,7 @@ function createText(tasks: string, channel: string): string {
         owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
         message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
         status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        due_at = excluded.due_at, lease_until = NULL, outcome = NULL, version = t.version + 1, journal_from = t.journal_to
+        due_at = excluded.due_at, lease_until = NULL, outcome = NULL, version = 1, journal_from = t.journal_to
         WHERE t.expires_at <= ${NOW}
       RETURNING t.*
     )

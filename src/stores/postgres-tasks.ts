@@ -32,14 +32,16 @@ export class PostgresTasks implements TaskStore {
   readonly #statements: TaskStatements
   readonly #claiming: Claiming
   readonly #appending = new Appending((held, entries) => this.#append(held, entries))
-  readonly #sweeping: Sweeping
+  /** The tasks first. */
+  readonly #swept: readonly Pick<Sweeping, 'sweep'>[]
 
-  constructor(database: Database, listening: Listening) {
+  /** What else there is to sweep goes with the tasks: nobody else comes by on a quiet day. */
+  constructor(database: Database, listening: Listening, others: readonly Pick<Sweeping, 'sweep'>[]) {
     this.#database = database
     this.#listening = listening
     this.#statements = taskStatements(database.schema, listening.channel)
     this.#claiming = new Claiming(database)
-    this.#sweeping = new Sweeping(database, 'tasks', ['id'])
+    this.#swept = [new Sweeping(database, 'tasks', ['id']), ...others]
   }
 
   async create(task: NewTask): Promise<TaskRecord> {
@@ -132,8 +134,9 @@ export class PostgresTasks implements TaskStore {
     return row && Number(row['version'])
   }
 
-  sweep(): Promise<number> {
-    return this.#sweeping.sweep()
+  async sweep(): Promise<number> {
+    const [tasks = 0] = await Promise.all(this.#swept.map((each) => each.sweep()))
+    return tasks
   }
 
   watch(listener: (news: News) => void): () => void {

@@ -22,9 +22,9 @@ export interface PostgresOptions {
 export function postgres(target: string | PoolLike, options: PostgresOptions = {}): Store {
   const database = new Database(poolFor(target, options), schemaOf(options))
   const listening = new Listening(database)
-  const tasks = new PostgresTasks(database, listening)
   const once = new PostgresOnceStore(database)
   const mailbox = new PostgresMailbox(database, listening)
+  const tasks = new PostgresTasks(database, listening, [once, mailbox])
   return {
     tasks,
     once,

@@ -6,7 +6,8 @@ import { patiently } from './sqlite-driver.ts'
 /** Each makes the next version of the one before. What has been released is never changed here, only added to. */
 export const UPGRADES: readonly string[] = [
   // Tasks. What changes often is apart from the long texts, so that a lease is renewed without writing those again. A task is due
-  // once it is marked so: the index of those that are due then holds no others, however many wait for their time.
+  // once it is marked so: the index of those that are due then holds no others, however many wait for their time. Changes and claims
+  // are counted, so that no number of a change and no fence is given twice.
   `CREATE TABLE rally_task (
      seq INTEGER PRIMARY KEY,
      id TEXT NOT NULL UNIQUE,
@@ -43,8 +44,8 @@ export const UPGRADES: readonly string[] = [
      text TEXT NOT NULL,
      PRIMARY KEY (task, number)
    ) WITHOUT ROWID;
-   CREATE TABLE rally_change (number INTEGER NOT NULL);
-   INSERT INTO rally_change VALUES (0);`,
+   CREATE TABLE rally_count (changes INTEGER NOT NULL, claims INTEGER NOT NULL);
+   INSERT INTO rally_count VALUES (0, 0);`,
   // Single use.
   `CREATE TABLE rally_once (
      key TEXT PRIMARY KEY,

@@ -22,8 +22,9 @@ export const SQL = {
     WHERE is_due = 1 AND owner > ? ORDER BY owner, ready_at LIMIT 1`,
   dueFrom: `SELECT seq, owner, lease_until, expires_at FROM rally_task
     WHERE is_due = 1 AND owner >= ? ORDER BY owner, ready_at LIMIT 1`,
-  claim: 'UPDATE rally_task SET fence = fence + 1, lease_until = ?, is_due = 0 WHERE seq = ?',
-  readClaimed: `SELECT fence, ${RECORD} WHERE seq = ?`,
+  nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS number',
+  claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0 WHERE seq = ?',
+  readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
 
   renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${HELD} RETURNING version`,
@@ -35,7 +36,7 @@ export const SQL = {
   change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
     is_due = ?, change_number = ? WHERE seq = ?`,
   changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
-  nextChange: 'UPDATE rally_change SET number = number + 1 RETURNING number',
+  nextChange: 'UPDATE rally_count SET changes = changes + 1 RETURNING changes AS number',
 
   expired: 'SELECT seq FROM rally_task WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
   expiredOfId: 'SELECT seq FROM rally_task WHERE id = ? AND expires_at <= ?',
@@ -43,7 +44,7 @@ export const SQL = {
   dropText: 'DELETE FROM rally_task_text WHERE task = ?',
   dropEntries: 'DELETE FROM rally_task_entry WHERE task = ?',
 
-  lastChange: 'SELECT number FROM rally_change',
+  lastChange: 'SELECT changes AS number FROM rally_count',
   changedSince:
     'SELECT id, version, is_due, change_number FROM rally_task WHERE change_number > ? ORDER BY change_number LIMIT 1000',
 } as const

@@ -75,12 +75,13 @@ export class SqliteTasks implements TaskStore {
     return this.#turn.write(() => {
       const due = this.#nextDue(toPlain(turn.after), turn.except === undefined ? undefined : toPlain(turn.except))
       if (due === undefined) return undefined
-      this.#sql.claim.run([this.#now() + turn.leaseMs, due.seq])
-      const [row] = this.#sql.readClaimed.all([due.seq]) as (RecordRow & { fence: number })[]
+      const fence = this.#next('nextFence')
+      this.#sql.claim.run([fence, this.#now() + turn.leaseMs, due.seq])
+      const [row] = this.#sql.readClaimed.all([due.seq]) as RecordRow[]
       if (row === undefined) throw new Error('The task that was taken is not there.')
       const entries = this.#sql.entries.all([due.seq]) as { text: string }[]
       const journal = journalOf(entries.map(({ text }) => text))
-      return { ...toRecord(row), fence: row.fence, journal, lost: due.lease_until !== null }
+      return { ...toRecord(row), fence, journal, lost: due.lease_until !== null }
     })
   }
 
@@ -130,7 +131,7 @@ export class SqliteTasks implements TaskStore {
   #insert({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, entries: string, now: number): boolean {
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs, now]
-    const [row] = this.#sql.create.all([...names, ...times, this.#nextChange()]) as { seq: number }[]
+    const [row] = this.#sql.create.all([...names, ...times, this.#next('nextChange')]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
     if (entries !== '') this.#sql.append.run([row.seq, entries])
@@ -148,7 +149,7 @@ export class SqliteTasks implements TaskStore {
     const dueAt = ends ? null : wanted
     const readyAt = leaseUntil ?? dueAt
     const isDue = readyAt !== null && readyAt <= now
-    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), this.#nextChange(), seq])
+    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), this.#next('nextChange'), seq])
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
     if (ends || journal !== undefined) this.#sql.dropEntries.run([seq])
     if (!ends && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
@@ -185,8 +186,8 @@ export class SqliteTasks implements TaskStore {
     this.#sql.drop.run([seq])
   }
 
-  #nextChange(): number {
-    const [row] = this.#sql.nextChange.all([]) as { number: number }[]
+  #next(count: 'nextChange' | 'nextFence'): number {
+    const [row] = this.#sql[count].all([]) as { number: number }[]
     return row?.number ?? 0
   }
 }

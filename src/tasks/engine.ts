@@ -12,6 +12,7 @@ import type { Beginning, Tasks, TasksOptions } from '../server/tasks.ts'
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+import { isEnd } from './status.ts'
 import type { TaskRecord, TaskStore } from './store.ts'
 import { detailedText, taskText } from './wire.ts'
 import { Worker } from './worker.ts'
@@ -23,7 +24,8 @@ const DEFAULT_CONCURRENCY = 32
 const DEFAULT_JOURNAL_BYTES = 1_048_576
 /** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
 const MOST_TRIES = 100
-const LONGEST_ID = 256
+/** What an id looks like. Nobody is bothered with what cannot be one. */
+const ID = /^[A-Za-z0-9_-]{43}$/
 
 export class TaskEngine implements Tasks {
   readonly #host: DispatchHost
@@ -97,7 +99,8 @@ export class TaskEngine implements Tasks {
 
   async own(ids: readonly string[], principal: string | undefined): Promise<string[]> {
     const owner = ownerOf(principal)
-    const found = await Promise.all(ids.map((id) => this.#store.read(id)))
+    const possible = [...new Set(ids)].filter((id) => ID.test(id))
+    const found = await Promise.all(possible.map((id) => this.#store.read(id)))
     return found.filter((task) => task?.owner === owner).map((task) => task?.id ?? '')
   }
 
@@ -155,7 +158,7 @@ export class TaskEngine implements Tasks {
   ): Promise<void> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const task = await this.#find(id, owner)
-      if (task.status !== 'working' && task.status !== 'input_required') return
+      if (isEnd(task.status)) return
       const change = make(task)
       if (change === undefined) return
       if ((await this.#store.change(id, { version: task.version }, change)) !== undefined) return
@@ -166,7 +169,7 @@ export class TaskEngine implements Tasks {
   async #find(id: string, owner: string): Promise<TaskRecord> {
     const task = await this.#store.read(id)
     // Another's looks as if it were not there.
-    if (task?.owner !== owner) throw invalidParams('Task not found: it never was, has expired, or is not yours.')
+    if (task?.owner !== owner) throw notFound()
     return task
   }
 
@@ -194,6 +197,11 @@ function ownerOf(principal: string | undefined): string {
 }
 
 function readId(id: unknown): string {
-  if (typeof id === 'string' && id.length <= LONGEST_ID) return id
-  throw invalidParams(`taskId must be a string of at most ${LONGEST_ID} characters`)
+  if (typeof id !== 'string') throw invalidParams('taskId must be a string')
+  if (!ID.test(id)) throw notFound()
+  return id
+}
+
+function notFound(): ProtocolError {
+  return invalidParams('Task not found: it never was, has expired, or is not yours.')
 }

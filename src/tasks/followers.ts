@@ -1,5 +1,6 @@
 // Who wants to hear of which tasks on this instance.
 import type { Logger } from '../protocol/logger.ts'
+import { isEnd } from './status.ts'
 import type { TaskRecord, TaskStore } from './store.ts'
 
 interface Follower {
@@ -36,21 +37,23 @@ export class Followers {
       for (const id of ids) {
         const followers = this.#byTask.get(id)
         followers?.delete(follower)
-        if (followers?.size === 0) this.#byTask.delete(id)
+        if (followers?.size === 0) this.#drop(id)
       }
-      if (this.#byTask.size === 0) this.#leave()
     }
   }
 
   async #look(id: string): Promise<void> {
     try {
       const task = await this.#store.read(id)
-      if (task === undefined) return
+      // What has outlived its ttl does not come back.
+      if (task === undefined) return this.#drop(id)
       for (const { told, tell } of this.#byTask.get(id) ?? []) {
         if ((told.get(id) ?? -1) >= task.version) continue
         told.set(id, task.version)
         tell(task)
       }
+      // All is told, and an end never changes.
+      if (isEnd(task.status)) this.#drop(id)
     } catch (error) {
       this.#logger.error('A task that somebody follows could not be read.', { error })
     }
@@ -65,7 +68,9 @@ export class Followers {
     }, LOOK_MS).unref()
   }
 
-  #leave(): void {
+  #drop(id: string): void {
+    this.#byTask.delete(id)
+    if (this.#byTask.size > 0) return
     this.#unwatch?.()
     this.#unwatch = undefined
     clearInterval(this.#timer)

@@ -45,6 +45,8 @@ export class MemoryTasks implements TaskStore {
   readonly #scheduled = new Set<Kept>()
   readonly #watchers = new Watchers<News>()
   #made = 0
+  /** None is given twice: a task that is made again under an old id is not that of its old worker. */
+  #fences = 0
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -99,7 +101,7 @@ export class MemoryTasks implements TaskStore {
     }
     if (task === undefined) return undefined
     const lost = task.leaseUntil !== null
-    task.fence += 1
+    task.fence = this.#fences += 1
     task.leaseUntil = this.#now() + turn.leaseMs
     return { ...recordOf(task), fence: task.fence, journal: journalOf(task.journal), lost }
   }

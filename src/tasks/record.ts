@@ -82,15 +82,25 @@ export function carryOf(state: TaskState): Carry {
   return carry
 }
 
-/** Shows these questions and no others, except those that have been answered meanwhile. */
-export function expose(state: TaskState, open: ReadonlyMap<string, ShownQuestion>): void {
-  const before = new Map(Object.entries(state.shown).map(([wire, shown]) => [shown.key, { wire, shown }]))
+/**
+ * Shows these questions, except those that have been answered meanwhile, and of those shown before only the ones that the pass
+ * has not reached yet.
+ */
+export function expose(
+  state: TaskState,
+  open: ReadonlyMap<string, ShownQuestion>,
+  unreached: ReadonlyMap<string, unknown> = new Map(),
+): void {
+  const before = new Map<string, { wire: string; shown: Shown }>()
+  for (const [wire, shown] of Object.entries(state.shown)) before.set(shown.key, { wire, shown })
   state.shown = bare()
+  for (const { wire, shown } of before.values()) if (unreached.has(shown.key)) state.shown[wire] = shown
   for (const [key, question] of open) {
     if (Object.hasOwn(state.answers, key)) continue
     const known = before.get(key)
-    const wire = known?.shown.text === question.text ? known.wire : nextWire(state, key)
-    state.shown[wire] = { key, ...question }
+    // The same question stands as it was shown, with the note that it had: its text may not change under its wire key.
+    if (known?.shown.pin === question.pin) state.shown[known.wire] = { ...known.shown, asked: question.asked }
+    else state.shown[nextWire(state, key)] = { key, ...question }
   }
 }
 

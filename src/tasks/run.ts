@@ -3,6 +3,7 @@
 // 1. What settles is in the store before the handler hears of it.
 // 2. Every write carries the claim's fence. A worker that has lost its claim writes nothing and stops.
 // 3. What is written of the questions and answers stands on the version that was read: an answer that comes meanwhile is never lost.
+// 4. An answer stays in the store until what became of it is there too: a record, a carry, or the question asked again.
 import type { Answers } from '../flow/answering.ts'
 import { Cancel } from '../flow/cancel.ts'
 import type { Carry } from '../flow/carry.ts'
@@ -23,6 +24,7 @@ import { versionChanged } from '../server/round.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
 import { carryOf, expose, isByHand, readState, writeState } from './record.ts'
+import { isEnd } from './status.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from './store.ts'
 
 export interface RunHost {
@@ -52,8 +54,8 @@ export class TaskRun implements Keeper {
   #pass: Pass | undefined
   #version: number
   #stateText: string
-  /** Answers that a pass has been given, and that the store still holds. */
-  readonly #used = new Set<string>()
+  /** Keys of answers that a pass has been given, and that the store still holds. */
+  readonly #given = new Set<string>()
   /** Writes follow each other: each stands on the version that the one before made. */
   #writing: Promise<unknown> = Promise.resolve()
 
@@ -71,7 +73,7 @@ export class TaskRun implements Keeper {
     try {
       if (this.task.lost && (await this.#countLoss())) return
       const tool = this.#host.app.registry.tools.get(this.#request.tool)
-      if (tool === undefined) return await this.#wait(`No tool "${this.#request.tool}" is there.`)
+      if (tool === undefined) return await this.#leave(`No tool "${this.#request.tool}" is there.`)
       await this.#passes(tool)
     } catch (error) {
       if (!(error instanceof Lost)) await this.#letGoAfter(error)
@@ -92,12 +94,12 @@ export class TaskRun implements Keeper {
       // It may have been our own change that we heard of.
       if (version > this.#version) await this.#adopt()
     }
-    this.#next(adopt).then(
-      () => this.#offer(),
-      (error: unknown) => {
+    this.#next(adopt)
+      .then(() => this.#offer())
+      .catch((error: unknown) => {
+        // Anything else is met again by whatever is written next.
         if (error instanceof Lost) this.stop()
-      },
-    )
+      })
   }
 
   async keep(journal: Journal): Promise<void> {
@@ -105,17 +107,23 @@ export class TaskRun implements Keeper {
     if (unkept === undefined) return
     try {
       if ('all' in unkept) await this.#change(() => ({ journal: unkept.all }))
-      else if (!(await this.#host.store.append(this.task, unkept.entries))) throw new Lost()
+      else await this.#next(() => this.#append(unkept.entries))
     } catch (error) {
       throw error instanceof Lost ? error : new StoreFault(error)
     }
   }
 
   show(questions: ReadonlyMap<string, ShownQuestion>): void {
+    const { journal, carry } = this.#pass?.input ?? {}
+    // Answers that a changed question took out of the journal: the question must not be shown while they are still there.
+    const unkept = journal?.takeUnkept()
+    const kept = unkept === undefined ? {} : { journal: journal?.text() ?? '[]' }
+    // Asked again, so what was given did not do.
+    const spent = [...this.#given].filter((key) => questions.has(key))
     this.#change((state) => {
-      expose(state, questions)
-      return { status: statusOf(state) }
-    }).catch((error: unknown) => this.#fault(error))
+      expose(state, questions, carry?.open)
+      return { ...kept, status: statusOf(state) }
+    }, spent).catch((error: unknown) => this.#fault(error))
   }
 
   async #passes(tool: RegisteredTool): Promise<void> {
@@ -123,7 +131,7 @@ export class TaskRun implements Keeper {
     let journal = Journal.read(this.task.journal)
     let carry = carryOf(state)
     if (state.version !== tool.version) {
-      if (journal.hasEffects()) return this.#wait(versionChanged(tool, state.version).message)
+      if (journal.hasEffects()) return this.#leave(versionChanged(tool, state.version).message)
       carry = carryOver(journal, carry)
       journal = Journal.empty()
       await this.#change((latest) => {
@@ -147,18 +155,14 @@ export class TaskRun implements Keeper {
   #takePass(tool: RegisteredTool, journal: Journal, carry: Carry, state: TaskState): Promise<Outcome> {
     const { app, underway, maxJournalBytes, draining } = this.#host
     const { flowId, startedAt, round, revision, declared, can, args } = this.#request
-    const answers: Record<string, Record<string, unknown>> = {}
-    for (const [key, { raw }] of Object.entries(state.answers)) {
-      answers[key] = raw
-      this.#used.add(key)
-    }
+    const answers = this.#give(state)
     return new Promise((finish) => {
       this.#pass = new Pass(
         {
           flow: {
             id: flowId,
             startedAt,
-            round: round + Math.max(state.passes, journal.length > 0 ? 1 : 0),
+            round: round + Math.max(state.passes, journal.length > 0 && !cameWithCall(state) ? 1 : 0),
             revision,
             declared: (capability) => hasCapability(declared, capability),
           },
@@ -201,12 +205,15 @@ export class TaskRun implements Keeper {
       case 'cancelled':
       case 'detached':
         return true
-      case 'deferred':
-        await this.#change((state) => {
+      case 'deferred': {
+        // By hand that is a wish to be run again, but hardly at once.
+        const dueMs = this.#host.draining() ? 0 : this.task.pollMs
+        await this.#carryOn(outcome, (state) => {
           expose(state, new Map())
-          return { ...carriedOn(state, outcome), status: 'working', letGo: true, dueMs: 0 }
+          return { status: 'working', letGo: true, dueMs }
         })
         return true
+      }
       case 'asks':
         return this.#park(outcome)
     }
@@ -214,15 +221,34 @@ export class TaskRun implements Keeper {
 
   /** `false` where it need not wait: what it asked for has been answered meanwhile. */
   async #park(outcome: Outcome & { kind: 'asks' }): Promise<boolean> {
+    const shown = shownOf(outcome)
+    // Handed over with a question open: somebody else goes on with what is beside it.
+    const dueMs = this.#host.draining() ? 0 : null
     let parked = true
-    await this.#change((state) => {
-      const change = carriedOn(state, outcome)
+    await this.#carryOn(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
-      expose(state, shownOf(outcome))
-      parked = !answered || (isByHand(state) && Object.keys(state.shown).length > 0)
-      return { ...change, status: statusOf(state), ...(parked && { letGo: true, dueMs: null }) }
+      expose(state, shown)
+      parked = !answered || this.#host.draining() || (isByHand(state) && Object.keys(state.shown).length > 0)
+      return { status: statusOf(state), ...(parked && { letGo: true, dueMs }) }
     })
     return parked
+  }
+
+  /** Writes what the pass leaves for the next one, and with it what became of all the answers that it was given. */
+  async #carryOn(
+    { journal, carry }: { journal: Journal; carry: Carry },
+    make: (state: TaskState) => TaskChange,
+  ): Promise<void> {
+    const kept = journal.takeUnkept() === undefined ? {} : { journal: journal.text() }
+    await this.#change(
+      (state) => {
+        state.carry = writeCarry(carry)
+        state.passes += 1
+        delete state.losses
+        return { ...kept, ...make(state) }
+      },
+      [...this.#given],
+    )
   }
 
   /** What the task comes to. A value that cannot be told is a failure like any other. */
@@ -255,9 +281,14 @@ export class TaskRun implements Keeper {
     return count > MOST_LOSSES
   }
 
-  /** Another instance may be able to go on with it; but not for ever. */
-  async #wait(why: string): Promise<void> {
+  /** Another instance may be able to go on with it. */
+  async #leave(why: string): Promise<void> {
     this.#host.app.logger.warn(`A task cannot go on here. ${why}`, { task: this.task.id })
+    await this.#wait(why)
+  }
+
+  /** It is tried again in a while; but not for ever. */
+  async #wait(why: string): Promise<void> {
     await this.#change((state) => {
       const bytes = this.task.journal.length
       const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
@@ -285,14 +316,13 @@ export class TaskRun implements Keeper {
     this.#change(() => ({})).catch((error: unknown) => this.#fault(error))
   }
 
-  /** Changes the state as it stands now, whatever came in meanwhile. */
-  #change(make: (state: TaskState) => TaskChange): Promise<void> {
+  /** Changes the state as it stands now, whatever came in meanwhile, and drops the answers of these keys from it. */
+  #change(make: (state: TaskState) => TaskChange, spent: readonly string[] = []): Promise<void> {
     return this.#next(async () => {
       const message = this.#message.take()
-      for (;;) {
+      for (let adopted = false; ; adopted = true) {
         const state = readState(this.#stateText)
-        const used = [...this.#used]
-        for (const key of used) delete state.answers[key]
+        for (const key of spent) delete state.answers[key]
         const change = { ...message, ...make(state) }
         const text = writeState(state)
         const belief = { fence: this.task.fence, version: this.#version }
@@ -300,7 +330,9 @@ export class TaskRun implements Keeper {
         if (version !== undefined) {
           this.#version = version
           this.#stateText = text
-          for (const key of used) this.#used.delete(key)
+          for (const key of spent) this.#given.delete(key)
+          // There may never be other news of it.
+          if (adopted) this.#offer()
           return
         }
         await this.#adopt()
@@ -308,25 +340,34 @@ export class TaskRun implements Keeper {
     })
   }
 
+  async #append(entries: string): Promise<void> {
+    if (!(await this.#host.store.append(this.task, entries))) throw new Lost()
+  }
+
   /** Only answers come in between: whatever else has changed, the task is not ours any more. */
   async #adopt(): Promise<void> {
     const record = await this.#host.store.read(this.task.id)
-    const isOver = record?.status !== 'working' && record?.status !== 'input_required'
-    if (record === undefined || isOver || record.version === this.#version) throw new Lost()
+    if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new Lost()
     this.#version = record.version
     this.#stateText = record.state
   }
 
+  /** To the pass that runs. */
   #offer(): void {
     const state = readState(this.#stateText)
-    if (this.#pass === undefined || isByHand(state)) return
-    const answers: Record<string, Record<string, unknown>> = {}
+    if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
+    this.#pass.offer(this.#give(state))
+  }
+
+  /** The answers that no pass has been given yet. */
+  #give(state: TaskState): Answers {
+    const answers = Object.create(null) as Record<string, Record<string, unknown>>
     for (const [key, { raw }] of Object.entries(state.answers)) {
-      if (this.#used.has(key)) continue
+      if (this.#given.has(key)) continue
       answers[key] = raw
-      this.#used.add(key)
+      this.#given.add(key)
     }
-    this.#pass.offer(answers satisfies Answers)
+    return answers
   }
 
   #next<T>(write: () => Promise<T>): Promise<T> {
@@ -348,12 +389,9 @@ function isInterruption(error: unknown): boolean {
   return error instanceof FlowError && error.code === 'INTERRUPTED'
 }
 
-function carriedOn(state: TaskState, { journal, carry }: { journal: Journal; carry: Carry }): TaskChange {
-  state.carry = writeCarry(carry)
-  state.passes += 1
-  delete state.losses
-  const unkept = journal.takeUnkept()
-  return unkept === undefined ? {} : { journal: journal.text() }
+/** Whether there are answers that came with the call: they are for whatever its first pass asks, however often that is begun. */
+function cameWithCall(state: TaskState): boolean {
+  return Object.values(state.answers).some(({ open }) => open === undefined)
 }
 
 function shownOf({ questions, carry }: Outcome & { kind: 'asks' }): Map<string, ShownQuestion> {

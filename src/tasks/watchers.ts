@@ -24,8 +24,4 @@ export class Watchers<T> {
       }
     }
   }
-
-  clear(): void {
-    this.#listeners.clear()
-  }
 }

@@ -33,6 +33,7 @@ export class Worker {
   #again = false
   #faults = 0
   #draining = false
+  #endPause: (() => void) | undefined
   #idle: (() => void)[] = []
 
   constructor(app: DispatchHost, store: TaskStore, options: WorkerOptions) {
@@ -61,7 +62,8 @@ export class Worker {
 
   drain(): void {
     this.#draining = true
-    for (const timer of this.#timers.slice(1)) clearInterval(timer)
+    // What is still worked on stays claimed: the timers end with the last of it.
+    this.#endPause?.()
     this.#rest()
   }
 
@@ -107,6 +109,8 @@ export class Worker {
       maxJournalBytes: this.#options.maxJournalBytes,
       draining: () => this.#draining,
     })
+    // Our own claim has lapsed: what was begun under it is not to go on beside this.
+    this.#runs.get(task.id)?.stop()
     this.#runs.set(task.id, run)
     void run.run().then(() => {
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id)
@@ -160,7 +164,14 @@ export class Worker {
     this.#app.logger.error('No task could be taken up.', { error })
     this.#faults += 1
     const ms = Math.min(LOOK_MS * 2 ** (this.#faults - 1), LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2)
-    await new Promise((resolve) => setTimeout(resolve, ms).unref())
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms).unref()
+      this.#endPause = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+    this.#endPause = undefined
     this.#again = true
   }
 

@@ -9,6 +9,7 @@ import { call as modernCall } from '../wire/messages.ts'
 import { olderApp } from './app.mjs'
 import type { Wired } from './raw.ts'
 import { initializeMessage, textOf } from './raw.ts'
+import { accepted, answerTo, CARRIES, errorTo, stateOf } from './carried.ts'
 
 class Line {
   readonly received: (Wired | Wired[])[] = []
@@ -178,4 +179,60 @@ test('Anything at all may come after a handshake, and the connection lives on', 
   )
   line.send({ ...ping(1), id: 'alive' })
   expect((await line.response('alive')).result).toEqual({})
+})
+
+test.each(['2025-11-25', '2025-06-18'])(
+  'In %s a client that carries its calls is given a state here too',
+  async (revision) => {
+    line.send(initializeMessage({ revision, capabilities: CARRIES }), toolCall(1, 'survey'))
+    const name = await line.find(({ method }) => method === 'elicitation/create')
+    expect(stateOf(name)).toMatch(/^sr1\./)
+    line.send(answerTo(name, accepted({ name: 'Ada' })))
+    const age = await line.find(({ method, id }) => method === 'elicitation/create' && id !== name.id)
+    line.send(answerTo(age, accepted({ age: 36 })))
+    expect(textOf(await line.response(1))).toBe('Ada is 36.')
+  },
+)
+
+test('A client that carries its calls is asked one question at a time', async () => {
+  line.send(initializeMessage({ capabilities: CARRIES }), toolCall(1, 'trip'), ping(2))
+  await line.response(2)
+  const asked = new Set<unknown>()
+  const answers: Readonly<Record<string, object>> = {
+    'elicitation/create': accepted({ choice: 'sea' }),
+    'sampling/createMessage': { role: 'assistant', content: { type: 'text', text: 'Hm.' }, model: 'm' },
+    'roots/list': { roots: [] },
+  }
+  for (let i = 1; i <= 3; i += 1) {
+    const question = await line.find(({ id, method }) => method !== undefined && id !== undefined && !asked.has(id))
+    asked.add(question.id)
+    expect(line.received.flat().filter(({ id, method }) => method !== undefined && id !== undefined)).toHaveLength(i)
+    line.send(answerTo(question, answers[question.method ?? ''] ?? {}))
+  }
+  expect(textOf(await line.response(1))).toBe('sea, Hm., 0')
+})
+
+test('On a connection an error carries the state as well, and a state that is none is passed over', async () => {
+  line.send(initializeMessage({ capabilities: CARRIES }), toolCall(1, 'outcome'))
+  const question = await line.find(({ method }) => method === 'elicitation/create')
+  line.send(
+    answerTo(question, accepted(), 'sr1.AAAA'),
+    { jsonrpc: '2.0', id: question.id, result: accepted() },
+    ping(2),
+  )
+  await line.response(2)
+  expect(line.received.flat().some(({ id }) => id === 1)).toBe(false)
+  line.send(errorTo(question, 'Nobody is there.'))
+  expect(textOf(await line.response(1))).toContain('Nobody is there.')
+})
+
+test('A call that is carried is cancelled on a connection, and its answer comes to nothing', async () => {
+  line.send(initializeMessage({ capabilities: CARRIES }), toolCall(1, 'outcome'))
+  const question = await line.find(({ method }) => method === 'elicitation/create')
+  line.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+  line.send(answerTo(question, accepted()), toolCall(2, 'outcome'))
+  const next = await line.find(({ method, id }) => method === 'elicitation/create' && id !== question.id)
+  line.send(answerTo(next, accepted()))
+  expect(textOf(await line.response(2))).toBe('The user said accept.')
+  expect(line.received.flat().some(({ id, method }) => id === 1 && method === undefined)).toBe(false)
 })

@@ -31,23 +31,6 @@ export function mailboxContract(name: string, open: () => MailboxUnderTest | Pro
     })
     afterEach(() => opened.close?.())
 
-    /** Resolves once it has been called back. */
-    const called = (by: Mailbox, box: string): { arrived: Promise<void>; stop: () => void } => {
-      let stop = (): void => {}
-      const arrived = new Promise<void>((resolve, reject) => {
-        const timer = setTimeout(() => reject(new Error('Nobody called back.')), ARRIVES_WITHIN_MS)
-        const unwatch = by.watch(box, () => {
-          clearTimeout(timer)
-          resolve()
-        })
-        stop = () => {
-          clearTimeout(timer)
-          unwatch()
-        }
-      })
-      return { arrived, stop }
-    }
-
     test('what one instance leaves another one finds', async () => {
       expect(await mailbox.leave('box', 1, 'one', LONG_MS)).toBe(true)
       expect(await another.after('box', 0)).toEqual([{ number: 1, text: 'one' }])
@@ -111,31 +94,51 @@ export function mailboxContract(name: string, open: () => MailboxUnderTest | Pro
 
     test('who watches a box is called back when a letter is left, by whichever instance', async () => {
       for (const [number, by] of [mailbox, another].entries()) {
-        const { arrived, stop } = called(mailbox, 'box')
+        const watching = watch(mailbox, 'box')
         await by.leave('box', number, 'text', LONG_MS)
-        await arrived
-        stop()
+        await watching.called()
+        watching.stop()
       }
     })
 
-    test('all that watch a box are called back, and one that stops does not stop the others', async () => {
-      const one = called(mailbox, 'box')
-      const other = called(mailbox, 'box')
-      const third = called(another, 'box')
+    test('all that watch a box are called back, but for those that have stopped', async () => {
+      const [one, other, third] = [watch(mailbox, 'box'), watch(mailbox, 'box'), watch(another, 'box')]
       one.stop()
       one.stop()
       await mailbox.leave('box', 1, 'text', LONG_MS)
-      await Promise.all([other.arrived, third.arrived])
+      await other.called()
+      await third.called()
+      expect(one.calls).toBe(0)
       other.stop()
       third.stop()
     })
 
     test('who is called back finds the letter there', async () => {
-      const { arrived, stop } = called(another, 'box')
+      const watching = watch(another, 'box')
       await mailbox.leave('box', 7, 'there', LONG_MS)
-      await arrived
+      await watching.called()
       expect(await another.after('box', 6)).toEqual([{ number: 7, text: 'there' }])
-      stop()
+      watching.stop()
     })
   })
+}
+
+interface Watching {
+  calls: number
+  /** Waits for the first call. */
+  called(): Promise<void>
+  stop(): void
+}
+
+function watch(mailbox: Mailbox, box: string): Watching {
+  const watching = {
+    calls: 0,
+    called: async () => {
+      await expect.poll(() => watching.calls, { timeout: ARRIVES_WITHIN_MS }).toBeGreaterThan(0)
+    },
+    stop: mailbox.watch(box, () => {
+      watching.calls += 1
+    }),
+  }
+  return watching
 }

@@ -107,6 +107,7 @@ describe('the schema', () => {
       if (version > 0)
         old.exec(`
         INSERT INTO rally_task VALUES (1, 't', 'ada', 'working', NULL, 500, NULL, 1000, 1000, NULL, 3, 2, NULL, 1000, 1, 1);
+        UPDATE rally_count SET changes = 3, claims = 2;
         INSERT INTO rally_task_text VALUES (1, '"request"', '"state"', NULL);
         INSERT INTO rally_task_entry VALUES (1, 1, '1'), (1, 2, '2');
       `)

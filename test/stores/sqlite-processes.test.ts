@@ -1,6 +1,6 @@
 // Several processes with one file, and what a killed one leaves behind.
 import { sqlite } from 'mcp-rally/sqlite'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../src/stores/sqlite-driver.ts'
 import { Process } from '../drain/process.ts'
 import { newTask } from './contract.ts'
@@ -16,6 +16,9 @@ interface Said {
   watching?: boolean
   news?: { type: string; id?: string; version?: number }
 }
+
+// Processes take their time to start on a busy machine.
+vi.setConfig({ testTimeout: 90_000 })
 
 const MODULE = new URL('./sqlite-process.mjs', import.meta.url)
 

@@ -59,12 +59,12 @@ test('whatever is asked of two stores on one file, they answer as the store in m
         folder.remove()
       },
     }
-  }, 60)
-})
+  }, 30)
+}, 60_000)
 
 test('whatever is asked of a store in memory of SQLite, it answers as the store in memory does', async () => {
   await likeTheModel((now) => {
     const store = sqlite(':memory:', { now })
     return { handles: [store.tasks], close: () => store.close() }
-  }, 300)
-})
+  }, 150)
+}, 60_000)

@@ -22,6 +22,8 @@ const EVENTS: readonly string[] = ['Accept', 'text/event-stream']
 const MOST_SAID = 100
 const SAY_MS = 30_000
 const SAY_TRIES = 3
+/** What holds the whole of a call, and may be said to any instance that is there. */
+const SAY_CARRIED_TRIES = 6
 const SAY_PAUSE_MS = 100
 const FAREWELL_MS = 1_000
 
@@ -50,6 +52,7 @@ export class HttpChannel implements Channel {
     const exchange: HttpExchange = new HttpExchange(
       {
         receive: this.#events.receive,
+        onceAnswered: (answered) => this.#events.onceAnswered(request.id, answered),
         hasSession,
         post: (text, cursor, reading) => this.#post(text, cursor, reading),
         resume: (cursor, reading) => this.#listen(cursor, false, reading),
@@ -79,10 +82,11 @@ export class HttpChannel implements Channel {
     }
   }
 
-  async say(text: string): Promise<void> {
+  async say(text: string, isCarried = false): Promise<void> {
     if (this.#said >= MOST_SAID) throw lost(`more than ${MOST_SAID} messages are on their way to the server`)
     this.#said += 1
     const { sessionId } = this.#headers
+    const mostTries = isCarried ? SAY_CARRIED_TRIES : SAY_TRIES
     try {
       for (let tries = 1; ; tries += 1) {
         try {
@@ -90,8 +94,8 @@ export class HttpChannel implements Channel {
         } catch (error) {
           // Another may have begun since.
           if (isSessionGone(error) && sessionId === this.#headers.sessionId) this.#events.gone()
-          if (isSessionGone(error) || !isTrouble(error) || tries >= SAY_TRIES || this.#isClosed) throw error
-          await new Promise((resolve) => void setTimeout(resolve, SAY_PAUSE_MS))
+          if (isSessionGone(error) || !isTrouble(error) || tries >= mostTries || this.#isClosed) throw error
+          await new Promise((resolve) => void setTimeout(resolve, SAY_PAUSE_MS * 2 ** (tries - 1)))
         }
       }
     } finally {

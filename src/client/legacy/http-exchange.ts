@@ -14,6 +14,8 @@ import { messagesIn } from './messages.ts'
 
 export interface Exchanging {
   readonly receive: Receive
+  /** Calls back once there is something to come back for. Gives `false` where there may be already. */
+  onceAnswered(answered: () => void): boolean
   readonly hasSession: boolean
   /** Gives what ends it. */
   post(text: string, cursor: Cursor, reading: Reading): () => void
@@ -114,7 +116,10 @@ export class HttpExchange {
   #lost(error: ClientError): void {
     if (this.#isOver) return
     if (this.#cursor.id === undefined || !isLoss(error) || this.#tries >= MOST_TRIES) return this.#fail(error)
-    const pause = Math.max(this.#cursor.retryMs ?? FIRST_PAUSE_MS * 2 ** this.#tries, LEAST_PAUSE_MS)
+    // Nothing can come of the call before its question is answered, and who answers may take long.
+    if (this.#on.onceAnswered(() => this.#lost(error))) return
+    const { retryMs = FIRST_PAUSE_MS } = this.#cursor
+    const pause = Math.max(retryMs, this.#tries === 0 ? LEAST_PAUSE_MS : FIRST_PAUSE_MS * 2 ** this.#tries)
     this.#tries += 1
     this.#isResumed = true
     this.#pause = setTimeout(() => {

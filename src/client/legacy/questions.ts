@@ -11,16 +11,25 @@ import { ClientError, lost, notResumable, reasonOf } from '../errors.ts'
 import { DEEPEST } from '../pending.ts'
 import type { Question } from '../question.ts'
 import { readQuestion } from '../question.ts'
+import { errorMembers, resultMembers, stateIn, withoutState } from './echo.ts'
 import type { UnderWay } from './under-way.ts'
 
 export interface Asked {
   readonly answerers: Answerers
   readonly can: ReadonlySet<Capability>
   readonly maxRounds: number
+  readonly maxStateBytes: number
   readonly logger: Logger
   readonly server: () => ServerInfo
   readonly revision: () => string
-  readonly say: (text: string) => Promise<void>
+  /** `isCarried` says that it does no harm to say it twice. */
+  readonly say: (text: string, isCarried: boolean) => Promise<void>
+}
+
+interface Received {
+  readonly id: RequestId
+  readonly state: string | undefined
+  readonly request: Record<string, unknown>
 }
 
 /** Whatever calls they belong to, and those that belong to none. */
@@ -40,14 +49,20 @@ export class Questions {
     if (typeof id !== 'string' && typeof id !== 'number') {
       return this.#asked.logger.warn('The server sent a request without an id.', { method })
     }
-    if (method === 'ping') return void this.#reply(id, '"result":{}')
+    let state: string | undefined
+    try {
+      state = stateIn(params, this.#asked.maxStateBytes)
+    } catch (error) {
+      return void this.#refuse(id, error as ClientError, calls)
+    }
+    if (method === 'ping') return void this.#reply(id, resultMembers('{}', state))
     const refusal = this.#refusalOf(method, params)
-    if (refusal !== undefined) return void this.#reply(id, refusal)
+    if (refusal !== undefined) return void this.#reply(id, errorMembers(...refusal, state))
     const name = nameOf(requestId, id)
     // Delivered once more, after its stream was lost.
     if (this.#open.has(name)) return
     if (this.#open.size >= MOST_OPEN) {
-      return void this.#reply(id, errorText(INTERNAL_ERROR, 'Too many questions are open'))
+      return void this.#reply(id, errorMembers(INTERNAL_ERROR, 'Too many questions are open', state))
     }
     const controller = new AbortController()
     this.#open.set(name, controller)
@@ -60,7 +75,9 @@ export class Questions {
     }
     // Whoever answers may never come to an end.
     controller.signal.addEventListener('abort', settle, { once: true })
-    void this.#answer(id, { method, params }, call, controller, settle)
+    const answered = state === undefined ? () => {} : call?.carry()
+    const question = { id, state, request: { method, params: withoutState(params) } }
+    void this.#answer(question, call, controller, settle).finally(answered)
   }
 
   /** The server has lost interest in an answer. */
@@ -74,27 +91,34 @@ export class Questions {
     for (const controller of this.#open.values()) controller.abort()
   }
 
+  /** What cannot be carried cannot be answered either: where the call is known, it ends. */
+  async #refuse(id: RequestId, error: ClientError, calls: readonly UnderWay[]): Promise<void> {
+    await this.#reply(id, errorMembers(INVALID_PARAMS, error.message))
+    const [call] = calls.length === 1 ? calls : []
+    call?.fail(error)
+    if (call === undefined) this.#asked.logger.error('A question of the server could not be answered.', { error })
+  }
+
   async #answer(
-    id: RequestId,
-    request: Record<string, unknown>,
+    { id, state, request }: Received,
     call: UnderWay | undefined,
     controller: AbortController,
     settle: () => void,
   ): Promise<void> {
     const { signal } = controller
     try {
-      call?.ask(controller, this.#asked.maxRounds)
+      call?.ask(controller, this.#asked.maxRounds, state !== undefined)
       const text = await this.#textOf(String(id), request, call, signal)
       // From here on it is the server that is waited for.
       settle()
-      if (!signal.aborted && !(await this.#reply(id, `"result":${text}`))) {
+      if (!signal.aborted && !(await this.#reply(id, resultMembers(text, state), state !== undefined))) {
         call?.fail(lost('an answer of this client has not reached the server'))
       }
     } catch (error) {
       settle()
       if (signal.aborted) return
       // First, because ending the call makes the answer one that nobody waits for.
-      await this.#reply(id, errorText(codeOf(error), reasonFor(error)))
+      await this.#reply(id, errorMembers(codeOf(error), reasonFor(error), state), state !== undefined)
       call?.fail(error as Error)
       if (call === undefined) this.#asked.logger.error('A question of the server could not be answered.', { error })
     }
@@ -124,22 +148,22 @@ export class Questions {
   }
 
   /** What was not declared is not known here. */
-  #refusalOf(method: unknown, params: unknown): string | undefined {
+  #refusalOf(method: unknown, params: unknown): [code: number, message: string] | undefined {
     const { can } = this.#asked
-    const unknown = errorText(METHOD_NOT_FOUND, 'Method not found')
+    const unknown: [number, string] = [METHOD_NOT_FOUND, 'Method not found']
     switch (method) {
       case 'elicitation/create': {
         if (!can.has('elicitation.form') && !can.has('elicitation.url')) return unknown
         const mode = isObject(params) && params['mode'] === 'url' ? 'url' : 'form'
         return can.has(`elicitation.${mode}`)
           ? undefined
-          : errorText(INVALID_PARAMS, `This client has not declared elicitation.${mode}`)
+          : [INVALID_PARAMS, `This client has not declared elicitation.${mode}`]
       }
       case 'sampling/createMessage': {
         if (!can.has('sampling')) return unknown
         const hasTools = isObject(params) && (params['tools'] !== undefined || params['toolChoice'] !== undefined)
         return hasTools && !can.has('sampling.tools')
-          ? errorText(INVALID_PARAMS, 'This client has not declared sampling.tools')
+          ? [INVALID_PARAMS, 'This client has not declared sampling.tools']
           : undefined
       }
       case 'roots/list':
@@ -150,9 +174,9 @@ export class Questions {
   }
 
   /** Gives whether it has arrived, as far as is known. */
-  async #reply(id: RequestId, members: string): Promise<boolean> {
+  async #reply(id: RequestId, members: string, isCarried = false): Promise<boolean> {
     try {
-      await this.#asked.say(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${members}}`)
+      await this.#asked.say(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},${members}}`, isCarried)
       return true
     } catch (error) {
       this.#asked.logger.warn('An answer to a request of the server has not reached it.', { error })
@@ -192,8 +216,4 @@ function codeOf(error: unknown): number {
 /** What went wrong inside of an answerer is none of the server's business. */
 function reasonFor(error: unknown): string {
   return error instanceof ClientError ? reasonOf(error) : 'The question could not be answered'
-}
-
-function errorText(code: number, message: string): string {
-  return `"error":${JSON.stringify({ code, message })}`
 }

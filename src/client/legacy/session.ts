@@ -20,6 +20,7 @@ import { Patience } from '../patience.ts'
 import type { Answered, Outgoing, Receive, Transport, Waiter } from '../transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 import { isSessionGone } from './channel.ts'
+import { CARRIES_STATE } from './echo.ts'
 import { Questions } from './questions.ts'
 import { UnderWay } from './under-way.ts'
 import { Watching } from './watching.ts'
@@ -69,6 +70,7 @@ export class Session implements Transport {
     this.#options = options
     this.#channel = open({
       receive: (message, requestId) => this.#receive(message, requestId),
+      onceAnswered: (requestId, answered) => this.#calls.get(requestId)?.onceAnswered(answered) ?? false,
       gone: () => this.#gone(),
       missed: () => this.#watching.missed(),
     })
@@ -76,10 +78,11 @@ export class Session implements Transport {
       answerers,
       can,
       maxRounds: limits.maxRounds,
+      maxStateBytes: limits.maxStateBytes,
       logger,
       server: () => this.#introduced?.server ?? { name: address, version: '', capabilities: {} },
       revision: () => this.#introduced?.revision ?? revision,
-      say: (text) => this.#channel.say(text),
+      say: (text, isCarried) => this.#channel.say(text, isCarried),
     })
     this.#watching = new Watching({
       logger,
@@ -165,7 +168,8 @@ export class Session implements Transport {
 
   async #introduce(): Promise<Introduction> {
     const { info, capabilities, revision: proposed, isPinned, address } = this.#options
-    const params = { protocolVersion: proposed, capabilities, clientInfo: info }
+    const declared = { ...capabilities, ...CARRIES_STATE }
+    const params = { protocolVersion: proposed, capabilities: declared, clientInfo: info }
     const result = await this.#ask('initialize', params)
     const { name: agreed, rounds } = olderRevision(result['protocolVersion'], isPinned ? [proposed] : []) ?? {}
     const only = this.#introduced?.revision ?? (isPinned ? proposed : agreed)

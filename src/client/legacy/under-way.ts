@@ -14,6 +14,8 @@ export class UnderWay {
   readonly #patience: Patience | undefined
   readonly #open = new Set<AbortController>()
   #rounds = 0
+  #carrying = 0
+  #answered: (() => void) | undefined
   #inRound = 0
 
   constructor(request: Outgoing, patience: Patience | undefined) {
@@ -39,17 +41,38 @@ export class UnderWay {
     return this.#patience?.hold() ?? (() => {})
   }
 
+  /** The server has left the call to us until its question is answered. Gives what says that it is, to be called once. */
+  carry(): () => void {
+    this.#carrying += 1
+    return () => {
+      this.#carrying -= 1
+      if (this.#carrying > 0) return
+      const answered = this.#answered
+      this.#answered = undefined
+      answered?.()
+    }
+  }
+
+  /** Calls back, one of those that want it, once nothing is carried here any more. Gives `false` where nothing is. */
+  onceAnswered(answered: () => void): boolean {
+    if (this.#carrying === 0) return false
+    this.#answered = answered
+    return true
+  }
+
   /** Questions that are open together are a round. Throws where the server asks too much. */
-  ask(question: AbortController, maxRounds: number): void {
+  ask(question: AbortController, maxRounds: number, isCarried: boolean): void {
     if (this.#open.size === 0) {
       this.#rounds += 1
       this.#inRound = 0
     }
     this.#inRound += 1
-    if (this.#rounds > maxRounds) {
+    // Those that are carried come one at a time, whatever their rounds are: they are bounded as the questions of one.
+    const most = isCarried ? Math.max(maxRounds, MOST_QUESTIONS) : maxRounds
+    if (this.#rounds > most) {
       throw new ClientError(
         'TOO_MANY_ROUNDS',
-        `The server has asked ${this.#rounds} times in one call; this client takes ${maxRounds} (maxRounds).`,
+        `The server has asked ${this.#rounds} times in one call; this client takes ${most}${isCarried ? '' : ' (maxRounds)'}.`,
       )
     }
     if (this.#inRound > MOST_QUESTIONS) {

@@ -1,0 +1,80 @@
+// The app for clients that carry their calls, and what its steps have done.
+import type { Rally } from 'mcp-rally'
+import { z } from 'zod'
+import { olderApp } from './app.mjs'
+import { accepted, legOf } from './carried.ts'
+import type { RawSession, Wired } from './raw.ts'
+
+export const said = { role: 'assistant', content: { type: 'text', text: 'In short.' }, model: 'm' }
+
+/** What a patient user answers to everything that the app asks. */
+export function answer({ method, params }: Wired): object {
+  if (method === 'sampling/createMessage') return said
+  if (method === 'roots/list') return { roots: [{ uri: 'file:///one' }] }
+  const message = String(params?.['message'])
+  if (message.startsWith('Deploy')) return accepted({ confirm: true })
+  if (message.startsWith('How old')) return accepted({ age: 36 })
+  if (message.startsWith('Where to')) return accepted({ choice: 'hills' })
+  if (/^(Please|Look|Go on)/.test(message)) return accepted()
+  return accepted({ name: 'Ada' })
+}
+
+/** Calls a tool up to its first question. */
+export async function askedBy(
+  session: RawSession,
+  tool = 'deploy',
+  args: object = { env: 'x' },
+): Promise<{ question: Wired; lastId: string }> {
+  const { last, lastId } = await legOf(await session.call(tool, args))
+  if (last?.method === undefined) throw new Error(`Nothing was asked: ${JSON.stringify(last)}`)
+  return { question: last, lastId }
+}
+
+/** The instances of one test: all of them tell their effects to the same list. */
+export class Carrying {
+  readonly effects: string[] = []
+  /** What some of its steps, and its mailboxes, wait for. */
+  readonly gate: Promise<void>
+  open: () => void = () => {}
+
+  constructor() {
+    this.gate = new Promise((resolve) => {
+      this.open = resolve
+    })
+  }
+
+  app(options: object = {}): Rally {
+    const { effects, gate } = this
+    const app = olderApp(options)
+    app.tool('count', { input: z.object({ by: z.string() }) }, async ({ by }, io) => {
+      await io.step('before', () => void effects.push(`${by} before`))
+      io.progress(1, 2, 'asking')
+      const sure = await io.confirm('sure', 'Sure?')
+      await io.step('after', () => void effects.push(`${by} after`))
+      io.progress(2, 2, 'done')
+      io.log('warning', 'It is done.')
+      return sure ? `Counted ${effects.filter((each) => each.startsWith(by)).length}.` : 'Left as it was.'
+    })
+    app.tool('hold', {}, async (_args, io) => {
+      await io.confirm('sure', 'Sure?')
+      effects.push('holding')
+      await new Promise((resolve) => io.signal.addEventListener('abort', resolve, { once: true }))
+      effects.push('stopped')
+    })
+    app.tool('late', {}, async (_args, io) => {
+      io.log('warning', 'Soon.')
+      await io.step('gate', () => gate)
+      return (await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'
+    })
+    app.tool('large', {}, async (_args, io) => {
+      await io.step('much', () => 'x'.repeat(48_900))
+      return (await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'
+    })
+    app.tool('ask_much', {}, async (_args, io) => {
+      await io.confirm('sure', 'Sure?')
+      return (await io.confirm('much', `Sure? ${'y'.repeat(5_000)}`)) ? 'Yes.' : 'No.'
+    })
+    app.tool('tell_much', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'y'.repeat(5_000) : ''))
+    return app
+  }
+}

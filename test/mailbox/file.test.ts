@@ -1,0 +1,16 @@
+// The mailbox that the tests of several processes share is one, too.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { FileMailbox } from '../legacy/file-mailbox.mjs'
+import { mailboxContract } from './contract.ts'
+
+mailboxContract('files', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'mailbox-'))
+  return {
+    mailbox: new FileMailbox(root),
+    another: new FileMailbox(root),
+    elapse: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
+    close: () => rm(root, { recursive: true, force: true }),
+  }
+})

@@ -1,0 +1,82 @@
+// A store under test, and what the tests of its contract do with it again and again.
+import { expect } from 'vitest'
+import type { ClaimedTask, Held, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/tasks/store.ts'
+
+/** A store under test. */
+export interface TasksUnderTest {
+  readonly tasks: TaskStore
+  /** What another instance of the fleet has in its hands: it keeps the same tasks. */
+  readonly another: TaskStore
+  /** Lets time go by for the store, by its clock or by waiting. */
+  elapse(ms: number): void | Promise<void>
+  close?(): void | Promise<void>
+}
+
+/** Long and short, by any clock and on any machine. */
+export const LONG_MS = 60_000
+export const SHORT_MS = 50
+export const PAST_SHORT_MS = 100
+/** Time enough to do something before it is over, also by a clock that goes on by itself. */
+export const TTL_MS = 1_000
+export const PAST_TTL_MS = 1_100
+
+export const ENDS: TaskStatus[] = ['completed', 'failed', 'cancelled']
+
+/** A task as an engine might make one; what is given replaces what is here. */
+export function newTask(id: string, given: Partial<NewTask> = {}): NewTask {
+  return {
+    id,
+    owner: 'ada',
+    request: '{"name":"deploy"}',
+    state: '{"round":1}',
+    journal: '[]',
+    message: undefined,
+    pollMs: 1_000,
+    ttlMs: null,
+    ...given,
+  }
+}
+
+export type Hands = ReturnType<typeof handsOn>
+
+export function handsOn(opened: TasksUnderTest) {
+  const { tasks, another } = opened
+  const elapse = async (ms: number): Promise<void> => opened.elapse(ms)
+
+  const claim = (after = '', leaseMs = LONG_MS, by = tasks): Promise<ClaimedTask | undefined> =>
+    by.claim({ after, leaseMs })
+
+  const claimed = async (leaseMs = LONG_MS, by = tasks): Promise<ClaimedTask> => {
+    const task = await claim('', leaseMs, by)
+    if (task === undefined) throw new Error('A task should be due, and none is.')
+    return task
+  }
+
+  const made = async (id: string, given: Partial<NewTask> = {}): Promise<TaskRecord> => tasks.create(newTask(id, given))
+
+  const present = async (id: string, by = tasks): Promise<TaskRecord> => {
+    const task = await by.read(id)
+    if (task === undefined) throw new Error(`"${id}" should be there, and is not.`)
+    return task
+  }
+
+  /** A task, and the worker that holds it. */
+  const heldTask = async (id = 't', given: Partial<NewTask> = {}, leaseMs = LONG_MS): Promise<ClaimedTask> => {
+    await made(id, given)
+    const task = await claimed(leaseMs)
+    expect(task.id).toBe(id)
+    return task
+  }
+
+  /** Held by a worker whose lease ran out, and by the one that took it over. */
+  const takenOver = async (): Promise<{ late: ClaimedTask; successor: ClaimedTask }> => {
+    const late = await heldTask('t', {}, SHORT_MS)
+    await elapse(PAST_SHORT_MS)
+    return { late, successor: await claimed(LONG_MS, another) }
+  }
+
+  const park = (held: Held, by = tasks): Promise<number | undefined> =>
+    by.change(held.id, { fence: held.fence }, { status: 'input_required', letGo: true, dueMs: null })
+
+  return { tasks, another, elapse, claim, claimed, made, present, heldTask, takenOver, park }
+}

@@ -1,0 +1,153 @@
+// When a call becomes a task: `task` on the tool, `io.detach()`, and what the client and the app have.
+import type { Rally, RallyOptions } from 'mcp-rally'
+import { rally, send } from 'mcp-rally'
+import { describe, expect, test } from 'vitest'
+import { TASKS_EXTENSION } from '../../src/protocol/meta.ts'
+import { call, errorOf, request, resultOf, textOf } from '../wire/messages.ts'
+import { Caller, WITH_TASKS } from './caller.ts'
+import { Office } from './office.ts'
+
+const MISSING = {
+  code: -32021,
+  message: expect.stringContaining('task'),
+  data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+}
+
+const MODES = ['always', 'optional', 'never', undefined] as const
+type Mode = (typeof MODES)[number]
+
+/** A tool that says how its handler went on. */
+function tool(app: Rally, task: Mode, required?: boolean): void {
+  app.tool('work', { ...(task && { task }) }, async (_args, io) => {
+    const detached = await io.detach({ ...(required && { required }) })
+    return detached ? 'in the background' : 'inline'
+  })
+}
+
+function without(options: Partial<RallyOptions> = {}): Rally {
+  return rally({ name: 'office', version: '1.0.0', ...options })
+}
+
+async function listed(app: Rally): Promise<unknown> {
+  return resultOf(await send(app, request('server/discover')))['capabilities']
+}
+
+describe('a call of a tool whose handler detaches', () => {
+  test.each<{ task: Mode }>([{ task: 'always' }, { task: 'optional' }, { task: undefined }])(
+    'becomes a task where the client has them (task: $task), and there detach gives true',
+    async ({ task }) => {
+      const office = new Office()
+      const { app } = office.instance((each) => tool(each, task))
+      const caller = new Caller(office, app)
+      expect(await caller.said(await caller.begin('work'))).toBe('in the background')
+    },
+  )
+
+  test('goes on inline where the tool is never a task, and there detach gives false', async () => {
+    const office = new Office()
+    const { app } = office.instance((each) => tool(each, 'never'))
+    expect(textOf(await new Caller(office, app).call('work'))).toBe('inline')
+  })
+
+  test.each<{ task: Mode }>([{ task: 'optional' }, { task: 'never' }, { task: undefined }])(
+    'goes on inline where the client has no tasks (task: $task), and there detach gives false',
+    async ({ task }) => {
+      const office = new Office()
+      const { app } = office.instance((each) => tool(each, task))
+      expect(textOf(await new Caller(office, app).send(call('work')))).toBe('inline')
+    },
+  )
+
+  test.each<{ task: Mode }>([{ task: 'optional' }, { task: 'never' }, { task: undefined }])(
+    'goes on inline where the app has no store (task: $task), whatever the client has',
+    async ({ task }) => {
+      const app = without()
+      tool(app, task)
+      expect(textOf(await send(app, request('tools/call', { name: 'work' }, WITH_TASKS)))).toBe('inline')
+    },
+  )
+
+  test('that must be a task ends with -32021 where the client has none', async () => {
+    const office = new Office()
+    const { app } = office.instance((each) => tool(each, undefined, true))
+    expect(errorOf(await new Caller(office, app).send(call('work')))).toEqual(MISSING)
+  })
+
+  test('that must be a task ends with -32021 where the tool never is one, and where the app has no store', async () => {
+    const office = new Office()
+    const { app } = office.instance((each) => tool(each, 'never', true))
+    expect(errorOf(await new Caller(office, app).call('work'))).toEqual(MISSING)
+    const alone = without()
+    tool(alone, undefined, true)
+    expect(errorOf(await send(alone, request('tools/call', { name: 'work' }, WITH_TASKS)))).toEqual(MISSING)
+  })
+})
+
+describe('a tool that is always a task', () => {
+  test('is refused with -32021 to a client without tasks, before its handler runs', async () => {
+    const office = new Office()
+    let ran = false
+    const { app } = office.instance((each) =>
+      each.tool('work', { task: 'always' }, () => {
+        ran = true
+        return 'done'
+      }),
+    )
+    expect(errorOf(await new Caller(office, app).send(call('work')))).toEqual(MISSING)
+    expect(ran).toBe(false)
+  })
+
+  test('cannot be registered on an app without a store', () => {
+    expect(() => without().tool('work', { task: 'always' }, () => 'done')).toThrow(
+      'The tool "work" is always a task, which needs a store: rally({ store }).',
+    )
+  })
+})
+
+describe('a tool that is a task where possible', () => {
+  test('asks in rounds where the client has no tasks, and in the task where it has', async () => {
+    const office = new Office()
+    const { app } = office.instance((each) =>
+      each.tool('work', { task: 'optional' }, async (_args, io) =>
+        (await io.confirm('sure', 'Sure?')) ? 'yes' : 'no',
+      ),
+    )
+    const caller = new Caller(office, app)
+    expect(resultOf(await caller.send(call('work')))).toMatchObject({ resultType: 'input_required' })
+    const id = await caller.begin('work')
+    expect(await caller.asked(id, 'sure')).toEqual({ sure: 'Sure?' })
+  })
+})
+
+test('a task mode that does not exist is an error when the tool is registered', () => {
+  expect(() => without().tool('work', { task: 'sometimes' as 'always' }, () => 'done')).toThrow(
+    'The tool "work" has a task of "sometimes": use always, optional or never.',
+  )
+})
+
+test.each([
+  [{ pollMs: 0 }, 'tasks.pollMs is 0; it must be a whole number above 0.'],
+  [{ leaseMs: 1.5 }, 'tasks.leaseMs is 1.5; it must be a whole number above 0.'],
+  [{ ttlMs: -1 }, 'tasks.ttlMs is -1; it must be a whole number above 0.'],
+  [{ maxJournalBytes: Number.NaN }, 'tasks.maxJournalBytes is NaN; it must be a whole number above 0.'],
+  [{ concurrency: -1 }, 'tasks.concurrency is -1; it must be a whole number, 0 or more.'],
+])('the options %j are an error when the app is built', (tasks, message) => {
+  expect(() => without({ tasks })).toThrow(message)
+})
+
+test('an instance with no room for tasks makes them, and leaves them to the others', async () => {
+  const office = new Office()
+  const { app } = office.instance((each) => tool(each, 'always'), { tasks: { concurrency: 0 } })
+  const caller = new Caller(office, app)
+  const id = await caller.begin('work')
+  expect((await caller.get(id)).status).toBe('working')
+  office.instance((each) => tool(each, 'always'))
+  expect(await caller.said(id)).toBe('in the background')
+})
+
+test('discovery lists the extension where there is a store, and only there', async () => {
+  const office = new Office()
+  const { app } = office.instance(() => {})
+  expect(await listed(app)).toHaveProperty('extensions', { [TASKS_EXTENSION]: {} })
+  expect(await listed(without())).not.toHaveProperty('extensions')
+})
