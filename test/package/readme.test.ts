@@ -104,6 +104,36 @@ const snippets: readonly Snippet[] = [
     prints: 'Where would you like to go? | Who is travelling? | By train?\na family to Ghent, by train\n',
   },
   {
+    title: 'long work',
+    has: 'io.detach()',
+    given: `${IMPORTS}
+      const createVm = async (name: string, key: string): Promise<string> => name + typeof key
+      const startVm = async (vm: string, region: string, progress: (done: number, of: number) => void): Promise<void> => {
+        progress(1, 1)
+        console.log('starting', vm, region)
+      }
+    `,
+    but: [["sqlite('tasks.db')", "sqlite(':memory:')"]],
+    use: `
+      const { connect } = await import('mcp-rally/client')
+      const answers: Record<string, object> = { cost: { confirm: true }, region: { choice: 'eu-north' } }
+      const client = await connect(app, {
+        onElicit: ({ key, message }) => {
+          console.log(message)
+          return { action: 'accept', content: { ...answers[key] } }
+        },
+      })
+      const { content } = await client.callTool('provision_vm', { name: 'web' })
+      console.log(JSON.stringify(content))
+      await client.close()
+      app.drain()
+      await app.idle()
+    `,
+    prints:
+      'web costs 4 EUR a day. Go ahead?\nWhere should web run?\nstarting webstring eu-north\n' +
+      '[{"type":"text","text":"web runs in eu-north"}]\n',
+  },
+  {
     title: 'the client',
     has: "connect('http://127.0.0.1:3000/mcp'",
     given: `${IMPORTS}
@@ -255,6 +285,33 @@ const snippets: readonly Snippet[] = [
     makes: 'asking, later, done',
   },
   {
+    title: 'tasks in the client',
+    has: 'starting.startTool(',
+    given: `${IMPORTS}
+      import { MemoryStore } from 'mcp-rally'
+      import { connect, type SavedTask } from 'mcp-rally/client'
+      const store = new MemoryStore()
+      const app = rally({ name: 'guide', version: '1.0.0', store })
+      app.tool('report', { input: z.object({ month: z.string() }) }, async ({ month }, io) => {
+        await io.confirm('sure', 'A report takes hours. Go ahead?')
+        await io.detach()
+        const { count } = await io.ask('pages', 'How many pages?', z.object({ count: z.number() }))
+        return count + ' pages on ' + month
+      })
+    `,
+    but: [["console.log(state.message ?? 'at work')", 'void state.message']],
+    use: `
+      console.log(JSON.stringify(report.content))
+      await starting.close()
+      await returning.close()
+      app.drain()
+      await app.idle()
+      await store.close()
+    `,
+    prints: '[{"type":"text","text":"3 pages on May"}]\n',
+    makes: 'app, store, starting, returning, report',
+  },
+  {
     title: 'drafts',
     has: "revision: '2026-06-XX'",
     given: `${IMPORTS}\nimport { connect } from 'mcp-rally/client'`,
@@ -265,7 +322,7 @@ const snippets: readonly Snippet[] = [
   },
   {
     title: 'a store',
-    has: 'sqlite(',
+    has: "sqlite('rally.db')",
     given: `${IMPORTS}
       import { sqlite } from 'mcp-rally/sqlite'
     `,
