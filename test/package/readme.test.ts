@@ -104,34 +104,34 @@ const snippets: readonly Snippet[] = [
     prints: 'Where would you like to go? | Who is travelling? | By train?\na family to Ghent, by train\n',
   },
   {
-    title: 'long work',
-    has: 'io.detach()',
+    title: 'a task',
+    has: "app.tool('provision_vm'",
     given: `${IMPORTS}
-      const createVm = async (name: string, key: string): Promise<string> => name + typeof key
-      const startVm = async (vm: string, region: string, progress: (done: number, of: number) => void): Promise<void> => {
+      import { connect } from 'mcp-rally/client'
+      const createVm = async (name: string, key: string): Promise<{ name: string }> => {
+        console.log('creating', name, typeof key)
+        return { name }
+      }
+      const startVm = async (vm: { name: string }, region: string, progress: (done: number, of: number) => void): Promise<void> => {
         progress(1, 1)
-        console.log('starting', vm, region)
+        console.log('starting', vm.name, 'in', region)
       }
     `,
     but: [["sqlite('tasks.db')", "sqlite(':memory:')"]],
     use: `
-      const { connect } = await import('mcp-rally/client')
-      const answers: Record<string, object> = { cost: { confirm: true }, region: { choice: 'eu-north' } }
       const client = await connect(app, {
-        onElicit: ({ key, message }) => {
+        onElicit: ({ message }) => {
           console.log(message)
-          return { action: 'accept', content: { ...answers[key] } }
+          return { action: 'accept', content: message.endsWith('ahead?') ? { confirm: true } : { choice: 'us-east' } }
         },
       })
       const { content } = await client.callTool('provision_vm', { name: 'web' })
       console.log(JSON.stringify(content))
       await client.close()
-      app.drain()
-      await app.idle()
     `,
+    makes: 'app, connect',
     prints:
-      'web costs 4 EUR a day. Go ahead?\nWhere should web run?\nstarting webstring eu-north\n' +
-      '[{"type":"text","text":"web runs in eu-north"}]\n',
+      'web costs 4 EUR a day. Go ahead?\ncreating web string\nWhere should web run?\nstarting web in us-east\n[{"type":"text","text":"web runs in us-east"}]\n',
   },
   {
     title: 'the client',
