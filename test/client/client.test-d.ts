@@ -6,8 +6,11 @@ import type {
   GetPromptResult,
   Pending,
   PendingPrompt,
+  ProtocolError,
+  Question,
   ReadResourceResult,
   Round,
+  Task,
 } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { describe, expectTypeOf, test } from 'vitest'
@@ -35,6 +38,22 @@ describe('rounds', () => {
     expectTypeOf(client.resume(pendingPrompt)).resolves.toEqualTypeOf<GetPromptResult>()
     expectTypeOf(client.resume(pending)).resolves.toEqualTypeOf<CallToolResult | GetPromptResult | ReadResourceResult>()
   })
+})
+
+test('a tool that is started has its result, or is a task that tells what belongs to each status', async () => {
+  const started = await client.startTool('a', { b: 1 })
+  if (started.kind === 'done') expectTypeOf(started.result).toEqualTypeOf<CallToolResult>()
+  else expectTypeOf(started.task).toEqualTypeOf<Task>()
+  const task = client.task('id')
+  expectTypeOf(client.task(task.toJSON())).toEqualTypeOf<Task>()
+  expectTypeOf(task.result()).resolves.toEqualTypeOf<CallToolResult>()
+  for await (const state of task) {
+    if (state.status === 'input_required') expectTypeOf(state.questions).toEqualTypeOf<readonly Question[]>()
+    if (state.status === 'completed') expectTypeOf(state.result).toEqualTypeOf<CallToolResult>()
+    if (state.status === 'failed') expectTypeOf(state.error).toEqualTypeOf<ProtocolError>()
+    // @ts-expect-error only where it has come to its end
+    if (state.status === 'working') void state.result
+  }
 })
 
 test('anything that is a server can be connected to, and nothing else', () => {

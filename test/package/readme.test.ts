@@ -285,6 +285,33 @@ const snippets: readonly Snippet[] = [
     makes: 'asking, later, done',
   },
   {
+    title: 'tasks in the client',
+    has: 'starting.startTool(',
+    given: `${IMPORTS}
+      import { MemoryStore } from 'mcp-rally'
+      import { connect, type SavedTask } from 'mcp-rally/client'
+      const store = new MemoryStore()
+      const app = rally({ name: 'guide', version: '1.0.0', store })
+      app.tool('report', { input: z.object({ month: z.string() }) }, async ({ month }, io) => {
+        await io.confirm('sure', 'A report takes hours. Go ahead?')
+        await io.detach()
+        const { count } = await io.ask('pages', 'How many pages?', z.object({ count: z.number() }))
+        return count + ' pages on ' + month
+      })
+    `,
+    but: [["console.log(state.message ?? 'at work')", 'void state.message']],
+    use: `
+      console.log(JSON.stringify(report.content))
+      await starting.close()
+      await returning.close()
+      app.drain()
+      await app.idle()
+      await store.close()
+    `,
+    prints: '[{"type":"text","text":"3 pages on May"}]\n',
+    makes: 'app, store, starting, returning, report',
+  },
+  {
     title: 'drafts',
     has: "revision: '2026-06-XX'",
     given: `${IMPORTS}\nimport { connect } from 'mcp-rally/client'`,
