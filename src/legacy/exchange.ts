@@ -17,6 +17,7 @@ export class Exchange implements Outlet {
   #stream: EventStream | undefined
   readonly #responses: string[] = []
   #over = false
+  #lost: (() => void) | undefined
 
   constructor(session: Session, streams: Streams, request: LegacyRequest) {
     this.#session = session
@@ -35,6 +36,18 @@ export class Exchange implements Outlet {
 
   notify(text: string): boolean {
     return this.#opened()?.notify(text) ?? false
+  }
+
+  open(): void {
+    this.#opened()
+  }
+
+  onLost(listener: (() => void) | undefined): void {
+    this.#lost = listener
+    const { peer } = this.#request
+    // Whoever has a stream can come back to it, as long as it is kept.
+    if (this.#stream === undefined) peer.listen(listener && (() => this.#stream === undefined && this.#lost?.()))
+    else this.#stream.lost = listener
   }
 
   /** A response, which waits for the others as long as there is no stream. */
@@ -60,13 +73,15 @@ export class Exchange implements Outlet {
     if (!takesEvents || peer.cancelled) return undefined
     const stream = this.#streams.open(this.#session, false)
     if (stream === undefined) return undefined
+    stream.lost = this.#lost
     this.#open({
       status: 200,
       text: '',
       headers: {},
       events: (sink) => {
-        peer.listen(() => stream.detach(sink))
         stream.attach(sink)
+        // It may have left already.
+        peer.listen(() => stream.detach(sink))
       },
     })
     for (const text of this.#responses.splice(0)) stream.send(text)

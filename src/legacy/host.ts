@@ -3,12 +3,14 @@ import type { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import type { DispatchHost } from '../server/context.ts'
 import type { Asks } from './asks.ts'
+import type { TaskWaits } from './task-waits.ts'
 
 export interface LegacyHost {
   /** As the app serves other messages, except that results do not name the server. */
   readonly app: DispatchHost
   readonly underway: Underway<Pass>
   readonly asks: Asks
+  readonly waits: TaskWaits
   /** How long a client may take over the questions of one round. */
   readonly askMs: number
   /** How long a whole call may take. */
@@ -24,4 +26,8 @@ export interface Outlet {
   send(text: string): boolean
   /** What may be, where the reader is too far behind. */
   notify(text: string): boolean
+  /** Begins the stream, where there is one, so that the client sees that its request is being served. */
+  open?(): void
+  /** One listener, called once nobody can read what is sent any more. A connection that ends cancels its calls instead. */
+  onLost?(listener: (() => void) | undefined): void
 }

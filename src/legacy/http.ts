@@ -9,8 +9,8 @@ import { idOf, readEnvelope } from '../server/request.ts'
 import { Exchange } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
+import type { Request } from './messages.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
-import type { Request } from './methods.ts'
 import { notified, respond } from './methods.ts'
 import type { Session } from './session.ts'
 import type { SessionIds } from './session-id.ts'
@@ -70,7 +70,7 @@ async function initialize(on: HttpSessions, message: Record<string, unknown>, re
     throw error
   }
   const token = await on.ids.mint(claims, request.principal)
-  const text = initializeText(on.host.app, on.serverMeta, claims.revision)
+  const text = initializeText(on.host.app, on.serverMeta, claims.revision, request.principal)
   return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
 }
 
@@ -169,8 +169,9 @@ function listen(on: HttpSessions, session: Session, request: LegacyRequest): Rep
     text: '',
     headers: {},
     events: (sink: EventSink) => {
-      request.peer.listen(() => stream.detach(sink))
       stream.attach(sink, after)
+      // It may have left already.
+      request.peer.listen(() => stream.detach(sink))
     },
   }
 }

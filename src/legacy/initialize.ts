@@ -29,17 +29,27 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
 }
 
 /** The text of the result. */
-export function initializeText(host: DispatchHost, serverMeta: string, revision: OlderRevision): string {
+export function initializeText(
+  host: DispatchHost,
+  serverMeta: string,
+  revision: OlderRevision,
+  principal: string | undefined,
+): string {
   const { capabilities } = JSON.parse(host.registry.discoverText(undefined, undefined, '{}')) as {
     capabilities: object
   }
   const { [META_SERVER_INFO]: info } = JSON.parse(serverMeta) as { [META_SERVER_INFO]: Implementation }
   return JSON.stringify({
     protocolVersion: revision.name,
-    capabilities,
+    capabilities: { ...capabilities, ...(host.tasks && revision.tasks && { tasks: tasksOf(principal) }) },
     serverInfo: revision.serverInfo(info),
     ...(host.instructions !== undefined && { instructions: host.instructions }),
   })
+}
+
+/** Nobody in particular has no tasks of their own that could be listed. */
+function tasksOf(principal: string | undefined): object {
+  return { ...(principal !== undefined && { list: {} }), cancel: {}, requests: { tools: { call: {} } } }
 }
 
 /** What was declared and means something in this revision, with what goes without saying there. */

@@ -1,6 +1,15 @@
 // What a message is before anybody looks into it: a response, or a batch that may be one.
 import { isObject } from '../protocol/json.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
+
+export interface Request {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Record<string, unknown>
+  /** All of it, as it came: an object. */
+  readonly message: unknown
+}
 
 const MOST_IN_A_BATCH = 100
 

@@ -81,9 +81,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
           )
           return finish('Another question could not be answered.', () => reject(error))
         }
-        // What is no answer at all does not fit the question either: it is asked again.
-        const { result } = response
-        answers[key] = isObject(result) && isTame(result, DEEPEST) ? result : {}
+        answers[key] = answerIn(response.result)
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })
       if (id === undefined) {
@@ -98,7 +96,12 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
   })
 }
 
-function noStream(key: string): RallyError {
+/** What is no answer at all does not fit the question either: it is asked again. */
+export function answerIn(result: unknown): Record<string, unknown> {
+  return isObject(result) && isTame(result, DEEPEST) ? result : {}
+}
+
+export function noStream(key: string): RallyError {
   return new RallyError(
     'NO_STREAM',
     `The question "${key}" cannot be asked, because there is no event stream to the client. It must accept text/event-stream.`,
@@ -110,6 +113,6 @@ function named(open: ReadonlyMap<string, string>): string {
   return `the question${keys.length === 1 ? '' : 's'} ${keys.join(', ')}`
 }
 
-function withdrawal(requestId: string, reason: string | undefined): string {
+export function withdrawal(requestId: string, reason: string | undefined): string {
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
 }

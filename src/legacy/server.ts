@@ -15,6 +15,7 @@ import { get, post } from './http.ts'
 import { SessionIds } from './session-id.ts'
 import { Sessions } from './sessions.ts'
 import { Streams } from './streams.ts'
+import { TaskWaits } from './task-waits.ts'
 
 export interface LegacyKeys {
   readonly audience: string
@@ -45,6 +46,7 @@ export class LegacyServer implements Legacy {
       app: { ...app, serverMeta: '{}' },
       underway: new Underway<Pass>(),
       asks: new Asks(),
+      waits: new TaskWaits(),
       askMs,
       callMs,
       optedIn,
@@ -66,12 +68,13 @@ export class LegacyServer implements Legacy {
   }
 
   /** What is remembered here, for who wants to see that it is forgotten in time. */
-  get held(): { sessions: number; streams: number; asks: number; connections: number } {
+  get held(): { sessions: number; streams: number; asks: number; waits: number; connections: number } {
     const { sessions, streams, host } = this.#on
     return {
       sessions: sessions.size,
       streams: streams.size,
       asks: host.asks.size,
+      waits: host.waits.size,
       connections: this.#connections.size,
     }
   }
@@ -98,6 +101,7 @@ export class LegacyServer implements Legacy {
 
   drain(): void {
     this.#on.streams.endStandalone()
+    this.#host.waits.end()
     this.#watch()
   }
 
