@@ -80,6 +80,7 @@ export class LegacyServer implements Legacy {
   }
 
   post(message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+    this.#app.tasks?.start()
     return post(this.#on, message, request)
   }
 

@@ -30,7 +30,7 @@ export class TaskWait implements Stoppable {
 
   constructor(waiting: TaskWaiting) {
     this.#waiting = waiting
-    const failed = (error: unknown): void => this.#fail(messageOf(error))
+    const failed = (error: unknown): void => this.#failBy(error)
     this.#questions = new TaskQuestions({
       ...waiting,
       answered: (key, answer) => void waiting.answer({ [key]: answer }).catch(failed),
@@ -77,7 +77,7 @@ export class TaskWait implements Stoppable {
       this.#tell(task)
       this.#questions.show(task.inputRequests ?? {})
     } catch (error) {
-      this.#fail(messageOf(error))
+      this.#failBy(error)
     }
   }
 
@@ -92,6 +92,13 @@ export class TaskWait implements Stoppable {
     this.#told = text
   }
 
+  /** What is nothing that Rally says itself is nothing for the client either. */
+  #failBy(error: unknown): void {
+    if (error instanceof RallyError) return this.#fail(error.message)
+    this.#waiting.host.app.logger.error('Waiting for the result of a task failed.', { error })
+    this.#fail('Internal error')
+  }
+
   #fail(why: string, code = INTERNAL_ERROR): void {
     this.#finish(() => this.#reject(new ProtocolError(code, why)))
   }
@@ -104,9 +111,4 @@ export function isReady(task: NeutralTask, { rounds }: OlderRevision): boolean {
 
 export function isOver({ status }: NeutralTask): boolean {
   return status !== 'working' && status !== 'input_required'
-}
-
-/** What is nothing that Rally says itself is nothing for the client either. */
-function messageOf(error: unknown): string {
-  return error instanceof RallyError ? error.message : 'Internal error'
 }

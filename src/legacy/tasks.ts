@@ -82,7 +82,6 @@ export function serveTask(
   const { tasks } = host.app
   const { revision, capabilities } = session
   if (tasks === undefined || !revision.tasks) return undefined
-  tasks.start()
   const info = {
     revision: revision.name,
     capabilities: withTasks(capabilities),
