@@ -1,9 +1,14 @@
 // What a task asks while somebody waits for its result, as requests on the stream of whoever waits. Each question is sent once:
 // its key is never used again in the life of the task.
 import { derivedUuid } from '../flow/derive.ts'
+import { MissingCapability } from '../flow/errors.ts'
+import type { Capability } from '../flow/question.ts'
+import { missingCapabilities } from '../flow/question.ts'
+import { samplingNeeds } from '../flow/sampling.ts'
 import { RallyError } from '../protocol/errors.ts'
-import type { InputRequests } from '../protocol/messages.ts'
+import type { InputRequest, InputRequests } from '../protocol/messages.ts'
 import { META_RELATED_TASK } from '../protocol/meta.ts'
+import { hasCapability } from '../server/capabilities.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import { answerIn, noStream, withdrawal, writeQuestions } from './questions.ts'
 import type { Session } from './session.ts'
@@ -34,6 +39,11 @@ export class TaskQuestions {
     for (const key of this.#open.keys()) if (!Object.hasOwn(questions, key)) this.#withdraw(key, 'It is settled.')
     const { session, taskId } = this.#asking
     const unsent = Object.entries(questions).filter(([key]) => !this.#sent.has(key))
+    for (const [key, question] of unsent) {
+      // It may be another session than the one that the task was made in.
+      const missing = missingCapabilities(needsOf(question), (each) => hasCapability(session.capabilities, each))
+      if (missing !== undefined) throw new MissingCapability(key, missing)
+    }
     const visitId = (key: string): string => derivedUuid(taskId, `visit ${key}`)
     for (const { key, request } of writeQuestions(unsent, session.revision, visitId)) this.#send(key, request)
   }
@@ -69,6 +79,17 @@ export class TaskQuestions {
     if (id === undefined) return
     host.asks.forget(id)
     outlet.notify(withdrawal(id, reason))
+  }
+}
+
+function needsOf(question: InputRequest): readonly Capability[] {
+  switch (question.method) {
+    case 'elicitation/create':
+      return [question.params.mode === 'url' ? 'elicitation.url' : 'elicitation.form']
+    case 'sampling/createMessage':
+      return samplingNeeds(question.params)
+    case 'roots/list':
+      return ['roots']
   }
 }
 

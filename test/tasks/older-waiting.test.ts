@@ -1,5 +1,6 @@
 // Who waits for the result of a task in a session of 2025-11-25, and is asked what the task asks meanwhile.
 import type { Rally } from 'mcp-rally'
+import { MemoryStore } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { afterEach, expect, test } from 'vitest'
 import { gate } from '../dialects/gate.ts'
@@ -22,7 +23,8 @@ async function open(served: Rally = olderTasksApp()): Promise<RawSession> {
   return anotherSession()
 }
 
-const anotherSession = (): Promise<RawSession> => RawSession.open((init) => fetch(url, init))
+const anotherSession = (capabilities?: object): Promise<RawSession> =>
+  RawSession.open((init) => fetch(url, init), capabilities && { capabilities })
 
 async function begin(session: RawSession, name: string): Promise<string> {
   const created = await session.json('tools/call', { name, task: { ttl: 60_000 } })
@@ -81,6 +83,23 @@ test('a client that cannot answer is told so, and the task waits for one that ca
   const again = await waitFor(session, taskId)
   await session.answer(await again.message(), HI)
   expect((await again.rest()).at(-1)).toMatchObject({ result: { content: [{ text: 'Echo: Hi' }] } })
+})
+
+test('a session is not asked what its client did not declare, and another one may answer', async () => {
+  const session = await open()
+  const taskId = await begin(session, 'echo')
+  const mute = await waitFor(await anotherSession({ roots: {} }), taskId)
+  expect(await mute.rest()).toMatchObject([
+    {
+      error: {
+        code: -32603,
+        message: 'The question "echo_input" needs a capability that the client did not declare: elicitation',
+      },
+    },
+  ])
+  const events = await waitFor(session, taskId)
+  await session.answer(await events.message(), HI)
+  expect((await events.rest()).at(-1)).toMatchObject({ result: { content: [{ text: 'Echo: Hi' }] } })
 })
 
 test('whoever takes no events cannot be asked, and is told so; a result is had all the same', async () => {
@@ -157,6 +176,19 @@ test('a server that goes down says so to who waits at once, and keeps the task',
   const late = await waitFor(session, taskId)
   expect((await late.rest()).at(-1)).toMatchObject({ error: goingDown })
   expect(await session.json('tasks/get', { taskId })).toMatchObject({ result: { status: 'input_required' } })
+})
+
+test('a task outlives its server: the session goes on with it at another one of the same store', async () => {
+  const store = new MemoryStore()
+  const session = await open(olderTasksApp({ store }))
+  const taskId = await begin(session, 'echo')
+  await close()
+  const other = await serve(olderTasksApp({ store }), { port: 0, drainMs: 100, handleSignals: false })
+  close = other.close
+  const elsewhere = session.at((init) => fetch(other.url, init))
+  const events = await waitFor(elsewhere, taskId)
+  await elsewhere.answer(await events.message(), HI)
+  expect((await events.rest()).at(-1)).toMatchObject({ result: { content: [{ text: 'Echo: Hi' }] } })
 })
 
 test('the id of a request that waits is in use', async () => {
