@@ -167,7 +167,8 @@ test('a connection that ends leaves nothing waiting', async () => {
   connection.receive({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', task: {} } })
   await vi.waitFor(() => expect(said).toHaveLength(2))
   const before = watchers()
-  const { taskId } = (said.find(({ id }) => id === 1)?.['result'] as { task: { taskId: string } }).task
+  const created = said.find(({ id }) => id === 1) as { result: { task: { taskId: string } } }
+  const { taskId } = created.result.task
   connection.receive({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId } })
   await vi.waitFor(() => expect(said.at(-1)).toMatchObject({ method: 'elicitation/create' }))
   expect(server.held).toMatchObject({ waits: 1, asks: 1 })

@@ -19,7 +19,7 @@ async function open(): Promise<void> {
     port: 0,
     drainMs: 100,
     handleSignals: false,
-    authenticate: ({ header }) => ({ principal: header('authorization') ?? 'nobody' }),
+    authenticate: (request) => ({ principal: request.header('authorization') ?? 'nobody' }),
   }))
 }
 
