@@ -23,7 +23,8 @@ import type { LegacyHost, Outlet } from './host.ts'
 import type { Request } from './messages.ts'
 import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
-import { hasTasks, onlyAsTask, readWish, serveTask, withTasks, withTaskSupport } from './tasks.ts'
+import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './task-wish.ts'
+import { serveTask } from './tasks.ts'
 
 /** In these revisions a resource that is not there has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002

@@ -8,67 +8,20 @@ import type { OlderRevision, Result } from '../protocol/revisions/index.ts'
 import { mapped } from '../protocol/revisions/older.ts'
 import type { NeutralTask } from '../protocol/revisions/tasks.ts'
 import { olderTask } from '../protocol/revisions/tasks.ts'
-import { bitsOf } from '../server/capabilities.ts'
 import { errorText } from '../server/content.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
-import type { Carried } from '../server/round.ts'
 import type { Tasks } from '../server/tasks.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Request } from './messages.ts'
 import type { Session } from './session.ts'
 import { isOver, isReady, TaskWait } from './task-wait.ts'
-
-/** What a call that is to be a task says of it. */
-export interface TaskWish {
-  readonly ttlMs: number | undefined
-}
+import { withTasks } from './task-wish.ts'
 
 interface Caller {
   readonly tasks: Tasks
   readonly info: RequestInfo
   readonly principal: string | undefined
-}
-
-/** Whether calls may become tasks in this session. */
-export function hasTasks({ app }: LegacyHost, { revision }: Session): boolean {
-  return app.tasks !== undefined && revision.tasks
-}
-
-/** Whether a call is to be a task. Throws where its tool will not have that, or nothing else. */
-export function readWish(tool: Carried, { task }: Record<string, unknown>): TaskWish | undefined {
-  if (task === undefined || task === null) {
-    if (tool.task === 'always') throw onlyAsTask()
-    return undefined
-  }
-  if (tool.task === 'never') {
-    throw new ProtocolError(METHOD_NOT_FOUND, `The tool "${tool.target}" is never a task: call it without "task".`)
-  }
-  const ttl = isObject(task) ? (task['ttl'] ?? undefined) : null
-  if (ttl === undefined || (Number.isSafeInteger(ttl) && Number(ttl) > 0)) return { ttlMs: ttl as TaskWish['ttlMs'] }
-  throw invalidParams('task must be an object, and its ttl a whole number of milliseconds above 0')
-}
-
-export function onlyAsTask(): ProtocolError {
-  return new ProtocolError(METHOD_NOT_FOUND, 'This goes on as a task only: call it with "task" in its params.')
-}
-
-/** The capabilities of a request that tasks come into. */
-export function withTasks(capabilities: number): number {
-  return capabilities | bitsOf(['tasks'])
-}
-
-/** What a client that asks for it gets of each mode; where the revision cannot defer the making of a task, it is one at once. */
-const SUPPORT = { always: 'required', optional: 'optional', detach: 'optional', never: 'forbidden' } as const
-
-/** The text of a list of tools, with what each has to do with tasks. */
-export function withTaskSupport({ app: { registry } }: LegacyHost, listText: string): string {
-  const supportOf = (name: unknown): string => SUPPORT[registry.tools.get(String(name))?.task ?? 'never']
-  const listed = mapped(JSON.parse(listText) as Result, 'tools', (tool) => ({
-    ...tool,
-    execution: { taskSupport: supportOf(tool['name']) },
-  }))
-  return JSON.stringify(listed)
 }
 
 /** Gives the text of the result, or nothing where the session has no such method. */

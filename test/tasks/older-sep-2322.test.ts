@@ -248,6 +248,15 @@ describe.each(wires)('2026-06-XX over $name', (wire) => {
     ] as const) {
       expect(await say('tools/call', { name: 'adds', task })).toMatchObject({ task: { ttl } })
     }
+    await talk.close()
+    await open({ tasks: { ttlMs: null } })
+    for (const [task, ttl] of [
+      [{ ttl: 5_000 }, 5_000],
+      [{ ttl: Number.MAX_SAFE_INTEGER }, 3_153_600_000_000],
+      [{}, null],
+    ] as const) {
+      expect(await say('tools/call', { name: 'adds', task })).toMatchObject({ task: { ttl } })
+    }
   })
 
   test('says what it has to do with tasks, and in no other way', async () => {
