@@ -67,12 +67,16 @@ export class MissingCapability extends ProtocolError {
 }
 
 /** The flow was to go on as a task, and cannot (-32021). */
-export function noTask(): ProtocolError {
-  return new ProtocolError(
-    MISSING_CAPABILITY,
-    'This goes on as a task only, and the client did not declare the extension for them.',
-    { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
-  )
+export class NoTask extends ProtocolError {
+  constructor() {
+    super(MISSING_CAPABILITY, 'This goes on as a task only, and the client did not declare the extension for them.', {
+      requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
+    })
+  }
+}
+
+export function noTask(): NoTask {
+  return new NoTask()
 }
 
 /** An error as it is recorded: what survives a trip through the journal. */

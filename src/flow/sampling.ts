@@ -18,7 +18,7 @@ export class SampleQuestion implements Question {
     if (problem !== undefined) throw questionInvalid(key, problem)
     this.#text = `{"method":"sampling/createMessage","params":${toJsonText(params, `the question "${key}"`)}}`
     this.#mayUseTools = params.tools !== undefined && params.toolChoice?.mode !== 'none'
-    this.needs = needsOf(params)
+    this.needs = samplingNeeds(params)
   }
 
   text(): string {
@@ -56,7 +56,12 @@ export function readSample(answer: Record<string, unknown>, mayUseTools: boolean
 
 type Block = Record<string, unknown> & { readonly type: string }
 
-function needsOf({ messages, tools, toolChoice, includeContext }: CreateMessageRequestParams): Capability[] {
+export function samplingNeeds({
+  messages,
+  tools,
+  toolChoice,
+  includeContext,
+}: CreateMessageRequestParams): Capability[] {
   const needs: Capability[] = ['sampling']
   const used = messages.some(({ content }) => listOf(content).some((block) => isBlock(block) && isOfTool(block)))
   if (tools !== undefined || toolChoice !== undefined || used) needs.push('sampling.tools')

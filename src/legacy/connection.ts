@@ -113,7 +113,7 @@ export class Connection implements LegacyConnection {
     if (this.#session !== undefined) throw invalid('the connection is initialized already')
     const claims = readInitialize(params, this.#host.optedIn)
     this.#session = new Session({ ...claims, id: newSessionId() })
-    return resultReply(id, initializeText(this.#host.app, this.#serverMeta, claims.revision)).text
+    return resultReply(id, initializeText(this.#host.app, this.#serverMeta, claims.revision, undefined)).text
   }
 }
 

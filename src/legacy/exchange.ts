@@ -26,6 +26,7 @@ export class Exchange implements Outlet {
   #stream: EventStream | undefined
   readonly #responses: string[] = []
   #over = false
+  #lost: (() => void) | undefined
 
   /** With `parting`, what is asked goes out under the event id that it gives for a box. */
   constructor(session: Session, streams: Streams, request: LegacyRequest, parting?: PartingOptions) {
@@ -46,6 +47,18 @@ export class Exchange implements Outlet {
 
   notify(text: string): boolean {
     return this.#opened()?.notify(text) ?? false
+  }
+
+  open(): void {
+    this.#opened()
+  }
+
+  onLost(listener: (() => void) | undefined): void {
+    this.#lost = listener
+    const { peer } = this.#request
+    // Whoever has a stream can come back to it, as long as it is kept.
+    if (this.#stream === undefined) peer.listen(listener && (() => this.#stream === undefined && this.#lost?.()))
+    else this.#stream.lost = listener
   }
 
   /** A response, which waits for the others as long as there is no stream. */
@@ -79,13 +92,15 @@ export class Exchange implements Outlet {
     if (!takesEvents || peer.cancelled) return undefined
     const stream = this.#streams.open(this.#session, false, this.parting?.box)
     if (stream === undefined) return undefined
+    stream.lost = this.#lost
     this.#open({
       status: 200,
       text: '',
       headers: {},
       events: (sink) => {
-        peer.listen(() => stream.detach(sink))
         stream.attach(sink)
+        // It may have left already.
+        peer.listen(() => stream.detach(sink))
       },
     })
     for (const text of this.#responses.splice(0)) stream.send(text)

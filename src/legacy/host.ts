@@ -6,12 +6,14 @@ import type { Mailbox } from '../server/mailbox.ts'
 import type { Asks } from './asks.ts'
 import type { Places } from './place.ts'
 import type { States } from './state.ts'
+import type { TaskWaits } from './task-waits.ts'
 
 export interface LegacyHost {
   /** As the app serves other messages, except that results do not name the server. */
   readonly app: DispatchHost
   readonly underway: Underway<Pass>
   readonly asks: Asks
+  readonly waits: TaskWaits
   /** How long a client may take over the questions of one round. */
   readonly askMs: number
   /** How long a whole call may take. */
@@ -37,6 +39,10 @@ export interface Outlet {
   notify(text: string): boolean
   /** Only where the client carries the call from one question to the next. */
   readonly parting?: Parting | undefined
+  /** Begins the stream, where there is one, so that the client sees that its request is being served. */
+  open?(): void
+  /** One listener, called once nobody can read what is sent any more. A connection that ends cancels its calls instead. */
+  onLost?(listener: (() => void) | undefined): void
 }
 
 /** How a question goes out that the client carries the whole call with. Nothing follows it here. */

@@ -11,8 +11,8 @@ import type { Carrying } from './http-carried.ts'
 import { openAnswers, parting, readRest, takeUpAll } from './http-carried.ts'
 import { Exchange } from './exchange.ts'
 import { initializeText, readInitialize } from './initialize.ts'
+import type { Request } from './messages.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
-import type { Request } from './methods.ts'
 import { notified, respond } from './methods.ts'
 import { Refusal } from './refusal.ts'
 import type { Session } from './session.ts'
@@ -77,7 +77,7 @@ async function initialize(on: HttpSessions, message: Record<string, unknown>, re
     throw error
   }
   const token = await on.ids.mint(claims, request.principal)
-  const text = initializeText(on.host.app, on.serverMeta, claims.revision)
+  const text = initializeText(on.host.app, on.serverMeta, claims.revision, request.principal)
   return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
 }
 
@@ -190,8 +190,9 @@ async function listen(on: HttpSessions, session: Session, request: LegacyRequest
     text: '',
     headers: {},
     events: (sink: EventSink) => {
-      request.peer.listen(() => stream.detach(sink))
       stream.attach(sink, after)
+      // It may have left already.
+      request.peer.listen(() => stream.detach(sink))
     },
   }
 }

@@ -30,14 +30,19 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
 }
 
 /** The text of the result. */
-export function initializeText(host: DispatchHost, serverMeta: string, revision: OlderRevision): string {
+export function initializeText(
+  host: DispatchHost,
+  serverMeta: string,
+  revision: OlderRevision,
+  principal: string | undefined,
+): string {
   const { capabilities } = JSON.parse(host.registry.discoverText(undefined, undefined, '{}')) as {
     capabilities: object
   }
   const { [META_SERVER_INFO]: info } = JSON.parse(serverMeta) as { [META_SERVER_INFO]: Implementation }
   return JSON.stringify({
     protocolVersion: revision.name,
-    capabilities,
+    capabilities: { ...capabilities, ...(host.tasks && revision.tasks && { tasks: tasksOf(principal) }) },
     serverInfo: revision.serverInfo(info),
     ...(host.instructions !== undefined && { instructions: host.instructions }),
   })
@@ -47,6 +52,11 @@ export function initializeText(host: DispatchHost, serverMeta: string, revision:
 function carriesState({ state }: Record<string, unknown>): boolean {
   const scopes = isObject(state) ? state['scopes'] : undefined
   return Array.isArray(scopes) && scopes.includes('request')
+}
+
+/** Nobody in particular has no tasks of their own that could be listed. */
+function tasksOf(principal: string | undefined): object {
+  return { ...(principal !== undefined && { list: {} }), cancel: {}, requests: { tools: { call: {} } } }
 }
 
 /** What was declared and means something in this revision, with what goes without saying there. */

@@ -99,7 +99,7 @@ const collected = async (): Promise<number> => {
 
 test('1,000 sessions that stop answering leave nothing behind once their time is up', async () => {
   const { server } = newServer({ askMs: 300, keepMs: 100 })
-  const nothing = { sessions: 0, streams: 0, asks: 0, connections: 0 }
+  const nothing = { sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 }
   await stopAnswering(server, 20)
   await expect.poll(() => server.held, { timeout: 5_000 }).toEqual(nothing)
   const before = await collected()
@@ -198,7 +198,7 @@ test('A connection is forgotten when it closes, and so is what it waits for', as
   await expect.poll(() => said.length).toBe(2)
   expect(server.held).toMatchObject({ asks: 1, connections: 1 })
   connection.close()
-  expect(server.held).toMatchObject({ asks: 0, connections: 0 })
+  expect(server.held).toMatchObject({ asks: 0, waits: 0, connections: 0 })
 })
 
 test('A call has a bounded number of others beside it in its session', async () => {
@@ -239,5 +239,5 @@ test('The bus is listened to as long as there is somebody to tell', async () => 
   server.drain()
   await ended
   expect(listeners).toBe(0)
-  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, connections: 0 })
+  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })
 })

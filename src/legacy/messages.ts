@@ -1,6 +1,19 @@
 // What a message is before anybody looks into it: a response, or a batch that may be one.
 import { isObject } from '../protocol/json.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { Response } from './asks.ts'
+import type { CallState } from './state.ts'
+
+export interface Request {
+  readonly id: RequestId
+  readonly method: string
+  readonly params: Record<string, unknown>
+  /** All of it, as it came: an object. */
+  readonly message: unknown
+  /** The call goes on from here. */
+  readonly resumed?: { readonly state: CallState; readonly response: Response }
+}
 
 const MOST_IN_A_BATCH = 100
 

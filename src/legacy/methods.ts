@@ -1,11 +1,13 @@
 // What a 2025-era client may ask for, from its request to the result in the words of its revision.
 import { isObject } from '../protocol/json.ts'
-import { MissingCapability } from '../flow/errors.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
+import { MissingCapability, NoTask } from '../flow/errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
 import type { Message, OlderRevision, Result } from '../protocol/revisions/index.ts'
 import { ROUND_METHODS } from '../protocol/revisions/index.ts'
+import type { NeutralTask } from '../protocol/revisions/tasks.ts'
+import { olderTask } from '../protocol/revisions/tasks.ts'
 import { completionText } from '../server/completion.ts'
 import { errorText } from '../server/content.ts'
 import { readRound } from '../server/params.ts'
@@ -15,31 +17,22 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import { carriedResource } from '../server/resource.ts'
 import type { Carried, RoundRequest } from '../server/round.ts'
-import type { Response } from './asks.ts'
+import { beginTask } from '../server/round.ts'
 import type { Part } from './call.ts'
 import { beginning, Call } from './call.ts'
 import type { LegacyHost, Outlet } from './host.ts'
+import type { Request } from './messages.ts'
 import { partWith, standAgain } from './part.ts'
 import { askFailed } from './questions.ts'
 import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
-import type { CallState } from './state.ts'
+import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './task-wish.ts'
+import { serveTask } from './tasks.ts'
 
 /** In these revisions a resource that is not there has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
 
 const MOST_URIS = 1_000
-const MOST_CALLS = 256
-
-export interface Request {
-  readonly id: RequestId
-  readonly method: string
-  readonly params: Record<string, unknown>
-  /** All of it, as it came: an object. */
-  readonly message: unknown
-  /** The call goes on from here. */
-  readonly resumed?: { readonly state: CallState; readonly response: Response }
-}
 
 /** The text of the response; nothing where the client has cancelled. Never throws. */
 export async function respond(
@@ -83,7 +76,7 @@ function serve(
     case 'ping':
       return '{}'
     case 'tools/call':
-      return call(host, session, request, outlet, principal)
+      return callTool(host, session, request, outlet, principal)
     case 'prompts/get':
       if (registry.prompts.size === 0) break
       return call(host, session, request, outlet, principal)
@@ -91,7 +84,7 @@ function serve(
       if (!registry.hasResources) break
       return call(host, session, request, outlet, principal)
     case 'tools/list':
-      return registry.listText('tools', registry.tools, cursor, principal, serverMeta)
+      return listTools(host, session, cursor, principal)
     case 'prompts/list':
       if (registry.prompts.size === 0) break
       return registry.listText('prompts', registry.prompts, cursor, principal, serverMeta)
@@ -110,9 +103,35 @@ function serve(
       return completionText(params, (kind, name) => registry.completionTarget(kind, name), serverMeta)
     case 'logging/setLevel':
       return setLevel(session, params['level'])
-    // Methods that only some of these revisions have, such as those of their tasks, have their place here.
   }
+  const served = method.startsWith('tasks/') ? serveTask(host, session, request, outlet, principal) : undefined
+  if (served !== undefined) return served
   throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
+}
+
+function listTools(host: LegacyHost, session: Session, cursor: unknown, principal: string | undefined): string {
+  const { registry, serverMeta } = host.app
+  const text = registry.listText('tools', registry.tools, cursor, principal, serverMeta)
+  return hasTasks(host, session) ? withTaskSupport(host, text) : text
+}
+
+/** These revisions have no error for what the client lacks, and a result is what the model can do something about. */
+async function callTool(
+  host: LegacyHost,
+  session: Session,
+  request: Request,
+  outlet: Outlet,
+  principal: string | undefined,
+): Promise<string | undefined> {
+  try {
+    return await call(host, session, request, outlet, principal)
+  } catch (error) {
+    const { serverMeta } = host.app
+    if (error instanceof MissingCapability) return errorText(error.message, serverMeta)
+    if (!(error instanceof NoTask)) throw error
+    if (hasTasks(host, session)) throw onlyAsTask()
+    return errorText(`This goes on as a task only. Revision ${session.revision.name} has none.`, serverMeta)
+  }
 }
 
 async function call(
@@ -123,22 +142,18 @@ async function call(
   principal: string | undefined,
 ): Promise<string | undefined> {
   const carried = carriedBy(host, method, params)
-  // Where it goes on, what asked is about to end.
-  if (resumed === undefined && session.calls.has(id)) {
-    throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
-  }
-  if (session.calls.size >= MOST_CALLS) {
-    throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
-  }
   const { revision, capabilities } = session
+  const { rounds } = revision
   const level = resumed?.state.level ?? session.level
+  if (carried.task === 'always' && !hasTasks(host, session)) throw new NoTask()
+  const wish = method === 'tools/call' && hasTasks(host, session) ? readWish(carried, params) : undefined
   const info: RequestInfo = {
     revision: revision.name,
-    capabilities,
+    capabilities: wish === undefined ? capabilities : withTasks(capabilities),
     logLevel: level,
     progressToken: progressTokenOf(params),
+    taskTtlMs: wish?.ttlMs,
   }
-  const { rounds } = revision
   if (rounds !== undefined) {
     const { inputResponses, requestState } = rounds.readRetry(message as Message)
     const round = { id, method, params: { ...params, inputResponses, requestState }, info }
@@ -147,6 +162,8 @@ async function call(
   const underway = new Call(host, session, outlet)
   const args = method === 'resources/read' ? {} : params['arguments']
   const notify = (text: string): boolean => outlet.notify(text)
+  // There is no way to be a task only later on: whoever asks for one has one from the start.
+  if (wish !== undefined) return beginTask(host.app, carried, readRound({ arguments: args }, info, { principal }))
   const request = readRound({ arguments: args }, info, { principal, cancel: underway.cancel, notify })
   if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
     throw invalidParams('the arguments of a prompt must be strings')
@@ -154,16 +171,11 @@ async function call(
   const { version } = carried
   const own = { id, method, params: carriedParams(method, params), level, version, principal }
   const part = outlet.parting && partWith(host, session, outlet.parting, own)
-  session.calls.set(id, underway)
+  // Where it goes on, what asked is about to end.
+  session.enter(id, underway, resumed !== undefined)
   try {
     if (resumed === undefined) return await underway.run(carried, request, beginning(host.app.now()), part)
     return await goOnFrom(host, carried, resumed, underway, request, part)
-  } catch (error) {
-    if (error instanceof MissingCapability && method === 'tools/call') {
-      // These revisions have no error for it, and a result is what the model can do something about.
-      return errorText(error.message, host.app.serverMeta)
-    }
-    throw error
   } finally {
     if (session.calls.get(id) === underway) session.calls.delete(id)
   }
@@ -234,10 +246,14 @@ function progressTokenOf({ _meta: meta }: Record<string, unknown>): ProgressToke
 
 /** The members of the response, beside its id. */
 function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Result {
-  const result = revision.result(method, plain(neutral))
+  const { resultType } = neutral
+  if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as NeutralTask) } }
+  // A task comes to what its call would have come to.
+  const ofTask = method === 'tasks/result'
+  const result = revision.result(ofTask ? 'tools/call' : method, plain(neutral))
   const { rounds } = revision
-  if (rounds === undefined || !ROUND_METHODS.has(method)) return { result }
-  return rounds.writeResponse({ resultType: neutral['resultType'], ...withOlderQuestions(revision, result) })
+  if (rounds === undefined || !(ofTask || ROUND_METHODS.has(method))) return { result }
+  return rounds.writeResponse({ resultType, ...(ofTask ? result : withOlderQuestions(revision, result)) })
 }
 
 /** The result without what came with 2026-07-28. */

@@ -109,6 +109,6 @@ function named(open: ReadonlyMap<string, string>): string {
   return `the question${keys.length === 1 ? '' : 's'} ${keys.join(', ')}`
 }
 
-function withdrawal(requestId: string, reason: string | undefined): string {
+export function withdrawal(requestId: string, reason: string | undefined): string {
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } })
 }

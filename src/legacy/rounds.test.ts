@@ -44,6 +44,6 @@ test.each(OPT_IN)(
       const reply = await server.post(call, await beginSession(server, name))
       if (!reply?.text.includes('Sure?')) throw new Error(`Nothing was asked: ${reply?.text}`)
     }
-    expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, connections: 0 })
+    expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })
   },
 )

@@ -2,11 +2,9 @@
 // of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
 import { Cancel } from '../flow/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
-import { MissingCapability } from '../flow/errors.ts'
 import type { InputRequests, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision, Result } from '../protocol/revisions/index.ts'
 import { callTool, getPrompt, readResource } from '../server/carry.ts'
-import { errorText } from '../server/content.ts'
 import type { Context } from '../server/context.ts'
 import type { RequestInfo } from '../server/request.ts'
 import type { LegacyHost, Outlet } from './host.ts'
@@ -31,7 +29,7 @@ export async function serveRoundIn(
   const cancel = new Cancel()
   const context: Context = { principal, cancel, notify: (text) => outlet.notify(text), overHttp: outlet.overHttp }
   // Interrupted, it is handed over with all others that a client carries.
-  session.calls.set(id, { cancel, leg: 0, interrupt: () => {} })
+  session.enter(id, { cancel, interrupt: () => {} })
   try {
     switch (method) {
       case 'prompts/get':
@@ -41,10 +39,6 @@ export async function serveRoundIn(
       default:
         return await callTool(app, params, info, context)
     }
-  } catch (error) {
-    // As in all revisions that have sessions.
-    if (error instanceof MissingCapability && method === 'tools/call') return errorText(error.message, app.serverMeta)
-    throw error
   } finally {
     session.calls.delete(id)
   }

@@ -20,6 +20,7 @@ import { SessionIds } from './session-id.ts'
 import { Sessions } from './sessions.ts'
 import { States } from './state.ts'
 import { Streams } from './streams.ts'
+import { TaskWaits } from './task-waits.ts'
 
 export interface LegacyKeys {
   readonly audience: string
@@ -55,6 +56,7 @@ export class LegacyServer implements Legacy {
       app: { ...app, serverMeta: '{}' },
       underway: new Underway<Pass>(),
       asks: new Asks(),
+      waits: new TaskWaits(),
       askMs,
       callMs,
       optedIn,
@@ -83,17 +85,19 @@ export class LegacyServer implements Legacy {
   }
 
   /** What is remembered here, for who wants to see that it is forgotten in time. */
-  get held(): { sessions: number; streams: number; asks: number; connections: number } {
+  get held(): { sessions: number; streams: number; asks: number; waits: number; connections: number } {
     const { sessions, streams, readers, host } = this.#on
     return {
       sessions: sessions.size,
       streams: streams.size + readers.size,
       asks: host.asks.size,
+      waits: host.waits.size,
       connections: this.#connections.size,
     }
   }
 
   post(message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+    this.#app.tasks?.start()
     return post(this.#on, message, request)
   }
 
@@ -116,6 +120,7 @@ export class LegacyServer implements Legacy {
   drain(): void {
     this.#on.streams.endStandalone()
     this.#on.readers.end()
+    this.#host.waits.end()
     this.#watch()
   }
 

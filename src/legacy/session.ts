@@ -1,5 +1,6 @@
 // What an instance remembers of a session beside its id: calls under way, streams, the log level, subscriptions.
 import type { Cancel } from '../flow/cancel.ts'
+import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
 import type { Change } from '../server/subscriptions.ts'
@@ -10,13 +11,15 @@ import type { EventStream } from './stream.ts'
 export interface Stoppable {
   readonly cancel: Cancel
   /** How many questions it asked before, where the client carries it. */
-  readonly leg: number
+  readonly leg?: number
   /** It fails, and says that the server is going down. */
   interrupt(): void
 }
 
 /** Where a client that has set no level would like to be left in peace. */
 const DEFAULT_LEVEL: LoggingLevel = 'info'
+
+const MOST_CALLS = 256
 
 export class Session {
   readonly id: string
@@ -62,6 +65,15 @@ export class Session {
   /** Whether anything is remembered that the id does not hold. */
   get isWorthKeeping(): boolean {
     return this.isBusy || this.uris.size > 0 || this.#level !== undefined
+  }
+
+  /** A call is under way from now on, in place of its own beginning where it goes on. Throws where its id is in use, or too many are. */
+  enter(id: RequestId, call: Stoppable, goesOn = false): void {
+    if (this.calls.has(id) && !goesOn) throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
+    if (this.calls.size >= MOST_CALLS) {
+      throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
+    }
+    this.calls.set(id, call)
   }
 
   /** The stream for what belongs to no call. Each message goes out on one stream only. */

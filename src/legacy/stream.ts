@@ -36,6 +36,8 @@ export class EventStream {
   readonly id: string
   /** Since when nobody reads it; `undefined` while somebody does. */
   unreadSince: number | undefined
+  /** Called once nobody can read it any more, now or later. */
+  lost: (() => void) | undefined
   readonly #options: StreamOptions
   #events: { readonly number: number; readonly text: string }[] = []
   #sent = 0
@@ -126,6 +128,7 @@ export class EventStream {
     this.#ended = true
     this.#leave()
     this.#trimTo(0, 0)
+    this.lost?.()
   }
 
   #add(text: string): void {

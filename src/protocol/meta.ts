@@ -9,6 +9,9 @@ export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
+/** Names the task that a message belongs to. Only revisions with sessions have it. */
+export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task'
+
 /** The extension by which a call becomes a task. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 

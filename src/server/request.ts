@@ -20,6 +20,8 @@ export interface RequestInfo {
   capabilities: number
   logLevel: LoggingLevel | undefined
   progressToken: ProgressToken | undefined
+  /** How long the client would have a task of this request kept, in milliseconds. */
+  taskTtlMs?: number | undefined
 }
 
 export function readEnvelope(message: unknown): Envelope {

@@ -76,7 +76,10 @@ export function serveRound(host: RoundHost, carried: Carried, request: RoundRequ
   const { state } = request
   if (state === undefined || state === null) {
     const { task } = carried
-    if (task === 'always' || task === 'optional') return beginTask(host, carried, request, task)
+    const { info } = request
+    if (task !== 'always' && task !== 'optional') return takeRound(host, carried, request, undefined)
+    if (hasCapability(info.capabilities, 'tasks') && host.tasks !== undefined) return beginTask(host, carried, request)
+    if (task === 'always') throw noTask()
     return takeRound(host, carried, request, undefined)
   }
   const resumed = resume(host, carried, request)
@@ -90,16 +93,9 @@ function goOn(host: RoundHost, carried: Carried, request: RoundRequest, resumed:
   return roundOnce(host, once, carried, request, resumed)
 }
 
-function beginTask(
-  host: RoundHost,
-  carried: Carried,
-  request: RoundRequest,
-  task: 'always' | 'optional',
-): Promise<string | undefined> {
-  if (host.tasks === undefined || !hasCapability(request.info.capabilities, 'tasks')) {
-    if (task === 'always') throw noTask()
-    return takeRound(host, carried, request, undefined)
-  }
+/** Makes a task of a flow before anything of it has run. */
+export function beginTask(host: RoundHost, carried: Carried, request: RoundRequest): Promise<string> {
+  if (host.tasks === undefined) throw noTask()
   const flow = new RoundFlow(request.info, undefined, host.now)
   const claims = { ...flow.next(carried.version, emptyCarry(), Journal.empty(), false), round: 0 }
   const { args, principal, info, answers } = request

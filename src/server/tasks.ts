@@ -46,10 +46,12 @@ export interface Tasks {
     info: RequestInfo,
     principal: string | undefined,
   ): Promise<string> | undefined
+  /** A page of the caller's tasks, the oldest first, as the text of a result. Of what they came to, it says only `isError`. */
+  list(principal: string | undefined, cursor: unknown): Promise<string>
   /** Those of the tasks that the caller has. */
   own(ids: readonly string[], principal: string | undefined): Promise<string[]>
-  /** Tells how each of these stands, now and whenever one has changed. Gives how to stop. */
-  follow(ids: readonly string[], tell: (taskText: string) => void): () => void
+  /** Tells how each of these stands, now and whenever one has changed, and that one is gone. Gives how to stop. */
+  follow(ids: readonly string[], tell: (taskText: string) => void, gone?: () => void): () => void
   /** Begins to work on tasks, once. */
   start(): void
   /** No further task is taken up, and those worked on are handed over at their next step. */

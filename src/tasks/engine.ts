@@ -9,12 +9,13 @@ import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import type { Beginning, Tasks, TasksOptions } from '../server/tasks.ts'
+import { cursorAfter, readCursor } from './cursor.ts'
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
 import { isEnd } from './status.ts'
 import type { TaskRecord, TaskStore } from './store.ts'
-import { detailedText, taskText } from './wire.ts'
+import { detailedText, listedText, taskText } from './wire.ts'
 import { Worker } from './worker.ts'
 
 const DEFAULT_TTL_MS = 86_400_000
@@ -26,6 +27,7 @@ const DEFAULT_JOURNAL_BYTES = 1_048_576
 const MOST_TRIES = 100
 /** What an id looks like. Nobody is bothered with what cannot be one. */
 const ID = /^[A-Za-z0-9_-]{43}$/
+const PAGE_SIZE = 100
 
 export class TaskEngine implements Tasks {
   readonly #host: DispatchHost
@@ -67,7 +69,7 @@ export class TaskEngine implements Tasks {
       journal,
       message: undefined,
       pollMs: this.#pollMs,
-      ttlMs: this.#ttlMs,
+      ttlMs: shorter(this.#ttlMs, info.taskTtlMs),
     })
     this.#worker.pull()
     return `{"resultType":"task",${taskText(task)},"_meta":${this.#host.serverMeta}}`
@@ -97,6 +99,14 @@ export class TaskEngine implements Tasks {
     return this.#update(id, owner, answers)
   }
 
+  async list(principal: string | undefined, cursor: unknown): Promise<string> {
+    const found = await this.#store.list(ownerOf(principal), PAGE_SIZE + 1, readCursor(cursor))
+    const page = found.slice(0, PAGE_SIZE)
+    const last = found.length > PAGE_SIZE ? page.at(-1) : undefined
+    const more = last === undefined ? '' : `,"nextCursor":"${cursorAfter(last)}"`
+    return `{"tasks":[${page.map((task) => `{${listedText(task)}}`).join(',')}]${more}}`
+  }
+
   async own(ids: readonly string[], principal: string | undefined): Promise<string[]> {
     const owner = ownerOf(principal)
     const possible = [...new Set(ids)].filter((id) => ID.test(id))
@@ -104,8 +114,8 @@ export class TaskEngine implements Tasks {
     return found.filter((task) => task?.owner === owner).map((task) => task?.id ?? '')
   }
 
-  follow(ids: readonly string[], tell: (taskText: string) => void): () => void {
-    return this.#followers.follow(ids, (task) => tell(detailedText(task)))
+  follow(ids: readonly string[], tell: (taskText: string) => void, gone?: () => void): () => void {
+    return this.#followers.follow(ids, (task) => tell(detailedText(task)), gone)
   }
 
   start(): void {
@@ -194,6 +204,12 @@ export function checkTasksOptions(options: TasksOptions): void {
 /** The store learns who is who, and no names. */
 function ownerOf(principal: string | undefined): string {
   return principal === undefined ? '' : hash('sha256', principal, 'base64url')
+}
+
+/** What a client would like counts only where it is less. */
+function shorter(ownMs: number | null, wantedMs: number | undefined): number | null {
+  if (wantedMs === undefined) return ownMs
+  return ownMs === null ? wantedMs : Math.min(ownMs, wantedMs)
 }
 
 function readId(id: unknown): string {

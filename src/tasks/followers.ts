@@ -5,6 +5,8 @@ import type { TaskRecord, TaskStore } from './store.ts'
 
 interface Follower {
   readonly tell: (task: TaskRecord) => void
+  /** One of its tasks has outlived its ttl. */
+  readonly gone: (() => void) | undefined
   /** The version it was last told of, by task. */
   readonly told: Map<string, number>
 }
@@ -24,9 +26,9 @@ export class Followers {
     this.#logger = logger
   }
 
-  follow(ids: readonly string[], tell: Follower['tell']): () => void {
+  follow(ids: readonly string[], tell: Follower['tell'], gone?: Follower['gone']): () => void {
     if (ids.length === 0) return () => {}
-    const follower: Follower = { tell, told: new Map() }
+    const follower: Follower = { tell, gone, told: new Map() }
     this.#watch()
     for (const id of ids) {
       const followers = this.#byTask.get(id) ?? new Set()
@@ -45,15 +47,17 @@ export class Followers {
   async #look(id: string): Promise<void> {
     try {
       const task = await this.#store.read(id)
-      // What has outlived its ttl does not come back.
-      if (task === undefined) return this.#drop(id)
-      for (const { told, tell } of this.#byTask.get(id) ?? []) {
+      for (const { told, tell, gone } of this.#byTask.get(id) ?? []) {
+        if (task === undefined) {
+          gone?.()
+          continue
+        }
         if ((told.get(id) ?? -1) >= task.version) continue
         told.set(id, task.version)
         tell(task)
       }
-      // All is told, and an end never changes.
-      if (isEnd(task.status)) this.#drop(id)
+      // All is told: an end never changes, and what has outlived its ttl does not come back.
+      if (task === undefined || isEnd(task.status)) this.#drop(id)
     } catch (error) {
       this.#logger.error('A task that somebody follows could not be read.', { error })
     }

@@ -31,6 +31,12 @@ export function taskText({ id, status, message, createdAt, updatedAt, ttlMs, pol
   }).slice(1, -1)
 }
 
+/** A task among others: of its result no more than whether it tells of an error. */
+export function listedText(task: TaskRecord): string {
+  const { isError } = JSON.parse((task.status === 'completed' && task.outcome) || '{}') as { isError?: unknown }
+  return isError === true ? `${taskText(task)},"result":{"isError":true}` : taskText(task)
+}
+
 function questionsText({ shown }: TaskState): string {
   const questions = Object.entries(shown).map(([wire, { text }]) => `${JSON.stringify(wire)}:${text}`)
   return `{${questions.join(',')}}`

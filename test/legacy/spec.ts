@@ -16,6 +16,7 @@ const NOTIFICATIONS: Readonly<Record<string, string>> = {
   'notifications/prompts/list_changed': 'PromptListChangedNotification',
   'notifications/resources/list_changed': 'ResourceListChangedNotification',
   'notifications/resources/updated': 'ResourceUpdatedNotification',
+  'notifications/tasks/status': 'TaskStatusNotification',
 }
 
 const RESULTS: Readonly<Record<string, string>> = {
@@ -32,10 +33,15 @@ const RESULTS: Readonly<Record<string, string>> = {
   'resources/unsubscribe': 'EmptyResult',
   'completion/complete': 'CompleteResult',
   'logging/setLevel': 'EmptyResult',
+  'tools/call as a task': 'CreateTaskResult',
+  'tasks/get': 'GetTaskResult',
+  'tasks/result': 'CallToolResult',
+  'tasks/cancel': 'CancelTaskResult',
+  'tasks/list': 'ListTasksResult',
 }
 
 /** Of 2026-07-28, which the schema of an open object would let pass. */
-const NEWER = ['resultType', 'ttlMs', 'cacheScope', 'requestState', 'inputRequests']
+const NEWER = ['resultType', 'ttlMs', 'pollIntervalMs', 'cacheScope', 'requestState', 'inputRequests']
 
 /** What the revision does not allow about a message; empty when it allows all of it. `method` is what it answers. */
 export function olderProblems(message: object, method?: string): string[] {

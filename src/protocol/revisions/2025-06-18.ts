@@ -18,6 +18,7 @@ export const revision20250618: OlderRevision = {
   },
   takesBatches: false,
   primesStreams: false,
+  tasks: false,
   serverInfo: (info) => picked(info, ['name', 'title', 'version']),
   question,
   result,

@@ -10,6 +10,7 @@ export const revision20251125: OlderRevision = {
   implied: {},
   takesBatches: false,
   primesStreams: true,
+  tasks: true,
   serverInfo: (info) => info,
   question,
   result,

@@ -10,6 +10,7 @@ import type { OptInRevision } from './opt-in.ts'
 export const firstDraft: OlderRevision = {
   ...revision20251125,
   name: '2026-02-03-draft' satisfies OptInRevision,
+  tasks: false,
   rounds: { readRetry, writeRetry, writeResponse, readResponse },
 }
 

@@ -13,6 +13,8 @@ export interface OlderRevision {
   readonly takesBatches: boolean
   /** Whether an event stream begins with an event that has an id and no message. Older clients take it for one. */
   readonly primesStreams: boolean
+  /** Whether a call may become a task. */
+  readonly tasks: boolean
   serverInfo(info: Implementation): Implementation
   /** The question in this revision's words. `elicitationId` names a visit for as long as its call lasts. */
   question(question: InputRequest, elicitationId: string): Written
