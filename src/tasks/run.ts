@@ -205,15 +205,13 @@ export class TaskRun implements Keeper {
       case 'cancelled':
       case 'detached':
         return true
-      case 'deferred': {
-        // By hand that is a wish to be run again, but hardly at once.
-        const dueMs = this.#host.draining() ? 0 : this.task.pollMs
+      case 'deferred':
         await this.#carryOn(outcome, (state) => {
           expose(state, new Map())
-          return { status: 'working', letGo: true, dueMs }
+          // Where nobody drains it is a wish by hand to be run again, and hardly at once.
+          return { status: 'working', letGo: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
         })
         return true
-      }
       case 'asks':
         return this.#park(outcome)
     }
@@ -222,14 +220,14 @@ export class TaskRun implements Keeper {
   /** `false` where it need not wait: what it asked for has been answered meanwhile. */
   async #park(outcome: Outcome & { kind: 'asks' }): Promise<boolean> {
     const shown = shownOf(outcome)
-    // Handed over with a question open: somebody else goes on with what is beside it.
-    const dueMs = this.#host.draining() ? 0 : null
     let parked = true
     await this.#carryOn(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
+      const draining = this.#host.draining()
       expose(state, shown)
-      parked = !answered || this.#host.draining() || (isByHand(state) && Object.keys(state.shown).length > 0)
-      return { status: statusOf(state), ...(parked && { letGo: true, dueMs }) }
+      parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
+      // On a drain somebody else goes on with what is beside the questions, or has been answered.
+      return { status: statusOf(state), ...(parked && { letGo: true, dueMs: draining ? 0 : null }) }
     })
     return parked
   }
