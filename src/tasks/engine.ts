@@ -20,6 +20,8 @@ import { Worker } from './worker.ts'
 const DEFAULT_TTL_MS = 86_400_000
 const DEFAULT_POLL_MS = 1_000
 const DEFAULT_LEASE_MS = 15_000
+/** No timer waits longer. */
+const LONGEST_LEASE_MS = 2_147_483_647
 const DEFAULT_CONCURRENCY = 32
 const DEFAULT_JOURNAL_BYTES = 1_048_576
 /** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
@@ -185,6 +187,9 @@ export function checkTasksOptions(options: TasksOptions): void {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new RallyError('APP', `tasks.${name} is ${value}; it must be a whole number above 0.`)
     }
+  }
+  if ((rest.leaseMs ?? 0) > LONGEST_LEASE_MS) {
+    throw new RallyError('APP', `tasks.leaseMs is ${rest.leaseMs}; it must be at most ${LONGEST_LEASE_MS}.`)
   }
   if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
     throw new RallyError('APP', `tasks.concurrency is ${concurrency}; it must be a whole number, 0 or more.`)
