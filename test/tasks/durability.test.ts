@@ -392,6 +392,44 @@ describe('a worker that dies', () => {
     expect(stopped.logged).toEqual([])
   })
 
+  test('and was only stopped ends nothing over its successor when it goes on', async () => {
+    const office = new Office()
+    const [running, work, isStopped, goesOn] = [gate(), gate(), gate(), gate()]
+    const tools = (on: string) => (app: Rally) => {
+      app.tool('end', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        if (on === 'a') return 'by a'
+        await io.step('more', () => {
+          running.open()
+          return work.promise
+        })
+        return 'by b'
+      })
+    }
+    const stopped = office.instance(tools('a'))
+    let stops = false
+    stopped.view.before = (operation, ...args) => {
+      stops ||= operation === 'change' && (args[2] as TaskChange).status === 'completed'
+      if (!stops) return
+      isStopped.open()
+      return goesOn.promise
+    }
+    stopped.view.deaf = true
+    const id = await new Caller(office, stopped.app).begin('end')
+    await isStopped.promise
+    office.elapse(LEASE_MS)
+    const caller = new Caller(office, office.instance(tools('b')).app)
+    await running.promise
+    const before = await office.tasks.read(id)
+    goesOn.open()
+    // It tries again on what stands by then, and is refused that too.
+    await stopped.view.seen('change')
+    await stopped.view.seen('change')
+    expect(await office.tasks.read(id)).toEqual(before)
+    work.open()
+    expect(await caller.said(id)).toBe('by b')
+  })
+
   test('and was only stopped stops its step when it hears that its claim is gone', async () => {
     const [office, steps] = [new Office(), new Steps()]
     const stopped = office.instance(steps.tools('a'), { tasks: { leaseMs: 60 } })
