@@ -120,7 +120,7 @@ async function neverComeBack(server: LegacyServer, calls: number): Promise<void>
 
 test('1,000 calls that asked, and whose clients never come back, leave nothing behind', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 100 })
-  const nothing = { sessions: 0, streams: 0, asks: 0, connections: 0 }
+  const nothing = { sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 }
   await neverComeBack(server, 20)
   const before = await collected()
   await neverComeBack(server, 1_000)
@@ -152,7 +152,7 @@ test('An answer that was taken up leaves nothing behind but what waits in the ma
   const question = JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? '') as { id: string; params: { _meta: object } }
   const result = { action: 'accept', content: { confirm: true }, _meta: question.params._meta }
   expect(await server.post({ jsonrpc: '2.0', id: question.id, result }, request)).toBeUndefined()
-  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, connections: 0 })
+  expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })
 })
 
 test('A session of which nothing is to be remembered is not remembered', async () => {

@@ -21,12 +21,14 @@ import { Worker } from './worker.ts'
 const DEFAULT_TTL_MS = 86_400_000
 const DEFAULT_POLL_MS = 1_000
 const DEFAULT_LEASE_MS = 15_000
+/** No timer waits longer. */
+const LONGEST_LEASE_MS = 2_147_483_647
 const DEFAULT_CONCURRENCY = 32
 const DEFAULT_JOURNAL_BYTES = 1_048_576
 /** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
 const MOST_TRIES = 100
 /** What an id looks like. Nobody is bothered with what cannot be one. */
-const ID = /^[A-Za-z0-9_-]{43}$/
+const ID = /^[0-9a-f]{64}$/
 const PAGE_SIZE = 100
 
 export class TaskEngine implements Tasks {
@@ -62,7 +64,7 @@ export class TaskEngine implements Tasks {
     }
     // One flow makes one task, however often its last round is repeated: the id follows from the flow's, which is secret.
     const task = await this.#store.create({
-      id: createHmac('sha256', flowId).update('task').digest('base64url'),
+      id: createHmac('sha256', flowId).update('task').digest('hex'),
       owner: ownerOf(principal),
       request: JSON.stringify(kept),
       state: writeState(newState(version, carry, answers)),
@@ -195,6 +197,9 @@ export function checkTasksOptions(options: TasksOptions): void {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new RallyError('APP', `tasks.${name} is ${value}; it must be a whole number above 0.`)
     }
+  }
+  if ((rest.leaseMs ?? 0) > LONGEST_LEASE_MS) {
+    throw new RallyError('APP', `tasks.leaseMs is ${rest.leaseMs}; it must be at most ${LONGEST_LEASE_MS}.`)
   }
   if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
     throw new RallyError('APP', `tasks.concurrency is ${concurrency}; it must be a whole number, 0 or more.`)

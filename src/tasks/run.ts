@@ -48,7 +48,6 @@ class Lost extends Error {}
 export class TaskRun implements Keeper {
   readonly task: ClaimedTask
   readonly #host: RunHost
-  readonly #request: TaskRequest
   readonly #cancel = new Cancel()
   readonly #message: Message
   #pass: Pass | undefined
@@ -56,13 +55,14 @@ export class TaskRun implements Keeper {
   #stateText: string
   /** Keys of answers that a pass has been given, and that the store still holds. */
   readonly #given = new Set<string>()
+  /** The questions that the pass has told us of, and that it has been given no answer to since. */
+  #open = new Map<string, ShownQuestion>()
   /** Writes follow each other: each stands on the version that the one before made. */
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
     this.#host = host
-    this.#request = JSON.parse(task.request) as TaskRequest
     this.#version = task.version
     this.#stateText = task.state
     this.#message = new Message(() => this.#writeSoon())
@@ -72,9 +72,10 @@ export class TaskRun implements Keeper {
   async run(): Promise<void> {
     try {
       if (this.task.lost && (await this.#countLoss())) return
-      const tool = this.#host.app.registry.tools.get(this.#request.tool)
-      if (tool === undefined) return await this.#leave(`No tool "${this.#request.tool}" is there.`)
-      await this.#passes(tool)
+      const request = JSON.parse(this.task.request) as TaskRequest
+      const tool = this.#host.app.registry.tools.get(request.tool)
+      if (tool === undefined) return await this.#leave(`No tool "${request.tool}" is there.`)
+      await this.#passes(tool, request)
     } catch (error) {
       if (!(error instanceof Lost)) await this.#letGoAfter(error)
     } finally {
@@ -114,19 +115,22 @@ export class TaskRun implements Keeper {
   }
 
   show(questions: ReadonlyMap<string, ShownQuestion>): void {
+    this.#open = new Map(questions)
     const { journal, carry } = this.#pass?.input ?? {}
     // Answers that a changed question took out of the journal: the question must not be shown while they are still there.
     const unkept = journal?.takeUnkept()
     const kept = unkept === undefined ? {} : { journal: journal?.text() ?? '[]' }
-    // Asked again, so what was given did not do.
-    const spent = [...this.#given].filter((key) => questions.has(key))
-    this.#change((state) => {
-      expose(state, questions, carry?.open)
-      return { ...kept, status: statusOf(state) }
-    }, spent).catch((error: unknown) => this.#fault(error))
+    this.#change(
+      (state) => {
+        expose(state, this.#open, carry?.open)
+        return { ...kept, status: statusOf(state) }
+      },
+      // Asked again, so what was given did not do.
+      () => [...this.#given].filter((key) => this.#open.has(key)),
+    ).catch((error: unknown) => this.#fault(error))
   }
 
-  async #passes(tool: RegisteredTool): Promise<void> {
+  async #passes(tool: RegisteredTool, request: TaskRequest): Promise<void> {
     let state = readState(this.#stateText)
     let journal = Journal.read(this.task.journal)
     let carry = carryOf(state)
@@ -141,7 +145,7 @@ export class TaskRun implements Keeper {
       })
     }
     for (;;) {
-      const outcome = await this.#takePass(tool, journal, carry, state)
+      const outcome = await this.#takePass(tool, request, journal, carry, state)
       if (await this.#conclude(tool, outcome)) return
       // What it waits for has come already.
       if (outcome.kind !== 'asks') return
@@ -152,10 +156,17 @@ export class TaskRun implements Keeper {
     }
   }
 
-  #takePass(tool: RegisteredTool, journal: Journal, carry: Carry, state: TaskState): Promise<Outcome> {
+  #takePass(
+    tool: RegisteredTool,
+    request: TaskRequest,
+    journal: Journal,
+    carry: Carry,
+    state: TaskState,
+  ): Promise<Outcome> {
     const { app, underway, maxJournalBytes, draining } = this.#host
-    const { flowId, startedAt, round, revision, declared, can, args } = this.#request
+    const { flowId, startedAt, round, revision, declared, can, args } = request
     const answers = this.#give(state)
+    this.#open = new Map()
     return new Promise((finish) => {
       this.#pass = new Pass(
         {
@@ -205,15 +216,13 @@ export class TaskRun implements Keeper {
       case 'cancelled':
       case 'detached':
         return true
-      case 'deferred': {
-        // By hand that is a wish to be run again, but hardly at once.
-        const dueMs = this.#host.draining() ? 0 : this.task.pollMs
+      case 'deferred':
         await this.#carryOn(outcome, (state) => {
           expose(state, new Map())
-          return { status: 'working', letGo: true, dueMs }
+          // Where nobody drains it is a wish by hand to be run again, and hardly at once.
+          return { status: 'working', letGo: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
         })
         return true
-      }
       case 'asks':
         return this.#park(outcome)
     }
@@ -222,14 +231,14 @@ export class TaskRun implements Keeper {
   /** `false` where it need not wait: what it asked for has been answered meanwhile. */
   async #park(outcome: Outcome & { kind: 'asks' }): Promise<boolean> {
     const shown = shownOf(outcome)
-    // Handed over with a question open: somebody else goes on with what is beside it.
-    const dueMs = this.#host.draining() ? 0 : null
     let parked = true
     await this.#carryOn(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
+      const draining = this.#host.draining()
       expose(state, shown)
-      parked = !answered || this.#host.draining() || (isByHand(state) && Object.keys(state.shown).length > 0)
-      return { status: statusOf(state), ...(parked && { letGo: true, dueMs }) }
+      parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
+      // On a drain somebody else goes on with what is beside the questions, or has been answered.
+      return { status: statusOf(state), ...(parked && { letGo: true, dueMs: draining ? 0 : null }) }
     })
     return parked
   }
@@ -247,7 +256,7 @@ export class TaskRun implements Keeper {
         delete state.losses
         return { ...kept, ...make(state) }
       },
-      [...this.#given],
+      () => [...this.#given],
     )
   }
 
@@ -316,12 +325,13 @@ export class TaskRun implements Keeper {
     this.#change(() => ({})).catch((error: unknown) => this.#fault(error))
   }
 
-  /** Changes the state as it stands now, whatever came in meanwhile, and drops the answers of these keys from it. */
-  #change(make: (state: TaskState) => TaskChange, spent: readonly string[] = []): Promise<void> {
+  /** Changes the state as it stands then, whatever came in meanwhile, and drops the answers of these keys from it. */
+  #change(make: (state: TaskState) => TaskChange, spentThen: () => readonly string[] = nothing): Promise<void> {
     return this.#next(async () => {
       const message = this.#message.take()
       for (let adopted = false; ; adopted = true) {
         const state = readState(this.#stateText)
+        const spent = spentThen()
         for (const key of spent) delete state.answers[key]
         const change = { ...message, ...make(state) }
         const text = writeState(state)
@@ -366,6 +376,7 @@ export class TaskRun implements Keeper {
       if (this.#given.has(key)) continue
       answers[key] = raw
       this.#given.add(key)
+      this.#open.delete(key)
     }
     return answers
   }
@@ -392,6 +403,10 @@ function isInterruption(error: unknown): boolean {
 /** Whether there are answers that came with the call: they are for whatever its first pass asks, however often that is begun. */
 function cameWithCall(state: TaskState): boolean {
   return Object.values(state.answers).some(({ open }) => open === undefined)
+}
+
+function nothing(): readonly string[] {
+  return []
 }
 
 function shownOf({ questions, carry }: Outcome & { kind: 'asks' }): Map<string, ShownQuestion> {

@@ -228,6 +228,48 @@ const snippets: readonly Snippet[] = [
     prints: 'Your name?\nHello, Ada.\n',
   },
   {
+    title: 'long work',
+    has: "app.tool('report'",
+    given: `${IMPORTS}
+      import { sqlite } from 'mcp-rally/sqlite'
+      const app = rally({ name: 'guide', version: '1.0.0', store: sqlite(':memory:') })
+      const readRows = async (year: number, progress: (done: number, of: number) => void): Promise<number[]> => {
+        progress(1, 1)
+        return [year]
+      }
+      const render = async (rows: number[], format: string, key: string): Promise<string> =>
+        [...rows, format, typeof key].join()
+    `,
+    but: [],
+    use: `
+      import { send } from 'mcp-rally'
+      const _meta = {
+        'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+        'io.modelcontextprotocol/clientCapabilities': {
+          elicitation: {},
+          extensions: { 'io.modelcontextprotocol/tasks': {} },
+        },
+      }
+      interface Task { taskId: string; resultType: string; status: string; result?: { content: object[] } }
+      const ask = async (method: string, params: object): Promise<Task> => {
+        const response = await send(app, { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } })
+        if (!response || !('result' in response)) throw new Error(JSON.stringify(response))
+        return response.result as unknown as Task
+      }
+      const until = async (taskId: string, status: string): Promise<Task> => {
+        const task = await ask('tasks/get', { taskId })
+        await new Promise((resolve) => setTimeout(resolve, 10))
+        return task.status === status ? task : until(taskId, status)
+      }
+      const { taskId, resultType } = await ask('tools/call', { name: 'report', arguments: { year: 2026 } })
+      await until(taskId, 'input_required')
+      await ask('tasks/update', { taskId, inputResponses: { format: accept({ choice: 'csv' }) } })
+      const { result } = await until(taskId, 'completed')
+      console.log(resultType, JSON.stringify(result?.content))
+    `,
+    prints: 'task [{"type":"text","text":"2026,csv,string"}]\n',
+  },
+  {
     title: 'OAuth tokens',
     has: 'bearer({',
     given: `${IMPORTS}

@@ -5,10 +5,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { TaskChange } from '../../src/tasks/store.ts'
 import type { Gate } from '../../src/testing/manual.ts'
-import { gate } from '../../src/testing/manual.ts'
+import { gate, microtasks } from '../../src/testing/manual.ts'
 import { accept } from '../wire/messages.ts'
 import { Caller } from './caller.ts'
-import type { Instance } from './office.ts'
 import { LEASE_MS, Office, opened } from './office.ts'
 
 const N = z.object({ n: z.number() })
@@ -393,6 +392,44 @@ describe('a worker that dies', () => {
     expect(stopped.logged).toEqual([])
   })
 
+  test('and was only stopped ends nothing over its successor when it goes on', async () => {
+    const office = new Office()
+    const [running, work, isStopped, goesOn] = [gate(), gate(), gate(), gate()]
+    const tools = (on: string) => (app: Rally) => {
+      app.tool('end', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        if (on === 'a') return 'by a'
+        await io.step('more', () => {
+          running.open()
+          return work.promise
+        })
+        return 'by b'
+      })
+    }
+    const stopped = office.instance(tools('a'))
+    let stops = false
+    stopped.view.before = (operation, ...args) => {
+      stops ||= operation === 'change' && (args[2] as TaskChange).status === 'completed'
+      if (!stops) return
+      isStopped.open()
+      return goesOn.promise
+    }
+    stopped.view.deaf = true
+    const id = await new Caller(office, stopped.app).begin('end')
+    await isStopped.promise
+    office.elapse(LEASE_MS)
+    const caller = new Caller(office, office.instance(tools('b')).app)
+    await running.promise
+    const before = await office.tasks.read(id)
+    goesOn.open()
+    // It tries again on what stands by then, and is refused that too.
+    await stopped.view.seen('change')
+    await stopped.view.seen('change')
+    expect(await office.tasks.read(id)).toEqual(before)
+    work.open()
+    expect(await caller.said(id)).toBe('by b')
+  })
+
   test('and was only stopped stops its step when it hears that its claim is gone', async () => {
     const [office, steps] = [new Office(), new Steps()]
     const stopped = office.instance(steps.tools('a'), { tasks: { leaseMs: 60 } })
@@ -480,6 +517,30 @@ describe('answers and news that cross', () => {
     await caller.asked(id, 'last')
     await caller.update(id, { last: YES })
     expect(await caller.said(id)).toBe('New? 2 true true')
+  })
+
+  test('an answer that comes while another write is on its way is not lost to what that write was told before', async () => {
+    const work = gate()
+    const { caller, instance } = opened((app) =>
+      app.tool('both', { task: 'always' }, async (_args, io) => {
+        const [a, b] = [io.ask('a', 'A?', N), io.confirm('b', 'B?')]
+        const later = io.step('soon', microtasks).then(() => io.confirm('c', 'C?'))
+        await io.step('work', () => work.promise)
+        return JSON.stringify([await a, await b, await later])
+      }),
+    )
+    // Each of the writes that show something is slow, so that the next one is waiting by then.
+    instance.view.before = (operation, ...args) =>
+      operation === 'change' && 'status' in (args[2] as TaskChange) ? microtasks() : undefined
+    const id = await caller.begin('both')
+    await caller.asked(id, 'a', 'b', 'c')
+    await caller.update(id, { a: accept({ n: 'many' }) })
+    await caller.asked(id, 'a~2', 'b', 'c')
+    await Promise.all([caller.update(id, { b: {} }), caller.update(id, { 'a~2': accept({ n: 2 }), c: {} })])
+    await caller.asked(id, 'b~2', 'c~2')
+    await Promise.all([caller.update(id, { 'b~2': YES }), caller.update(id, { 'c~2': YES })])
+    work.open()
+    expect(await caller.said(id)).toBe('[{"n":2},true,true]')
   })
 
   test('an answer of which no news comes is found when the lease is renewed', async () => {
@@ -606,12 +667,24 @@ describe('deploys', () => {
   })
 })
 
-test("a fault in the run of one task is no other task's: they go on", async () => {
+test('a task whose record cannot be read fails in the end, and the others go on meanwhile', async () => {
+  const { office, caller } = opened(asking, PATIENT)
+  const id = 'x'.repeat(43)
+  const kept = { owner: '', request: 'torn', journal: '[]', message: undefined, pollMs: 1_000, ttlMs: null }
+  const state = '{"passes":0,"shown":{},"wires":{},"answers":{}}'
+  await office.tasks.create({ id, state, ...kept })
+  const good = await caller.begin('ask')
+  await caller.asked(good, 'sure')
+  await caller.update(good, { sure: YES })
+  expect(await caller.said(good)).toBe('true')
+  expect(await outlast(office, caller, id)).toMatchObject({ status: 'failed', error: { code: -32603 } })
+})
+
+test('a store that fails for one task is no matter of another', async () => {
   const { office, caller, instance } = opened(asking)
-  const broken: Instance['view'] = instance.view
   const bad = await caller.begin('ask')
   await caller.asked(bad, 'sure')
-  broken.before = (operation, id) => {
+  instance.view.before = (operation, id) => {
     if (operation !== 'renew' && operation !== 'claim' && id === bad) throw new Error('The row is torn.')
   }
   const other = new Caller(office, office.instance(asking, { tasks: { concurrency: 0 } }).app)

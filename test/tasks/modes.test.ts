@@ -128,6 +128,7 @@ test('a task mode that does not exist is an error when the tool is registered', 
 test.each([
   [{ pollMs: 0 }, 'tasks.pollMs is 0; it must be a whole number above 0.'],
   [{ leaseMs: 1.5 }, 'tasks.leaseMs is 1.5; it must be a whole number above 0.'],
+  [{ leaseMs: 2_147_483_648 }, 'tasks.leaseMs is 2147483648; it must be at most 2147483647.'],
   [{ ttlMs: -1 }, 'tasks.ttlMs is -1; it must be a whole number above 0.'],
   [{ maxJournalBytes: Number.NaN }, 'tasks.maxJournalBytes is NaN; it must be a whole number above 0.'],
   [{ concurrency: -1 }, 'tasks.concurrency is -1; it must be a whole number, 0 or more.'],

@@ -102,8 +102,8 @@ type Operation = Exclude<keyof TaskStore, 'watch'>
 export class View implements TaskStore {
   /** Called before every operation: what it awaits holds the operation back, and what it throws fails it. */
   before: (operation: Operation, ...args: unknown[]) => unknown = () => {}
-  /** Called after every operation that was done, before the instance hears of it. */
-  after: (operation: Operation, ...args: unknown[]) => unknown = () => {}
+  /** Called with what came of every operation that was done, before the instance hears of it. */
+  after: (operation: Operation, result: unknown, ...args: unknown[]) => unknown = () => {}
   /** No news reaches the instance. */
   deaf = false
   #dead = false
@@ -188,7 +188,7 @@ export class View implements TaskStore {
     if (!this.#dead) await this.before(operation, ...args)
     if (this.#dead) return new Promise<never>(() => {})
     const result = await reach()
-    await this.after(operation, ...args)
+    await this.after(operation, result, ...args)
     for (const look of this.#lookers) look(operation, args)
     return result
   }

@@ -1,7 +1,7 @@
 // notifications/tasks on subscriptions/listen: one's own tasks, as they stand now and whenever they change.
 import type { Rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Cancel } from '../../src/flow/cancel.ts'
 import type { JSONRPCNotification, JSONRPCResponse } from '../../src/protocol/messages.ts'
 import { META_CAPABILITIES, META_SUBSCRIPTION, TASKS_EXTENSION } from '../../src/protocol/meta.ts'
@@ -222,6 +222,23 @@ describe('listening to tasks', () => {
     await instance.view.change(id, {}, { message: 'Two.' })
     expect(await listening.next()).toMatchObject({ statusMessage: 'Two.' })
     expect(instance.logged).toEqual([expect.stringContaining('could not be read')])
+  })
+
+  test('tells of changes of which no news comes too, a while later', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { caller, instance } = opened(asking, { tasks: { concurrency: 0 } })
+    const id = await caller.begin('ask')
+    const listening = new Listening(instance.app, { taskIds: [id] })
+    await agreedTo(listening)
+    await listening.next()
+    instance.view.deaf = true
+    await caller.cancel(id)
+    await microtasks()
+    expect(listening.waiting).toBe(0)
+    vi.advanceTimersByTime(5_000)
+    expect(await listening.next()).toMatchObject({ status: 'cancelled' })
+    expect(vi.getTimerCount()).toBe(0)
   })
 
   test('is an event stream over HTTP', async () => {

@@ -12,6 +12,14 @@ import { LEASE_MS, Office, opened } from './office.ts'
 const YES = accept({ confirm: true })
 const MB = 1024 * 1024
 
+/** Asks two things, the first of them while a step runs that is soon over. */
+function asking(app: Rally): void {
+  app.tool('two', { task: 'always' }, async (_args, io) => {
+    const [a, b] = await Promise.all([io.confirm('a', 'A?'), io.confirm('b', 'B?'), io.step('beside', microtasks)])
+    return `${a} ${b}`
+  })
+}
+
 /** A tool whose calls run until they are let go, and how many of whom run. */
 class Crowd {
   readonly running: string[] = []
@@ -112,7 +120,7 @@ describe('the places of an instance', () => {
     ]
     for (const of of [...names, 'few-0', 'few-1']) crowd.letGo(`${of} one`, `${of} two`)
     const { view } = office.instance(crowd.tools, { tasks: { concurrency: 1 } })
-    view.after = (operation, ...args) => {
+    view.after = (operation, _result, ...args) => {
       if (operation !== 'append') return
       const index = ids.indexOf((args[0] as { id: string }).id)
       const name = index < 6 ? 'many' : 'few'
@@ -186,6 +194,27 @@ describe('an instance that drains', () => {
     await caller.asked(id, 'sure')
     await caller.update(id, { sure: YES })
     expect(await caller.said(id)).toBe('true')
+  })
+
+  test('leaves a task that was answered while it was parked to somebody else at once', async () => {
+    const { office, caller, instance } = opened(asking)
+    const id = await caller.begin('two')
+    await caller.asked(id, 'a', 'b')
+    const [parking, goesOn] = [gate(), gate()]
+    instance.view.before = (operation, ...args) => {
+      if (operation !== 'change' || !(args[2] as TaskChange).letGo) return
+      parking.open()
+      return goesOn.promise
+    }
+    await caller.update(id, { a: YES })
+    await parking.promise
+    const front = new Caller(office, office.instance(asking, { tasks: { concurrency: 0 } }).app)
+    await front.update(id, { b: YES })
+    instance.app.drain()
+    goesOn.open()
+    await instance.app.idle()
+    office.instance(asking)
+    expect(await front.said(id)).toBe('true true')
   })
 
   test('and is interrupted hands over now: its step is told to stop, and runs again elsewhere', async () => {
@@ -318,7 +347,7 @@ describe('a task that waits', () => {
     )
     const records = new Map<string, string>()
     // What the store keeps of a parked task is taken out of it: what then remains is the instance's.
-    instance.view.after = async (operation, ...args) => {
+    instance.view.after = async (operation, _result, ...args) => {
       if (operation !== 'change' || !(args[2] as TaskChange).letGo) return
       await office.tasks.change(String(args[0]), {}, { status: 'cancelled', state: '{}' })
       records.set(String(args[0]), '')

@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import { emptyCarry, writeCarry } from '../flow/carry.ts'
+import type { ShownQuestion } from '../flow/keeper.ts'
+import type { TaskState } from './record.ts'
+import { carryOf, expose, isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+
+function question(pin: string, text = `"${pin}"`, asked = 1): ShownQuestion {
+  return { pin, asked, text }
+}
+
+function shows(state: TaskState): Record<string, string> {
+  return Object.fromEntries(Object.entries(state.shown).map(([wire, { text }]) => [wire, text]))
+}
+
+function fresh(): TaskState {
+  return newState(undefined, writeCarry(emptyCarry()))
+}
+
+describe('wire keys', () => {
+  test('are the keys of the author when a question is first shown', () => {
+    const state = fresh()
+    expose(state, new Map([['a', question('1')]]))
+    expect(shows(state)).toEqual({ a: '"1"' })
+  })
+
+  test('stay for a question that is still open, and so does its text, whatever note it is asked with now', () => {
+    const state = fresh()
+    expose(state, new Map([['a', question('1', '"Noted."', 2)]]))
+    expose(
+      state,
+      new Map([
+        ['a', question('1', '"Plain."', 2)],
+        ['b', question('2')],
+      ]),
+    )
+    expect(shows(state)).toEqual({ a: '"Noted."', b: '"2"' })
+  })
+
+  test('are fresh for a question that was answered or has changed, and never those of before', () => {
+    const state = fresh()
+    const seen = new Set<string>()
+    for (let times = 1; times <= 5; times += 1) {
+      expose(state, new Map([['a', question(times % 2 === 0 ? '1' : '2')]]))
+      const [wire = ''] = Object.keys(state.shown)
+      expect(seen.has(wire)).toBe(false)
+      seen.add(wire)
+      if (times % 2 === 0) takeAnswers(state, { [wire]: {} })
+      state.answers = readState(writeState(fresh())).answers
+    }
+    expect([...seen]).toEqual(['a', 'a~2', 'a~3', 'a~4', 'a~5'])
+  })
+
+  test('leave with the question, unless the pass has not reached it yet', () => {
+    const state = fresh()
+    expose(
+      state,
+      new Map([
+        ['a', question('1')],
+        ['b', question('2')],
+        ['c', question('3')],
+      ]),
+    )
+    expose(state, new Map([['a', question('1')]]), new Map([['b', {}]]))
+    expect(Object.keys(state.shown).toSorted()).toEqual(['a', 'b'])
+    expose(state, new Map())
+    expect(shows(state)).toEqual({})
+  })
+
+  test('are not shown for a question that has been answered meanwhile', () => {
+    const state = fresh()
+    expose(state, new Map([['a', question('1')]]))
+    expect(takeAnswers(state, { a: { action: 'accept' } })).toBe(1)
+    expose(
+      state,
+      new Map([
+        ['a', question('1')],
+        ['b', question('2')],
+      ]),
+    )
+    expect(shows(state)).toEqual({ b: '"2"' })
+  })
+})
+
+describe('answers', () => {
+  test('are taken for what is shown, under the key of the author, with what was shown', () => {
+    const state = fresh()
+    expose(
+      state,
+      new Map([
+        ['a', question('1', '"1"', 2)],
+        ['b', question('2')],
+      ]),
+    )
+    const given = { a: { action: 'accept' }, c: {}, 'a~2': {}, __proto__: {}, constructor: {} }
+    expect(takeAnswers(state, given)).toBe(1)
+    expect(Object.entries(state.answers)).toEqual([['a', { open: { pin: '1', asked: 2 }, raw: { action: 'accept' } }]])
+    expect(takeAnswers(state, given)).toBe(0)
+  })
+
+  test('and what is shown are what the next pass carries as open', () => {
+    const state = fresh()
+    expose(
+      state,
+      new Map([
+        ['a', question('1')],
+        ['b', question('2', '"2"', 3)],
+      ]),
+    )
+    takeAnswers(state, { a: {} })
+    expect([...carryOf(state).open]).toEqual([
+      ['b', { pin: '2', asked: 3 }],
+      ['a', { pin: '1', asked: 1 }],
+    ])
+  })
+})
+
+describe('a state', () => {
+  test('comes back from its text as it was, whatever its keys are called', () => {
+    const state = newState('2', writeCarry(emptyCarry()), JSON.parse('{"__proto__":{"a":1},"toString":{}}'))
+    expose(state, new Map([['constructor', question('1')]]))
+    const read = readState(writeState(state))
+    expect(read).toEqual(state)
+    expect(Object.keys(read.answers)).toEqual(['__proto__', 'toString'])
+    expect(takeAnswers(read, { hasOwnProperty: {} })).toBe(0)
+  })
+
+  test('without a version has none when it is read either', () => {
+    expect(readState(writeState(fresh())).version).toBeUndefined()
+  })
+
+  test('is by hand once its handler has returned what to ask', () => {
+    expect(isByHand(fresh())).toBe(false)
+    expect(isByHand(newState(undefined, writeCarry({ ...emptyCarry(), byHand: {} })))).toBe(true)
+  })
+})
