@@ -10,7 +10,7 @@ const SESSION = { revision: '2026-06-XX', capabilities: { elicitation: { form: {
 const RELATED = 'io.modelcontextprotocol/related-task'
 
 const DATE = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/) as string
-const ID = expect.stringMatching(/^[\w-]{43}$/) as string
+const ID = expect.stringMatching(/^[0-9a-f]{64}$/) as string
 const ECHO_INPUT = {
   method: 'elicitation/create',
   params: {

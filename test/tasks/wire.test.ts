@@ -51,7 +51,7 @@ test('the example of the specification goes as it says, message by message', asy
   const created = resultOf(await caller.call('hello_world'))
   expect(created).toEqual({
     resultType: 'task',
-    taskId: expect.stringMatching(/^[\w-]{43}$/),
+    taskId: expect.stringMatching(/^[0-9a-f]{64}$/),
     status: 'working',
     createdAt: expect.any(String),
     lastUpdatedAt: expect.any(String),
