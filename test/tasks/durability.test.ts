@@ -669,7 +669,7 @@ describe('deploys', () => {
 
 test('a task whose record cannot be read fails in the end, and the others go on meanwhile', async () => {
   const { office, caller } = opened(asking, PATIENT)
-  const id = 'x'.repeat(43)
+  const id = '0'.repeat(64)
   const kept = { owner: '', request: 'torn', journal: '[]', message: undefined, pollMs: 1_000, ttlMs: null }
   const state = '{"passes":0,"shown":{},"wires":{},"answers":{}}'
   await office.tasks.create({ id, state, ...kept })
