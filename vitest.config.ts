@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const source = (file: string): string => new URL(`./src/${file}`, import.meta.url).pathname
@@ -17,6 +18,8 @@ export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     pool: 'forks',
+    // Most of them wait for processes and sockets: a core for each is not what they need.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
     typecheck: {
