@@ -27,6 +27,13 @@ export function updateTask(taskId: string, inputResponses: object): WireRequest 
   return request('tasks/update', { taskId, inputResponses }, TASKS)
 }
 
+export function cancelTask(taskId: string): WireRequest {
+  return request('tasks/cancel', { taskId }, TASKS)
+}
+
+/** Longer than any answer takes. */
+const GIVE_UP_MS = 15_000
+
 /** Posts a message and gives the response, whether that is a result or an error. */
 export async function post(
   url: string,
@@ -38,6 +45,7 @@ export async function post(
     method: 'POST',
     headers: { ...headersOf(message), ...(typeof taskId === 'string' && { 'Mcp-Name': taskId }), ...headers },
     body: JSON.stringify(message),
+    signal: AbortSignal.timeout(GIVE_UP_MS),
   })
   return (await response.json()) as object
 }
