@@ -43,7 +43,7 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
   const wrong: string[] = []
   const over = new AbortController()
   let done = 0
-  const half = gate<void>()
+  const half = gate()
   const disturbing = options.disturb({ half: half.promise, signal: over.signal })
   await Promise.all(
     jobs.map(async (job) => {
