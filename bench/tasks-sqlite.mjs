@@ -6,40 +6,30 @@ import Driver from 'libsql'
 import { sqlite } from 'mcp-rally/sqlite'
 import { Engine } from './tasks-engine.mjs'
 
-export async function sqliteSides() {
+/** Each measurement has a file of its own, with the same tables and nothing in them. */
+export function sqliteSides() {
   const folder = mkdtempSync(join(tmpdir(), 'rally-bench-'))
   let files = 0
   const freshFile = () => join(folder, `${(files += 1)}.db`)
-  const engine = new Engine(sqlite(freshFile()))
-  /** By how many at a time there are. */
-  const traces = new Map()
   return {
     name: 'SQLite',
-    engine: (count, atATime) => engine.lives(count, atATime),
-    /** Once for each size, before it is measured. */
-    record: async (count, atATime) => {
-      const trace = await record(freshFile(), count, atATime)
-      traces.set(`${count} ${atATime}`, trace)
-      return trace.length / count
-    },
-    prepare: (count, atATime) => prepare(freshFile(), traces.get(`${count} ${atATime}`)),
-    close: async () => {
-      await engine.close()
-      rmSync(folder, { recursive: true })
-    },
+    engine: () => new Engine(sqlite(freshFile())),
+    record: (lives, atATime) => record(freshFile(), lives, atATime),
+    byHand: (trace) => byHand(freshFile(), trace),
+    close: () => rmSync(folder, { recursive: true }),
   }
 }
 
 /** Everything that is run on the connection, in its order. The driver does nothing on its own. */
 async function record(file, count, atATime) {
   const trace = []
-  const { prepare, exec } = Driver.prototype
-  Driver.prototype.exec = function (sql) {
+  const original = Object.getOwnPropertyDescriptors(Driver.prototype)
+  Driver.prototype.exec = function noted(sql) {
     trace.push({ sql })
-    return exec.call(this, sql)
+    return original.exec.value.call(this, sql)
   }
-  Driver.prototype.prepare = function (sql) {
-    const statement = prepare.call(this, sql)
+  Driver.prototype.prepare = function noted(sql) {
+    const statement = original.prepare.value.call(this, sql)
     const noting = (method) => (params) => {
       trace.push({ sql, method, params })
       return statement[method](params)
@@ -47,20 +37,19 @@ async function record(file, count, atATime) {
     return { all: noting('all'), run: noting('run') }
   }
   try {
-    const store = sqlite(file)
-    const engine = new Engine(store)
+    const engine = new Engine(sqlite(file))
     trace.length = 0
     await engine.lives(count, atATime)
     const lives = [...trace]
     await engine.close()
     return lives
   } finally {
-    Object.assign(Driver.prototype, { prepare, exec })
+    Object.defineProperties(Driver.prototype, original)
   }
 }
 
-/** A file with the same tables and nothing in them, and what runs the trace on it: ids, numbers and times come out as they were. */
-async function prepare(file, trace) {
+/** What runs the trace on a file that is as it was then: ids, numbers and times come out the same. */
+async function byHand(file, trace) {
   await sqlite(file).close()
   const database = new Driver(file)
   database.exec('PRAGMA synchronous = full')

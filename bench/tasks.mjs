@@ -14,6 +14,8 @@ const cases = [
   { atATime: 32, lives: 640 },
   { atATime: 1, lives: 100 },
 ]
+/** Until the engine's code is compiled as it will be. */
+const warmUps = 4
 
 export async function benchTasks(args) {
   const { values } = parseArgs({
@@ -39,14 +41,15 @@ async function benchPostgres(rounds) {
   const sides = await postgresSides(url)
   const measured = []
   for (const { atATime, lives } of cases) {
-    await sides.engine(lives, atATime)
-    await sides.byHand(lives, atATime)
     const engine = () => perSecond(lives, () => sides.engine(lives, atATime))
     const byHand = () => perSecond(lives, () => sides.byHand(lives, atATime))
+    for (let i = 0; i < warmUps; i++) await engine()
+    await byHand()
     measured.push(
-      await compare({ store: sides.name, atATime, statements: sides.statements }, rounds, { engine, byHand }),
+      await compare({ store: sides.name, atATime, statements: sides.statements(atATime) }, rounds, { engine, byHand }),
     )
   }
+  if ((await sides.unfinished()) > 0) throw new Error('By hand, the tasks should be completed.')
   await sides.close()
   keeper.disconnect()
   await once(keeper, 'exit')
@@ -54,21 +57,28 @@ async function benchPostgres(rounds) {
 }
 
 async function benchSqlite(rounds) {
-  const sides = await sqliteSides()
+  const sides = sqliteSides()
   const measured = []
   for (const { atATime, lives } of cases) {
-    const statements = Math.round(await sides.record(lives, atATime))
-    await sides.engine(lives, atATime)
-    const engine = () => perSecond(lives, () => sides.engine(lives, atATime))
+    const trace = await sides.record(lives, atATime)
+    const engine = async () => {
+      const fresh = sides.engine()
+      const rate = await perSecond(lives, () => fresh.lives(lives, atATime))
+      await fresh.close()
+      return rate
+    }
     const byHand = async () => {
-      const { run, completed } = await sides.prepare(lives, atATime)
+      const { run, completed } = await sides.byHand(trace)
       const rate = await perSecond(lives, run)
       if (completed() !== lives) throw new Error('By hand, the tasks should be completed.')
       return rate
     }
+    for (let i = 0; i < warmUps; i++) await engine()
+    await byHand()
+    const statements = Math.round(trace.length / lives)
     measured.push(await compare({ store: sides.name, atATime, statements }, rounds, { engine, byHand }))
   }
-  await sides.close()
+  sides.close()
   return measured
 }
 
