@@ -26,7 +26,19 @@ afterAll(async () => {
 })
 
 function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds }: Report): object {
-  return { tasks: jobs, kills, takeovers, effects, 'duplicates prevented': runs - effects, retries, probes, seconds }
+  const perKill = Math.round((seconds * 1000) / kills)
+  const prevented = runs - effects
+  return {
+    tasks: jobs,
+    kills,
+    'ms a kill': perKill,
+    takeovers,
+    effects,
+    'duplicates prevented': prevented,
+    retries,
+    probes,
+    seconds,
+  }
 }
 
 test(
@@ -38,7 +50,7 @@ test(
       jobs: JOBS,
       steps: STEPS,
       killEveryMs: 300,
-      ripe: 10,
+      ripe: 5,
       leaseMs: 1_500,
       stepMs: 20,
       pollMs: 1_000,
