@@ -1,17 +1,15 @@
 // The demo's task: confirmed in the call, carried by a store from there on, whatever becomes of the process.
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { MemoryStore, type Rally, send } from 'mcp-rally'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { demoApp } from '../../examples/tools.ts'
-import { jsonFile, rally } from '../cli/cli.ts'
+import { folder, jsonFile } from '../cli/cli.ts'
 import type { WireTask } from '../drill/task-wire.ts'
 import { getTask, post, taskCall, taskIn, updateTask } from '../drill/task-wire.ts'
 import type { WireRequest } from '../wire/messages.ts'
 import { accept, askedIn, call, errorOf, textOf } from '../wire/messages.ts'
-import { runDemo, startDemo } from './demo-process.ts'
+import { runDemo, shell, startDemo } from './demo-process.ts'
 
 const NAMED = { name: 'web' }
 const YES = { cost: accept({ confirm: true }) }
@@ -48,9 +46,7 @@ function through(app: Rally): Send {
 }
 
 async function temporaryFile(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'rally-demo-'))
-  onTestFinished(() => rm(folder, { recursive: true }))
-  return join(folder, 'tasks.db')
+  return join(await folder(), 'tasks.db')
 }
 
 describe('provision_vm', () => {
@@ -166,12 +162,12 @@ test(
   { timeout: 60_000 },
   async () => {
     const { child, url } = await startDemo({}, ['--store', await temporaryFile()])
-    const [, command = ''] = await child.printed.match(/^ {2}npx mcp-rally (call .*)$/m)
+    const [, command = ''] = await child.printed.match(/^ {2}(npx mcp-rally call .*)$/m)
     const [, pid] = await child.printed.match(/kill -9 (\d+)/)
     expect(Number(pid)).toBe(child.pid)
-    expect(command).toBe(`call ${url} provision_vm name=web`)
+    expect(command).toBe(`npx mcp-rally call ${url} provision_vm name=web`)
     const answers = await jsonFile({ cost: { confirm: true }, region: { choice: 'eu-west' } })
-    const { code, stdout } = await rally([...command.split(' '), '--answers', answers])
-    expect({ code, said: stdout.trim() }).toEqual({ code: 0, said: expect.stringMatching(RUNS) as string })
+    const said = await shell(`${command} --answers ${answers}`, { HOME: await folder() })
+    expect(said.trim()).toMatch(RUNS)
   },
 )
