@@ -31,15 +31,12 @@ export async function parkMany(target: StoreTarget, count: number, looks: number
     const { parked = '' } = await instance.until((said) => said.parked !== undefined)
     const copy = 'file' in target ? copyInSqlite : copyInPostgres
     await copy(target as never, parked, 1, FEW)
-    const few = numbered(looks, () => 1 + Math.floor(Math.random() * FEW))
+    const few = someOf(parked, FEW, looks)
     // The first is for whatever is made once.
     await costOf(instance, few)
     const before = await costOf(instance, few)
     await copy(target as never, parked, FEW + 1, count)
-    const after = await costOf(
-      instance,
-      numbered(looks, () => 1 + Math.floor(Math.random() * count)),
-    )
+    const after = await costOf(instance, someOf(parked, count, looks))
     return { few: before, many: after }
   } finally {
     await instance.kill()
@@ -52,8 +49,12 @@ async function costOf(instance: Process<Said>, ids: readonly string[]): Promise<
   return (await instance.until((said) => instance.heard.indexOf(said) >= heard)) as Cost
 }
 
-function numbered(count: number, number: () => number): string[] {
-  return Array.from({ length: count }, () => `copy-${number()}`)
+/** The ids of copies are as the original's, but for digits at their end. */
+const DIGITS = 8
+
+function someOf(id: string, copies: number, count: number): string[] {
+  const number = (): number => 1 + Math.floor(Math.random() * copies)
+  return Array.from({ length: count }, () => id.slice(0, -DIGITS) + String(number()).padStart(DIGITS, '0'))
 }
 
 async function copyInPostgres(
@@ -77,8 +78,9 @@ async function copyInPostgres(
       const columns = rows.map(({ name }) => name).join(', ')
       await client.query(
         `INSERT INTO "${schema}".${table} (${key}, ${columns})
-         SELECT 'copy-' || n, ${columns} FROM "${schema}".${table}, generate_series(${from}, ${to}) n WHERE ${key} = $1`,
-        [id],
+         SELECT $2::text || lpad(n::text, ${DIGITS}, '0'), ${columns}
+         FROM "${schema}".${table}, generate_series(${from}, ${to}) n WHERE ${key} = $1`,
+        [id, id.slice(0, -DIGITS)],
       )
     }
     await client.query(`ANALYZE "${schema}".tasks`)
@@ -95,11 +97,12 @@ async function copyInSqlite({ file }: { file: string }, id: string, from: number
       .all([])
       .map((row) => (row as { name: string }).name)
       .join(', ')
-    const copied = `t.id IN (SELECT 'copy-' || n FROM numbers)`
+    const copy = `substr(?1, 1, length(?1) - ${DIGITS}) || printf('%0${DIGITS}d', n)`
+    const copied = `t.id IN (SELECT ${copy} FROM numbers)`
     const numbers = `WITH RECURSIVE numbers (n) AS (SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to})`
-    const original = 'SELECT seq FROM rally_task WHERE id = ?'
+    const original = 'SELECT seq FROM rally_task WHERE id = ?1'
     for (const sql of [
-      `INSERT INTO rally_task (id, ${columns}) ${numbers} SELECT 'copy-' || n, ${columns} FROM numbers, rally_task WHERE id = ?`,
+      `INSERT INTO rally_task (id, ${columns}) ${numbers} SELECT ${copy}, ${columns} FROM numbers, rally_task WHERE id = ?1`,
       `INSERT INTO rally_task_text (task, request, state, outcome) ${numbers} SELECT t.seq, x.request, x.state, x.outcome
        FROM rally_task t, rally_task_text x WHERE ${copied} AND x.task = (${original})`,
       `INSERT INTO rally_task_entry (task, number, text) ${numbers} SELECT t.seq, x.number, x.text
