@@ -1,5 +1,5 @@
 // `npm run bench`: Rally and the official server against a bare HTTP echo, all in one run on one machine. `npm run bench -- client`
-// is another run, of the clients.
+// is another run, of the clients, and `npm run bench -- tasks` one of tasks.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { startChild } from './child.mjs'
@@ -7,6 +7,7 @@ import { benchClients } from './client.mjs'
 import { importTable, measureImports } from './import.mjs'
 import { readOptions } from './options.mjs'
 import { printTables, summarize } from './report.mjs'
+import { benchTasks } from './tasks.mjs'
 
 const longestRun = 360_000
 const files = {
@@ -26,6 +27,7 @@ process.on('SIGTERM', () => fail(new Error('ended')))
 try {
   const [what, ...rest] = process.argv.slice(2)
   if (what === 'client') await benchClients(rest)
+  else if (what === 'tasks') await benchTasks(rest)
   else await benchServers()
 } catch (error) {
   fail(error)

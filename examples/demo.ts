@@ -1,21 +1,35 @@
-// The demo server: `npm start`, with --port N or --stdio. RALLY_KEYS holds its secrets, comma-separated; the first mints.
+// The demo server: `npm start`, with --port N or --stdio, and --store for where its tasks are kept. RALLY_KEYS holds its secrets,
+// comma-separated; the first mints.
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { RallyError } from 'mcp-rally'
 import { serve, stdio } from 'mcp-rally/node'
+import { openStore } from './store.ts'
 import { demoApp } from './tools.ts'
 import { welcome } from './welcome.ts'
 
-const USAGE = 'Usage: npm start -- [--port N | --stdio]'
+const USAGE = 'Usage: npm start -- [--port N | --stdio] [--store FILE | --store postgres://... | --store memory]'
+const STORE = fileURLToPath(new URL('../rally-demo.db', import.meta.url))
+/** How long the task of a demo that was killed waits for the next one: short, so that one sees it go on. */
+const LEASE_MS = 3_000
 
 try {
-  const { values } = parseArgs({ options: { port: { type: 'string', default: '3000' }, stdio: { type: 'boolean' } } })
+  const { values } = parseArgs({
+    options: {
+      port: { type: 'string', default: '3000' },
+      stdio: { type: 'boolean' },
+      store: { type: 'string', default: STORE },
+    },
+  })
+  const port = toPort(values.port)
   const keys = readKeys(process.env['RALLY_KEYS'] ?? '')
-  const app = demoApp(keys.length > 0 ? { keys } : {})
+  const store = await openStore(values.store)
+  const app = demoApp({ store, tasks: { leaseMs: LEASE_MS, pollMs: 500 }, ...(keys.length > 0 && { keys }) })
   if (values.stdio) {
     await stdio(app)
   } else {
-    const { url } = await serve(app, { port: toPort(values.port) })
-    console.log(welcome(url, keys.length > 0))
+    const { url } = await serve(app, { port })
+    console.log(welcome(url, { isShared: keys.length > 0, isKept: values.store !== 'memory' }))
   }
 } catch (error) {
   console.error(whatIsWrong(error))

@@ -2,8 +2,10 @@
 import { setTimeout } from 'node:timers/promises'
 import { rally, type Rally, type RallyOptions } from 'mcp-rally'
 import { z } from 'zod'
+import { provisioning } from './provision.ts'
 
-export function demoApp(options: Partial<RallyOptions> = {}): Rally {
+/** `workMs` is how long each piece of pretended work takes. */
+export function demoApp(options: Partial<RallyOptions> = {}, workMs = 700): Rally {
   const app = rally({ name: 'rally-demo', version: '1.0.0', ...options })
 
   app.tool(
@@ -98,5 +100,6 @@ export function demoApp(options: Partial<RallyOptions> = {}): Rally {
     },
   )
 
+  provisioning(app, workMs)
   return app
 }

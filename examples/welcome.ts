@@ -1,11 +1,17 @@
-// What the demo prints once it listens: where, and the two rounds of a call to paste into a terminal.
+// What the demo prints once it listens: where, the two rounds of a call to paste into a terminal, and how to see a task.
 import { randomBytes } from 'node:crypto'
 
-/** `isShared` tells whether other processes can have the keys of this one. */
-export function welcome(url: string, isShared: boolean): string {
+export interface Standing {
+  /** Whether other processes can have the keys of this one. */
+  readonly isShared: boolean
+  /** Whether tasks outlive this process. */
+  readonly isKept: boolean
+}
+
+export function welcome(url: string, { isShared, isKept }: Standing): string {
   return `
   Rally is listening on ${url}
-  Tools: deploy, update_work_item, trip, summarize, long_sum
+  Tools: deploy, update_work_item, trip, summarize, long_sum, provision_vm
 
   1. Begin a call. What comes back is a question, and a requestState that holds the call so far:
 
@@ -16,6 +22,12 @@ export function welcome(url: string, isShared: boolean): string {
   ${curl(url, 2, ANSWER)}
 
   ${isShared ? SHARED : alone()}
+
+  A task goes on by itself once it is confirmed, and asks in the middle:
+
+  npx mcp-rally call ${url} provision_vm name=web
+
+  ${isKept ? KEPT : FORGOTTEN}
 `
 }
 
@@ -24,6 +36,11 @@ const QUESTION = '"${TMPDIR:-/tmp}/rally-question.json"'
 
 const SHARED = `In between you may kill this process. Any other one that has the same RALLY_KEYS takes the answer: put its port into
   the second command.`
+
+const KEPT = `While it works, end this process with kill -9 ${process.pid} and start it again as before: the task goes on from
+  its last step.`
+
+const FORGOTTEN = 'It ends with this process. Without --store memory it would not.'
 
 function alone(): string {
   const start = `RALLY_KEYS=${randomBytes(32).toString('base64url')} npm start -- --port`

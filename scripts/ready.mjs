@@ -1,6 +1,16 @@
 // Makes a clone ready to run: installs what is missing, builds the package and the examples when they have changed.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
@@ -17,6 +27,17 @@ if (!isBuilt()) {
   run('node', ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.examples.json'])
   writeFileSync(built, '')
   utimesSync(built, began, began)
+}
+linkCommand()
+
+/** So that `npx mcp-rally`, which the demo and the README speak of, is this clone's own. */
+function linkCommand() {
+  const link = join(root, 'node_modules/.bin/rally')
+  if (process.platform === 'win32') return
+  chmodSync(join(root, 'dist/cli.js'), 0o755)
+  if (existsSync(link)) return
+  rmSync(link, { force: true })
+  symlinkSync('../../dist/cli.js', link)
 }
 
 function run(command, args) {

@@ -1,24 +1,27 @@
 // The demo as a process of its own, asked from a terminal: with curl, or in a shell.
 import { onTestFinished } from 'vitest'
-import { Child, DEMO } from '../interop/child.ts'
+import { Child, DEMO_ARGS } from '../interop/child.ts'
 
 export interface DemoProcess {
   child: Child
   url: string
 }
 
-/** Starts the demo on a port that was free. */
-export async function startDemo(env: Readonly<Record<string, string>> = {}): Promise<DemoProcess> {
-  const child = runDemo(['--port', '0'], env)
+/** Starts the demo on a port that was free. It keeps nothing, unless the arguments name a store. */
+export async function startDemo(
+  env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
+): Promise<DemoProcess> {
+  const child = runDemo(['--port', '0', ...args], env)
   const [, url = ''] = await child.printed.match(/listening on (\S+)/).catch((cause: unknown) => {
     throw new Error(`The demo did not start: ${child.complained.text}`, { cause })
   })
   return { child, url }
 }
 
-/** Starts the demo with arguments of its own. It is gone when the test is over. */
+/** Starts the demo with arguments of its own, and nothing kept unless they name a store. It is gone when the test is over. */
 export function runDemo(args: readonly string[], env: Readonly<Record<string, string>> = {}): Child {
-  return ending(new Child(process.execPath, [DEMO, ...args], env))
+  return ending(new Child(process.execPath, [...DEMO_ARGS, ...args], env))
 }
 
 /** What a shell command printed. */
@@ -29,14 +32,15 @@ export async function shell(command: string, env: Readonly<Record<string, string
 /** Posts a message with the real curl and gives the response. */
 export async function curl(
   url: string,
-  message: { method: string; params: { name?: string; _meta: object } },
+  message: { method: string; params: { name?: string; taskId?: string; _meta: object } },
 ): Promise<unknown> {
+  const { name = message.params.taskId } = message.params
   const headers = [
     'Content-Type: application/json',
     'Accept: application/json, text/event-stream',
     'MCP-Protocol-Version: 2026-07-28',
     `Mcp-Method: ${message.method}`,
-    ...(message.params.name === undefined ? [] : [`Mcp-Name: ${message.params.name}`]),
+    ...(name === undefined ? [] : [`Mcp-Name: ${name}`]),
   ]
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, ...message })
   const args = ['--silent', '--show-error', url, ...headers.flatMap((header) => ['-H', header]), '--data', body]

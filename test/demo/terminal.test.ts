@@ -60,7 +60,8 @@ test('it names the tools that it has', async () => {
   expect(named.split(', ')).toEqual(tools.map(({ name }) => name))
 })
 
-const USAGE = 'Usage: npm start -- [--port N | --stdio]'
+const USAGE = 'Usage: npm start -- [--port N | --stdio] [--store FILE | --store postgres://... | --store memory]'
+const STORES = '--store takes the path of a file, postgres://user:password@host/database, or memory.'
 const NOT_A_PORT = 'is not a port: give a number from 0 to 65535, where 0 takes any that is free.'
 
 test.each([
@@ -73,6 +74,21 @@ test.each([
   {
     args: ['3001'],
     says: `Unexpected argument '3001'. This command does not take positional arguments\n${USAGE}`,
+  },
+  { args: ['--store', 'mysql://127.0.0.1/tasks'], says: STORES },
+  { args: ['--store='], says: STORES },
+  {
+    args: ['--store', '/no/such/folder/tasks.db'],
+    says:
+      '--store /no/such/folder/tasks.db: The file /no/such/folder/tasks.db cannot be opened for writing: ' +
+      'see that its folder is there, and that this process may write to both.',
+  },
+  {
+    // Nothing listens on the port that stands for none.
+    args: ['--store', 'postgres://ada:a-secret@127.0.0.1:1/tasks'],
+    says:
+      '--store: the database cannot be used (connect ECONNREFUSED 127.0.0.1:1). ' +
+      'See that PostgreSQL runs there, and that user, password and database are right.',
   },
   {
     args: ['--port', '0'],
@@ -91,7 +107,7 @@ test.each([
   expect(child.printed.text).toBe('')
 })
 
-test('without arguments it takes port 3000, or says that somebody else has it', async () => {
+test('without a port it takes 3000, or says that somebody else has it', async () => {
   const { printed, complained } = runDemo([])
   const listening = printed.match(/listening on http:\/\/127\.0\.0\.1:3000\/mcp/)
   const [said] = await Promise.any([listening, complained.match(/Port 3000 is in use/)])

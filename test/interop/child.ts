@@ -4,7 +4,10 @@ import { spawn } from 'node:child_process'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 
-export const DEMO = fileURLToPath(new URL('../../dist-examples/demo.js', import.meta.url))
+const DEMO = fileURLToPath(new URL('../../dist-examples/demo.js', import.meta.url))
+
+/** What Node is given to start the demo, which then keeps nothing; a later `--store` stands over this one. */
+export const DEMO_ARGS: readonly string[] = [DEMO, '--store', 'memory']
 
 export interface Ended {
   code: number | null
@@ -29,6 +32,10 @@ export class Child {
     })
     // One that ends while a line is on its way to it is told of by `ended`.
     child.stdin.on('error', () => {})
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid
   }
 
   /** Sends text to its standard input. */

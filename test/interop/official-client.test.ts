@@ -5,6 +5,8 @@ import type { Answerers, Connected } from './wires.ts'
 import { wires } from './wires.ts'
 
 const answers: readonly [RegExp, NonNullable<ElicitResult['content']>][] = [
+  [/^web will cost/, { confirm: true }],
+  [/^Where should web run/, { choice: 'eu-west' }],
   [/^Deploy .* to staging\?$/, { confirm: true }],
   [/^How was work item 7 resolved\?$/, { resolution: 'Duplicate' }],
   [/^Which work item is 7 a duplicate of\?$/, { duplicateOf: 3 }],
@@ -35,6 +37,7 @@ const calls = [
   { tool: 'trip', args: {}, rounds: 2, says: /^To Ghent in June by train, with luggage$/ },
   { tool: 'summarize', args: { text: 'A long text.' }, rounds: 2, says: /^1 message, in short$/ },
   { tool: 'long_sum', args: { n: 100 }, rounds: 1, says: /^5050$/ },
+  { tool: 'provision_vm', args: { name: 'web' }, rounds: 3, says: /^web runs in eu-west at 198\.51\.100\.\d+$/ },
 ]
 
 describe.each(wires)('the official client over $name', (wire) => {

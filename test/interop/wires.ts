@@ -16,7 +16,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { serve } from 'mcp-rally/node'
 import { demoApp } from '../../examples/tools.ts'
-import { Child, DEMO, Printed } from './child.ts'
+import { Child, DEMO_ARGS, Printed } from './child.ts'
 
 /** How the user of a client answers each kind of question. What is given at first is what the client declares. */
 export interface Answerers {
@@ -61,8 +61,8 @@ const http: Wire = {
 
 const stdio: Wire = {
   name: 'stdio',
-  demo: (answerers) => overStdio(DEMO, answerers),
-  questions: (answerers) => overStdio(QUESTIONS, answerers),
+  demo: (answerers) => overStdio(DEMO_ARGS, answerers),
+  questions: (answerers) => overStdio([QUESTIONS], answerers),
 }
 
 export const wires: readonly Wire[] = [http, stdio]
@@ -76,8 +76,9 @@ function overHttp(
   return connect(new StreamableHTTPClientTransport(new URL(url)), answerers, complained, stop)
 }
 
-function overStdio(file: string, answerers: Answerers): Promise<Connected> {
-  const transport = new StdioClientTransport({ command: process.execPath, args: [file, '--stdio'], stderr: 'pipe' })
+function overStdio(args: readonly string[], answerers: Answerers): Promise<Connected> {
+  const command = { command: process.execPath, args: [...args, '--stdio'] }
+  const transport = new StdioClientTransport({ ...command, stderr: 'pipe' })
   if (!(transport.stderr instanceof PassThrough)) throw new Error('The transport gives no error stream.')
   return connect(transport, answerers, new Printed(transport.stderr), async () => {})
 }

@@ -4,7 +4,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { serve } from 'mcp-rally/node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { demoApp } from '../../examples/tools.ts'
-import { DEMO } from '../interop/child.ts'
+import { DEMO_ARGS } from '../interop/child.ts'
 import { KEYS } from './app.mjs'
 import type { Answerers, Peer } from './peers.ts'
 import { connectV1 } from './peers.ts'
@@ -35,7 +35,7 @@ const wires = [
     begin: () =>
       connectV1(
         answerers,
-        new StdioClientTransport({ command: process.execPath, args: [DEMO, '--stdio'], stderr: 'ignore' }),
+        new StdioClientTransport({ command: process.execPath, args: [...DEMO_ARGS, '--stdio'], stderr: 'ignore' }),
         async () => {},
       ),
   },

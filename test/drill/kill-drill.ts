@@ -1,0 +1,112 @@
+// The kill drill: many jobs at once, each with a question in the middle, on workers that are killed again and again.
+import { setTimeout } from 'node:timers/promises'
+import { expect } from 'vitest'
+import { gate } from '../../src/testing/manual.ts'
+import { Job } from './job.ts'
+import type { Ledger, Tally } from './ledger.ts'
+import type { Workers } from './workers.ts'
+
+export interface DrillOptions {
+  readonly name: string
+  readonly jobs: number
+  /** Of each job. */
+  readonly steps: number
+  readonly pollMs: number
+  /** Goes on as long as the drill does, and makes trouble. `half` resolves when half of the jobs are done. */
+  readonly disturb: (drill: { readonly half: Promise<void>; readonly signal: AbortSignal }) => Promise<void>
+}
+
+export interface Report extends Tally {
+  readonly name: string
+  readonly jobs: number
+  readonly kills: number
+  readonly takeovers: number
+  readonly retries: number
+  readonly probes: number
+  /** What a stranger was told that is not "there is no such task". */
+  readonly admitted: readonly unknown[]
+  /** Jobs that did not come to their right result. */
+  readonly wrong: readonly string[]
+  readonly tasks: number
+  readonly seconds: number
+}
+
+const PRINCIPALS = 8
+/** Requests that the client has under way. */
+const HANDS = 24
+
+export async function killDrill(workers: Workers, ledger: Ledger, options: DrillOptions): Promise<Report> {
+  const { name, steps, pollMs } = options
+  const began = performance.now()
+  const client = { port: () => workers.port(), pollMs, inTurn: hands(HANDS) }
+  const jobs = Array.from({ length: options.jobs }, (_, id) => new Job(id, client, PRINCIPALS))
+  const wrong: string[] = []
+  const over = new AbortController()
+  let done = 0
+  const half = gate()
+  const disturbing = options.disturb({ half: half.promise, signal: over.signal })
+  await Promise.all(
+    jobs.map(async (job) => {
+      const text = await job.run().catch((error: unknown) => String(error))
+      if (text !== job.expected(steps)) wrong.push(text)
+      done += 1
+      if (done * 2 >= jobs.length) half.open()
+    }),
+  )
+  over.abort()
+  await disturbing
+  const total = (count: (job: Job) => number): number => jobs.reduce((sum, job) => sum + count(job), 0)
+  return {
+    name,
+    jobs: jobs.length,
+    kills: workers.kills,
+    takeovers: workers.takeovers,
+    retries: total(({ retries }) => retries),
+    probes: total(({ probes }) => probes),
+    admitted: jobs.flatMap(({ admitted }) => admitted),
+    wrong,
+    tasks: new Set(jobs.map(({ taskId }) => taskId)).size,
+    ...(await ledger.tally()),
+    seconds: Math.round((performance.now() - began) / 100) / 10,
+  }
+}
+
+/** Every so often, until the drill is over. */
+export async function every(ms: number, signal: AbortSignal, run: () => Promise<void>): Promise<void> {
+  const running: Promise<void>[] = []
+  while (!signal.aborted) {
+    running.push(run())
+    await setTimeout(ms)
+  }
+  await Promise.all(running)
+}
+
+/** All results right, each effect exactly once, nothing stuck, and nothing seen by another. */
+export function expectClean(report: Report, steps: number): void {
+  const { jobs, tasks, wrong, admitted, probes, effects, runs, kills, takeovers } = report
+  expect(wrong).toEqual([])
+  expect(admitted).toEqual([])
+  expect(probes).toBeGreaterThanOrEqual(jobs * 2)
+  expect(tasks).toBe(jobs)
+  expect({ effects, steps: report.steps }).toEqual({ effects: jobs * steps, steps: jobs * steps })
+  expect(runs).toBeGreaterThanOrEqual(effects)
+  expect(kills).toBeGreaterThan(0)
+  expect(takeovers).toBeGreaterThan(0)
+}
+
+/** Runs as many at a time, and the others when it is their turn. */
+function hands(count: number): <T>(run: () => Promise<T>) => Promise<T> {
+  const waiting: (() => void)[] = []
+  let free = count
+  return async (run) => {
+    if (free > 0) free -= 1
+    else await new Promise<void>((resolve) => waiting.push(resolve))
+    try {
+      return await run()
+    } finally {
+      const next = waiting.shift()
+      if (next === undefined) free += 1
+      else next()
+    }
+  }
+}

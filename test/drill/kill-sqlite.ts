@@ -1,0 +1,40 @@
+// The kill drill on one machine: one worker, a SQLite file, and the worker killed so often.
+import { Folder } from '../stores/folder.ts'
+import type { Report } from './kill-drill.ts'
+import { killDrill } from './kill-drill.ts'
+import { MemoryLedger } from './ledger.ts'
+import { Workers } from './workers.ts'
+
+export interface SqliteDrillOptions {
+  readonly jobs: number
+  readonly steps: number
+  /** Spread over the whole of the work. */
+  readonly kills: number
+  readonly leaseMs: number
+  readonly stepMs: number
+  readonly pollMs: number
+}
+
+export async function killOnSqlite(options: SqliteDrillOptions): Promise<Report> {
+  const { jobs, steps, kills, leaseMs, stepMs } = options
+  const folder = new Folder()
+  const ledger = new MemoryLedger()
+  const keys = ['a secret of the kill drill, long enough']
+  const workers = new Workers({ store: { file: folder.file() }, keys, leaseMs, stepMs, steps }, ledger)
+  try {
+    await workers.start(1)
+    return await killDrill(workers, ledger, {
+      name: 'SQLite, 1 worker',
+      ...options,
+      disturb: async () => {
+        for (let kill = 1; kill <= kills; kill += 1) {
+          await ledger.reaches(Math.floor((kill * jobs * steps) / (kills + 1)))
+          await workers.killNext(0)
+        }
+      },
+    })
+  } finally {
+    await workers.stop()
+    folder.remove()
+  }
+}

@@ -1,0 +1,71 @@
+// The kill drill at its full size.
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
+import type { Report } from './kill-drill.ts'
+import { expectClean } from './kill-drill.ts'
+import { killOnPostgres } from './kill-postgres.ts'
+import { killOnSqlite } from './kill-sqlite.ts'
+import { outage } from './outage.ts'
+
+const JOBS = 500
+const STEPS = 10
+const LIMIT_MS = 900_000
+
+let database: TestDatabase
+let schemas: EmptySchemas
+const reports: Report[] = []
+
+beforeAll(async () => {
+  database = await startDatabase()
+  schemas = emptySchemas(database.url)
+}, 60_000)
+afterAll(async () => {
+  await schemas?.drop()
+  await database?.stop()
+  console.table(Object.fromEntries(reports.map((report) => [report.name, row(report)])))
+})
+
+function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds }: Report): object {
+  const perKill = Math.round((seconds * 1000) / kills)
+  const prevented = runs - effects
+  return {
+    tasks: jobs,
+    kills,
+    'ms a kill': perKill,
+    takeovers,
+    effects,
+    'duplicates prevented': prevented,
+    retries,
+    probes,
+    seconds,
+  }
+}
+
+test(
+  '4 workers on PostgreSQL, one killed every 300 ms, and PostgreSQL restarted once',
+  { timeout: LIMIT_MS },
+  async () => {
+    const report = await killOnPostgres(database, schemas.next(), {
+      workers: 4,
+      jobs: JOBS,
+      steps: STEPS,
+      killEveryMs: 300,
+      ripe: 5,
+      leaseMs: 1_500,
+      stepMs: 20,
+      pollMs: 1_000,
+      restart: () => outage(database),
+    })
+    reports.push(report)
+    expectClean(report, STEPS)
+    expect(report.standing).toEqual([{ status: 'completed', count: JOBS }])
+  },
+)
+
+test('1 worker on SQLite, killed 20 times', { timeout: LIMIT_MS }, async () => {
+  const kills = 20
+  const report = await killOnSqlite({ jobs: JOBS, steps: STEPS, kills, leaseMs: 1_500, stepMs: 20, pollMs: 1_000 })
+  reports.push(report)
+  expectClean(report, STEPS)
+  expect(report.kills).toBe(kills)
+})

@@ -1,0 +1,40 @@
+// `npm run drill`: the drills of tasks at their full size, against a PostgreSQL of their own or the one that --postgres names.
+import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+
+const USAGE = `Usage: npm run drill -- [--postgres URL [--restart COMMAND]] [NAME...]
+
+  --postgres URL       a database that the drill may fill; by default it brings its own
+  --restart COMMAND    restarts that server; by default its connections are ended instead
+  NAME                 only the drills whose file has this in its name: kill, parked`
+
+const root = new URL('../..', import.meta.url)
+
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { postgres: { type: 'string' }, restart: { type: 'string' } },
+  })
+  const { postgres, restart } = values
+  if (restart !== undefined && postgres === undefined) throw new Error('--restart goes with --postgres.')
+  if (postgres !== undefined && !/^postgres(ql)?:\/\//.test(postgres))
+    throw new Error('--postgres takes postgres://...')
+  const { status, error } = spawnSync(
+    process.execPath,
+    ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/drill/vitest.config.ts', ...positionals],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: {
+        ...process.env,
+        ...(postgres !== undefined && { RALLY_TEST_POSTGRES: postgres }),
+        ...(restart !== undefined && { RALLY_DRILL_RESTART: restart }),
+      },
+    },
+  )
+  if (error) throw error
+  process.exitCode = status ?? 1
+} catch (error) {
+  console.error(`${error.message}\n${USAGE}`)
+  process.exitCode = 2
+}

@@ -1,0 +1,94 @@
+// One instance of the kill drill. Each of its steps has an effect outside of it, keyed by the idempotency key.
+import { rally, Refused } from 'mcp-rally'
+import { serve } from 'mcp-rally/node'
+import pg from 'pg'
+import { z } from 'zod'
+import { openStore } from './open-store.mjs'
+
+const { store: where, keys, leaseMs, stepMs, steps } = JSON.parse(process.env.OPTIONS)
+
+/** Resolves once the message is out of this process, so that no way of ending it takes it back. */
+const say = (message) => new Promise((resolve) => process.send(message, resolve))
+
+const store = openStore(where)
+const claim = store.tasks.claim.bind(store.tasks)
+store.tasks.claim = async (turn) => {
+  const task = await claim(turn)
+  if (task?.lost) void say({ takeover: task.id })
+  return task
+}
+
+const takeEffect = where.file === undefined ? inDatabase(where) : byMessage()
+const app = rally({ name: 'drill', version: '1.0.0', keys, store, tasks: { leaseMs } })
+
+app.tool(
+  'job',
+  {
+    description: 'Adds numbers in recorded steps, with a question in the middle',
+    input: z.object({ job: z.number().int() }),
+    asks: { begin: z.object({ from: z.number().int() }), go_on: z.object({ plus: z.number().int() }) },
+  },
+  async ({ job }, io) => {
+    // Asked in the call, so that its last round can be sent again and still makes one task.
+    const { from } = await io.ask('begin', `Where does job ${job} begin?`)
+    await io.detach({ required: true })
+    const add = (sum, step) =>
+      io.step(`add[${step}]`, async ({ idempotencyKey }) => {
+        await new Promise((resolve) => setTimeout(resolve, stepMs))
+        await takeEffect(idempotencyKey, job, step)
+        return sum + step
+      })
+    let sum = from
+    for (let step = 1; step <= steps / 2; step += 1) sum = await add(sum, step)
+    const { plus } = await io.ask('go_on', `Job ${job} has come to ${sum}. Go on?`)
+    sum += plus
+    for (let step = steps / 2 + 1; step <= steps; step += 1) sum = await add(sum, step)
+    return `Job ${job} comes to ${sum}.`
+  },
+)
+
+const { port } = await serve(app, {
+  port: 0,
+  authenticate: (request) => {
+    const principal = request.header('x-principal')
+    if (principal === undefined) throw new Refused(401, 'Say who you are.')
+    return { principal }
+  },
+})
+await say({ port })
+// Nobody is left to end it.
+process.on('disconnect', () => process.exit())
+
+/** A row for each effect, and one for each time that it was tried, by connections of its own. The database may be away for a while. */
+function inDatabase({ url, schema }) {
+  const pool = new pg.Pool({ connectionString: url, max: 4 })
+  pool.on('error', () => {})
+  const text = `
+    WITH ran AS (INSERT INTO "${schema}_ledger".runs (key) VALUES ($1))
+    INSERT INTO "${schema}_ledger".effects (key, job, step) VALUES ($1, $2, $3) ON CONFLICT (key) DO NOTHING`
+  return async (key, job, step) => {
+    for (;;) {
+      try {
+        await pool.query({ name: 'effect', text, values: [key, job, step] })
+        return void say({ ran: step })
+      } catch {
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+  }
+}
+
+/** Told to the process that started this one, which keeps the ledger. Resolves once it is there. */
+function byMessage() {
+  const waiting = new Map()
+  let asked = 0
+  process.on('message', ({ noted }) => {
+    waiting.get(noted)?.()
+    waiting.delete(noted)
+  })
+  return (key, job, step) => {
+    const ask = (asked += 1)
+    process.send({ ask, key, job, step })
+    return new Promise((resolve) => void waiting.set(ask, resolve))
+  }
+}
