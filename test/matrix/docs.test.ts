@@ -22,7 +22,8 @@ and our client has one set of answerers. The official peers are ${at('server')},
 ${at('client')} and ${at('sdk')}.
 
 The newest revision of a pair is what the two come to by themselves; the older ones are asked for. Several at once means that
-nothing is answered before all of the questions are there. A decline and a cancel are the user's word on a question; an abort is
+nothing is answered before all of the questions are there; where our client carries the calls of our server in an older revision
+(SEP-1685), they come one at a time instead. A decline and a cancel are the user's word on a question; an abort is
 the caller's end of the whole call: the question is taken back, and the next call is served.
 
 ${renderMatrix(() => 'yes')}

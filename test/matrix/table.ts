@@ -171,7 +171,14 @@ export function reasonAgainst(row: Row, given: Case): Reason | undefined {
 
 /** What of a row can be. */
 export function casesOf(row: Row): readonly Case[] {
-  return CASES.filter((given) => reasonAgainst(row, given) === undefined).map((given) => askedIn(row.revision, given))
+  const cases = CASES.filter((given) => reasonAgainst(row, given) === undefined)
+  return cases.map((given) => asCarried(row, askedIn(row.revision, given)))
+}
+
+/** Our client carries the calls of our server in older revisions from one question to the next (SEP-1685). */
+function asCarried({ server, client, revision }: Row, given: Case): Case {
+  if (server !== 'ours' || client !== 'ours' || revision === '2026-07-28') return given
+  return { ...given, rounds: given.rounds.flat().map((question) => [question]) }
 }
 
 function askedIn(revision: Revision, given: Case): Case {
