@@ -74,6 +74,11 @@ export function readState(text: string): TaskState {
   }
 }
 
+/** The questions that clients see, by wire key. */
+export function readShown(text: string): TaskState['shown'] {
+  return (JSON.parse(text) as TaskState).shown
+}
+
 /** What the next pass begins with. A worker that died had shown more than it carried on. */
 export function carryOf(state: TaskState): Carry {
   const carry = readCarry(state.carry ?? writeCarry(emptyCarry()))

@@ -53,6 +53,8 @@ export class TaskRun implements Keeper {
   #pass: Pass | undefined
   #version: number
   #stateText: string
+  /** What the text says, once somebody has looked. */
+  #stateRead: TaskState | undefined
   /** Keys of answers that a pass has been given, and that the store still holds. */
   readonly #given = new Set<string>()
   /** The questions that the pass has told us of, and that it has been given no answer to since. */
@@ -131,7 +133,7 @@ export class TaskRun implements Keeper {
   }
 
   async #passes(tool: RegisteredTool, request: TaskRequest): Promise<void> {
-    let state = readState(this.#stateText)
+    let state = this.#state
     let journal = Journal.read(this.task.journal)
     let carry = carryOf(state)
     if (state.version !== tool.version) {
@@ -149,7 +151,7 @@ export class TaskRun implements Keeper {
       if (await this.#conclude(tool, outcome)) return
       // What it waits for has come already.
       if (outcome.kind !== 'asks') return
-      state = readState(this.#stateText)
+      state = this.#state
       journal = Journal.read(outcome.journal.text())
       carry = outcome.carry
       for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
@@ -273,8 +275,13 @@ export class TaskRun implements Keeper {
     }
   }
 
+  /** Whatever has come meanwhile is too late. */
   #end(ending: TaskChange): Promise<void> {
-    return this.#change(() => ending)
+    return this.#next(async () => {
+      const change = { ...this.#message.take(), ...ending }
+      const { id, fence } = this.task
+      if ((await this.#host.store.change(id, { fence }, change)) === undefined) throw new Lost()
+    })
   }
 
   /** Whether that was once too often. */
@@ -330,7 +337,9 @@ export class TaskRun implements Keeper {
     return this.#next(async () => {
       const message = this.#message.take()
       for (let adopted = false; ; adopted = true) {
-        const state = readState(this.#stateText)
+        const state = this.#state
+        // Changed from here on, whether or not the store takes it.
+        this.#stateRead = undefined
         const spent = spentThen()
         for (const key of spent) delete state.answers[key]
         const change = { ...message, ...make(state) }
@@ -340,6 +349,7 @@ export class TaskRun implements Keeper {
         if (version !== undefined) {
           this.#version = version
           this.#stateText = text
+          this.#stateRead = state
           for (const key of spent) this.#given.delete(key)
           // There may never be other news of it.
           if (adopted) this.#offer()
@@ -360,13 +370,17 @@ export class TaskRun implements Keeper {
     if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new Lost()
     this.#version = record.version
     this.#stateText = record.state
+    this.#stateRead = undefined
+  }
+
+  get #state(): TaskState {
+    return (this.#stateRead ??= readState(this.#stateText))
   }
 
   /** To the pass that runs. */
   #offer(): void {
-    const state = readState(this.#stateText)
-    if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
-    this.#pass.offer(this.#give(state))
+    if (this.#pass === undefined || this.#pass.ended || isByHand(this.#state)) return
+    this.#pass.offer(this.#give(this.#state))
   }
 
   /** The answers that no pass has been given yet. */

@@ -1,6 +1,5 @@
 // A task as the extension for tasks writes it.
-import type { TaskState } from './record.ts'
-import { readState } from './record.ts'
+import { readShown } from './record.ts'
 import type { TaskRecord } from './store.ts'
 
 /** The fields of a task and what belongs to its status: a JSON text without its braces. */
@@ -8,7 +7,7 @@ export function detailedText(task: TaskRecord): string {
   const fields = taskText(task)
   switch (task.status) {
     case 'input_required':
-      return `${fields},"inputRequests":${questionsText(readState(task.state))}`
+      return `${fields},"inputRequests":${questionsText(task.state)}`
     case 'completed':
       return `${fields},"result":${task.outcome ?? '{}'}`
     case 'failed':
@@ -37,7 +36,7 @@ export function listedText(task: TaskRecord): string {
   return isError === true ? `${taskText(task)},"result":{"isError":true}` : taskText(task)
 }
 
-function questionsText({ shown }: TaskState): string {
-  const questions = Object.entries(shown).map(([wire, { text }]) => `${JSON.stringify(wire)}:${text}`)
+function questionsText(stateText: string): string {
+  const questions = Object.entries(readShown(stateText)).map(([wire, { text }]) => `${JSON.stringify(wire)}:${text}`)
   return `{${questions.join(',')}}`
 }
