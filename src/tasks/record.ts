@@ -123,6 +123,13 @@ export function takeAnswers(state: TaskState, given: Readonly<Record<string, Rec
   return taken
 }
 
+/** Gives how often that has happened since the journal last grew. */
+export function countLoss(state: TaskState, bytes: number): number {
+  const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
+  state.losses = { bytes, count }
+  return count
+}
+
 /** By hand, a handler sees the answers of a round together. */
 export function isByHand(state: TaskState): boolean {
   return Array.isArray(state.carry) && state.carry.length > 2

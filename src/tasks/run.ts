@@ -21,10 +21,10 @@ import type { DispatchHost } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
+import { Hold, Lost } from './hold.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
-import { carryOf, expose, isByHand, readState, writeState } from './record.ts'
-import { isEnd } from './status.ts'
+import { carryOf, countLoss, expose, isByHand } from './record.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from './store.ts'
 
 export interface RunHost {
@@ -35,38 +35,30 @@ export interface RunHost {
   readonly draining: () => boolean
 }
 
-/** How often a worker may be lost, or find nobody that knows the tool, without that anything new was recorded. */
+/** How often a worker may be lost, and how often one may find that it cannot go on, without that anything new was recorded. */
 const MOST_LOSSES = 5
+const MOST_TRIES = 10
 const FIRST_BACK_OFF_MS = 500
 const LONGEST_BACK_OFF_MS = 30_000
 /** Longer than any timer. */
 const LONGEST_PASS_MS = 2_147_483_647
-
-/** Another worker has the task, or it is over. */
-class Lost extends Error {}
 
 export class TaskRun implements Keeper {
   readonly task: ClaimedTask
   readonly #host: RunHost
   readonly #cancel = new Cancel()
   readonly #message: Message
+  readonly #hold: Hold
   #pass: Pass | undefined
-  #version: number
-  #stateText: string
-  /** What the text says, once somebody has looked. */
-  #stateRead: TaskState | undefined
   /** Keys of answers that a pass has been given, and that the store still holds. */
   readonly #given = new Set<string>()
   /** The questions that the pass has told us of, and that it has been given no answer to since. */
   #open = new Map<string, ShownQuestion>()
-  /** Writes follow each other: each stands on the version that the one before made. */
-  #writing: Promise<unknown> = Promise.resolve()
 
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
     this.#host = host
-    this.#version = task.version
-    this.#stateText = task.state
+    this.#hold = new Hold(task, host.store)
     this.#message = new Message(() => this.#writeSoon())
   }
 
@@ -92,12 +84,9 @@ export class TaskRun implements Keeper {
 
   /** Something may have come for it. */
   look(version: number): void {
-    if (version <= this.#version) return
-    const adopt = async (): Promise<void> => {
-      // It may have been our own change that we heard of.
-      if (version > this.#version) await this.#adopt()
-    }
-    this.#next(adopt)
+    if (version <= this.#hold.version) return
+    this.#hold
+      .catchUp(version)
       .then(() => this.#offer())
       .catch((error: unknown) => {
         // Anything else is met again by whatever is written next.
@@ -110,7 +99,7 @@ export class TaskRun implements Keeper {
     if (unkept === undefined) return
     try {
       if ('all' in unkept) await this.#change(() => ({ journal: unkept.all }))
-      else await this.#next(() => this.#append(unkept.entries))
+      else await this.#hold.append(unkept.entries)
     } catch (error) {
       throw error instanceof Lost ? error : new StoreFault(error)
     }
@@ -133,7 +122,7 @@ export class TaskRun implements Keeper {
   }
 
   async #passes(tool: RegisteredTool, request: TaskRequest): Promise<void> {
-    let state = this.#state
+    let { state } = this.#hold
     let journal = Journal.read(this.task.journal)
     let carry = carryOf(state)
     if (state.version !== tool.version) {
@@ -151,7 +140,7 @@ export class TaskRun implements Keeper {
       if (await this.#conclude(tool, outcome)) return
       // What it waits for has come already.
       if (outcome.kind !== 'asks') return
-      state = this.#state
+      ;({ state } = this.#hold)
       journal = Journal.read(outcome.journal.text())
       carry = outcome.carry
       for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
@@ -275,26 +264,18 @@ export class TaskRun implements Keeper {
     }
   }
 
-  /** Whatever has come meanwhile is too late. */
   #end(ending: TaskChange): Promise<void> {
-    return this.#next(async () => {
-      const change = { ...this.#message.take(), ...ending }
-      const { id, fence } = this.task
-      if ((await this.#host.store.change(id, { fence }, change)) === undefined) throw new Lost()
-    })
+    return this.#hold.end(() => ({ ...this.#message.take(), ...ending }))
   }
 
   /** Whether that was once too often. */
   async #countLoss(): Promise<boolean> {
-    let count = 0
+    let isTooOften = false
     await this.#change((state) => {
-      const bytes = this.task.journal.length
-      count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
-      if (count > MOST_LOSSES) return failed(new ProtocolError(INTERNAL_ERROR, 'The workers of this task were lost.'))
-      state.losses = { bytes, count }
-      return {}
+      isTooOften = countLoss(state, this.task.journal.length) > MOST_LOSSES
+      return isTooOften ? failed(new ProtocolError(INTERNAL_ERROR, 'The workers of this task were lost.')) : {}
     })
-    return count > MOST_LOSSES
+    return isTooOften
   }
 
   /** Another instance may be able to go on with it. */
@@ -306,10 +287,8 @@ export class TaskRun implements Keeper {
   /** It is tried again in a while; but not for ever. */
   async #wait(why: string): Promise<void> {
     await this.#change((state) => {
-      const bytes = this.task.journal.length
-      const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
-      if (count > MOST_LOSSES * 2) return failed(new ProtocolError(INTERNAL_ERROR, `This cannot go on. ${why}`))
-      state.losses = { bytes, count }
+      const count = countLoss(state, this.task.journal.length)
+      if (count > MOST_TRIES) return failed(new ProtocolError(INTERNAL_ERROR, `This cannot go on. ${why}`))
       return { letGo: true, dueMs: backOff(count) }
     })
   }
@@ -334,53 +313,28 @@ export class TaskRun implements Keeper {
 
   /** Changes the state as it stands then, whatever came in meanwhile, and drops the answers of these keys from it. */
   #change(make: (state: TaskState) => TaskChange, spentThen: () => readonly string[] = nothing): Promise<void> {
-    return this.#next(async () => {
-      const message = this.#message.take()
-      for (let adopted = false; ; adopted = true) {
-        const state = this.#state
-        // Changed from here on, whether or not the store takes it.
-        this.#stateRead = undefined
-        const spent = spentThen()
+    let message: { message?: string } | undefined
+    let spent: readonly string[] = []
+    return this.#hold.change(
+      (state) => {
+        message ??= this.#message.take()
+        spent = spentThen()
         for (const key of spent) delete state.answers[key]
-        const change = { ...message, ...make(state) }
-        const text = writeState(state)
-        const belief = { fence: this.task.fence, version: this.#version }
-        const version = await this.#host.store.change(this.task.id, belief, { ...change, state: text })
-        if (version !== undefined) {
-          this.#version = version
-          this.#stateText = text
-          this.#stateRead = state
-          for (const key of spent) this.#given.delete(key)
-          // There may never be other news of it.
-          if (adopted) this.#offer()
-          return
-        }
-        await this.#adopt()
-      }
-    })
-  }
-
-  async #append(entries: string): Promise<void> {
-    if (!(await this.#host.store.append(this.task, entries))) throw new Lost()
-  }
-
-  /** Only answers come in between: whatever else has changed, the task is not ours any more. */
-  async #adopt(): Promise<void> {
-    const record = await this.#host.store.read(this.task.id)
-    if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new Lost()
-    this.#version = record.version
-    this.#stateText = record.state
-    this.#stateRead = undefined
-  }
-
-  get #state(): TaskState {
-    return (this.#stateRead ??= readState(this.#stateText))
+        return { ...message, ...make(state) }
+      },
+      (isNewer) => {
+        for (const key of spent) this.#given.delete(key)
+        // There may never be other news of it.
+        if (isNewer) this.#offer()
+      },
+    )
   }
 
   /** To the pass that runs. */
   #offer(): void {
-    if (this.#pass === undefined || this.#pass.ended || isByHand(this.#state)) return
-    this.#pass.offer(this.#give(this.#state))
+    const { state } = this.#hold
+    if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
+    this.#pass.offer(this.#give(state))
   }
 
   /** The answers that no pass has been given yet. */
@@ -393,12 +347,6 @@ export class TaskRun implements Keeper {
       this.#open.delete(key)
     }
     return answers
-  }
-
-  #next<T>(write: () => Promise<T>): Promise<T> {
-    const done = this.#writing.then(write)
-    this.#writing = done.catch(() => {})
-    return done
   }
 }
 

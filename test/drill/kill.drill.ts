@@ -50,7 +50,7 @@ test(
       jobs: JOBS,
       steps: STEPS,
       killEveryMs: 300,
-      ripe: 5,
+      ripe: 0,
       leaseMs: 1_500,
       stepMs: 20,
       pollMs: 1_000,
