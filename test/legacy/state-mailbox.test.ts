@@ -1,4 +1,8 @@
 // What comes of an answer that carries its call: done once, left in a mailbox, and found there by whichever instance.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { sqlite } from 'mcp-rally/sqlite'
 import type { Rally } from 'mcp-rally'
 import { MemoryOnceStore } from 'mcp-rally'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -184,6 +188,21 @@ describe.each(hosts)('$name', (host) => {
     })
     afterEach(async () => {
       for (const each of closes.splice(0)) await each()
+    })
+
+    test('what follows an answer is found in the store that the instances share', async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'rally-store-'))
+      const onStore = async (): Promise<Ask> => {
+        const store = sqlite(join(folder, 'fleet.db'))
+        const instance = await another({ legacy: {}, store })
+        closes.push(() => store.close())
+        return instance.ask
+      }
+      const own = await openCarrying(await onStore())
+      const { last, lastId } = await legOf(await own.call('deploy', { env: 'x' }))
+      await own.at(await onStore()).post(answerTo(last, accepted({ confirm: true })))
+      expect(textOf((await fetchLeg(own.at(await onStore()), lastId)).last)).toMatch(/^Deployed/)
+      closes.push(() => rm(folder, { recursive: true }))
     })
 
     test('answers alone carry over to another version of the tool', async () => {
