@@ -8,7 +8,7 @@ import { META_CAPABILITIES, META_VERSION } from '../protocol/meta.ts'
 import type { StandardSchema } from '../protocol/standard.ts'
 import { rally } from '../rally.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const one = accept({ n: 1 })

@@ -10,7 +10,9 @@ import { isKey } from './call.ts'
 import type { Carry } from './carry.ts'
 import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'
 import type { Action } from './journal.ts'
-import type { Outcome, Pass, PassInput } from './pass.ts'
+import type { Outcome } from './outcome.ts'
+import type { PassInput } from './pass-input.ts'
+import type { Pass } from './pass.ts'
 import type { Fit, Question } from './question.ts'
 import {
   checkMessage,

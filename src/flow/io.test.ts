@@ -6,7 +6,8 @@ import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from './cancel.ts'
 import { Declined } from './errors.ts'
 import type { Choice, Io } from './io.ts'
-import type { Flow, Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
+import type { Flow } from './pass-input.ts'
 import type { Capability } from './question.ts'
 
 const NUMBER = z.object({ n: z.number() })

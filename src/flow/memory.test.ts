@@ -4,7 +4,8 @@ import { emptyCarry } from './carry.ts'
 import { Cancel } from './cancel.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import type { Outcome, PassInput } from './pass.ts'
+import type { Outcome } from './outcome.ts'
+import type { PassInput } from './pass-input.ts'
 import { runPass } from '../testing/manual.ts'
 
 const NUMBER = z.object({ n: z.number() })

@@ -5,7 +5,7 @@ import { gate, ManualScheduler, microtasks } from '../testing/manual.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from './cancel.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
 
 const NUMBER = z.object({ n: z.number() })
 

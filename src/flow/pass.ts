@@ -11,13 +11,10 @@
 // 12. Past the size limit no further step starts.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { toJsonText } from '../protocol/json.ts'
-import type { Logger } from '../protocol/logger.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
 import type { Asking, Call, CallKind } from './call.ts'
 import { isKey, newCall, parked } from './call.ts'
-import type { Cancel } from './cancel.ts'
-import type { Carry } from './carry.ts'
 import {
   Declined,
   interrupted,
@@ -32,83 +29,16 @@ import {
   toFailure,
   tooLarge,
 } from './errors.ts'
-import type { AnswerPayload, Entry, Journal, Tag } from './journal.ts'
-import type { Keeper } from './keeper.ts'
-import type { Capability, Form, Question } from './question.ts'
+import type { AnswerPayload, Entry, Tag } from './journal.ts'
+import type { Outcome } from './outcome.ts'
+import type { PassInput } from './pass-input.ts'
+import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
-import type { Scheduler } from './scheduler.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
-import type { Running } from './underway.ts'
+import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
-
-export interface PassInput {
-  readonly flow: Flow
-  readonly journal: Journal
-  /** What came with the journal. The pass takes from it, and the outcome's carry replaces it. */
-  readonly carry: Carry
-  /** The client's answers, each a JSON object; `undefined` when it sent none. */
-  readonly answers: Answers | undefined
-  /** Schemas declared with the handler, by key. */
-  readonly forms: ReadonlyMap<string, Form>
-  /** What the current request declared: whether a question may be sent now. */
-  readonly can: (capability: Capability) => boolean
-  readonly limits: PassLimits
-  readonly logger: Logger
-  /** Notifications on the request's own stream; absent when the client asked for none. */
-  readonly progress?: Progress | undefined
-  readonly log?: Log | undefined
-  /** Whether the instance would rather hand this flow over now. */
-  readonly wantsHandover?: (() => boolean) | undefined
-  /** Keeps the journal while the pass runs: the flow is a task. */
-  readonly keeper?: Keeper | undefined
-  /** Whether the flow may go on as a task from here. */
-  readonly mayDetach?: boolean | undefined
-  /** Where the pass is found while it runs, by whoever may have to interrupt it. */
-  readonly underway?: Underway<Pass> | undefined
-  readonly cancel?: Cancel | undefined
-  /** Finds io calls inside steps at once, at the price of slower awaits. For tests and development. */
-  readonly strict?: boolean | undefined
-  readonly scheduler?: Scheduler | undefined
-  readonly now?: (() => number) | undefined
-  readonly trace?: ((event: TraceEvent) => void) | undefined
-}
-
-export interface Flow {
-  /** Secret: idempotency keys and derived values come from it. */
-  readonly id: string
-  readonly startedAt: number
-  /** 0 in the first round. */
-  readonly round: number
-  readonly revision: string
-  /** What the client declared in the first round: the same on every pass. */
-  readonly declared: (capability: Capability) => boolean
-}
-
-export interface PassLimits {
-  /** Largest journal text, in bytes. */
-  readonly journalBytes: number
-  /** Longest pass, in milliseconds. */
-  readonly passMs: number
-}
-
-export type Progress = (progress: number, total?: number, message?: string) => void
-export type Log = (level: string, data: unknown, logger?: string) => void
-
-export type Outcome =
-  | { kind: 'done'; value: unknown }
-  /** `questions` holds the wire text of each question by its key. */
-  | { kind: 'asks'; questions: Map<string, string>; journal: Journal; carry: Carry }
-  | { kind: 'deferred'; journal: Journal; carry: Carry }
-  /** To go on as a task. Questions that are open in the carry were not all shown. */
-  | { kind: 'detached'; journal: Journal; carry: Carry }
-  | { kind: 'failed'; error: unknown }
-  | { kind: 'cancelled' }
-
-export type TraceEvent =
-  | { type: 'call'; key: string; kind: CallKind }
-  | { type: 'settle'; key: string; value?: unknown; error?: unknown; replayed: boolean }
 
 /** Stands between a scope's key and the keys inside it; no author's key can hold it. */
 export const SCOPE_SEPARATOR = '>'
@@ -117,9 +47,9 @@ export const SCOPE_SEPARATOR = '>'
 let runningStep: AsyncLocalStorage<{ pass: Pass; key: string }> | undefined
 
 /** For passes of which nobody keeps track. */
-const elsewhere = new Underway<Pass>()
+const elsewhere = new Underway<Interruptible>()
 
-export class Pass implements Settler, Asker, Running {
+export class Pass implements Settler, Asker, Interruptible {
   readonly input: PassInput
   deadline = 0
   before: Running | undefined
@@ -181,7 +111,7 @@ export class Pass implements Settler, Asker, Running {
     return this.#abort.signal
   }
 
-  get #underway(): Underway<Pass> {
+  get #underway(): Underway<Interruptible> {
     return this.input.underway ?? elsewhere
   }
 

@@ -6,7 +6,7 @@ import { Rounds } from '../testing/rounds.ts'
 import { elicit, inputRequired } from './by-hand.ts'
 import { Declined } from './errors.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
 import type { Need, Resolver } from './resolver.ts'
 import { checkNeeds, outcome, resolver, resolveNeeds } from './resolver.ts'
 

@@ -11,7 +11,7 @@ import type {
 import { decline } from '../testing.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
 import type { Capability } from './question.ts'
 
 const HELLO: SamplingMessage = { role: 'user', content: { type: 'text', text: 'Hello?' } }

@@ -4,7 +4,7 @@ import { accept } from '../testing.ts'
 import { gate, ManualScheduler, microtasks } from '../testing/manual.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
-import type { TraceEvent } from './pass.ts'
+import type { TraceEvent } from './pass-input.ts'
 
 const NUMBER = z.object({ n: z.number() })
 

@@ -12,6 +12,10 @@ export interface Running {
   expire(): void
 }
 
+export interface Interruptible extends Running {
+  interrupt(): void
+}
+
 const SWEEP_MS = 100
 
 export class Underway<T extends Running = Running> {

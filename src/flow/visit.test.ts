@@ -5,7 +5,7 @@ import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from './cancel.ts'
 import { Declined } from './errors.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './pass.ts'
+import type { Outcome } from './outcome.ts'
 import type { VisitOptions } from './question.ts'
 import { scheduler } from './scheduler.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { PassInput } from '../flow/pass.ts'
+import type { PassInput } from '../flow/pass-input.ts'
 import { Pass } from '../flow/pass.ts'
 import { Handover } from './handover.ts'
 

@@ -1,6 +1,6 @@
 // The all-at-once run: one pass, with every answer at hand from the start.
 import type { Asks } from '../flow/io.ts'
-import type { Outcome } from '../flow/pass.ts'
+import type { Outcome } from '../flow/outcome.ts'
 import type { Fit, Question } from '../flow/question.ts'
 import type { Needs } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
