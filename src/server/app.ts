@@ -109,7 +109,7 @@ export class App {
     }
     this.#registry = new Registry({ ttlMs, pageSize })
     this.#subscriptions = new Subscriptions(bus, this.logger)
-    this.#handover = new Handover(options.shed)
+    this.#handover = new Handover(options.shed, this.logger)
     this.#host = this.#dispatchHost(options, tasks)
     this.notify = notifier(this.#subscriptions)
     this.legacy = legacy?.(this.#host)

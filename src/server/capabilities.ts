@@ -1,5 +1,6 @@
 // What a client declared, as bits: small enough to be sealed with the flow, so that every pass sees the same.
 import type { Capability } from '../flow/question.ts'
+import { isObject } from '../protocol/json.ts'
 import { TASKS_EXTENSION } from '../protocol/meta.ts'
 
 const CAPABILITIES: readonly Capability[] = [
@@ -44,8 +45,4 @@ export function hasCapability(bits: number, capability: Capability): boolean {
 function bitOf(capability: Capability): number {
   const position = CAPABILITIES.indexOf(capability)
   return position === -1 ? 0 : 1 << position
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

@@ -1,7 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { PassInput } from '../flow/pass-input.ts'
 import { Pass } from '../flow/pass.ts'
+import type { Logger } from '../protocol/logger.ts'
 import { Handover } from './handover.ts'
+
+const logger = { warn: vi.fn<Logger['warn']>(), error: vi.fn<Logger['error']>() }
 
 afterEach(() => {
   vi.useRealTimers()
@@ -10,7 +13,7 @@ afterEach(() => {
 
 describe('for load', () => {
   test('nothing is handed over where nobody said when', () => {
-    expect(new Handover(undefined).wanted(0, 0)).toBe(false)
+    expect(new Handover(undefined, logger).wanted(0, 0)).toBe(false)
   })
 
   test.each([
@@ -22,18 +25,27 @@ describe('for load', () => {
     { flow: 'one in its sixth round is not', round: 5, deferrals: 0, wanted: false },
     { flow: 'one in its tenth round is not', round: 9, deferrals: 2, wanted: false },
   ])('$flow handed over', ({ round, deferrals, wanted }) => {
-    expect(new Handover(() => true).wanted(round, deferrals)).toBe(wanted)
+    expect(new Handover(() => true, logger).wanted(round, deferrals)).toBe(wanted)
   })
 
   test("the author's test decides each time", () => {
     const answers = [false, true, false]
-    const handover = new Handover(() => answers.shift() ?? false)
+    const handover = new Handover(() => answers.shift() ?? false, logger)
     expect([handover.wanted(0, 0), handover.wanted(0, 0), handover.wanted(0, 0)]).toEqual([false, true, false])
+  })
+
+  test("the author's test that fails hands nothing over, and the log has why", () => {
+    const error = new Error('No meter.')
+    const handover = new Handover(() => {
+      throw error
+    }, logger)
+    expect(handover.wanted(0, 0)).toBe(false)
+    expect(logger.error).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('test for load failed'), { error })
   })
 
   test("the author's test is not asked where its answer would not count", () => {
     const overloaded = vi.fn<() => boolean>(() => true)
-    const handover = new Handover(overloaded)
+    const handover = new Handover(overloaded, logger)
     handover.wanted(5, 0)
     handover.wanted(3, 3)
     handover.drain()
@@ -45,7 +57,7 @@ describe('for load', () => {
 describe('for the lag of the event loop', () => {
   test('a sample that came late counts until the next one comes in time', () => {
     const clock = new Clock()
-    const handover = new Handover({ lagMs: 100 })
+    const handover = new Handover({ lagMs: 100 }, logger)
     clock.sampleAfter(50)
     expect(handover.wanted(0, 0)).toBe(false)
     clock.sampleAfter(50 + 101)
@@ -56,7 +68,7 @@ describe('for the lag of the event loop', () => {
 
   test('a sample that is overdue counts before it has come', () => {
     const clock = new Clock()
-    const handover = new Handover({ lagMs: 100 })
+    const handover = new Handover({ lagMs: 100 }, logger)
     clock.now += 50 + 100
     expect(handover.wanted(0, 0)).toBe(false)
     clock.now += 1
@@ -65,7 +77,7 @@ describe('for the lag of the event loop', () => {
 
   test('the bounds are those of any load', () => {
     const clock = new Clock()
-    const handover = new Handover({ lagMs: 100 })
+    const handover = new Handover({ lagMs: 100 }, logger)
     clock.now += 10_000
     expect(handover.wanted(0, 2)).toBe(true)
     expect(handover.wanted(0, 3)).toBe(false)
@@ -75,7 +87,7 @@ describe('for the lag of the event loop', () => {
 
 describe('for a drain', () => {
   test('everything is handed over, however often it was before', () => {
-    const handover = new Handover(() => false)
+    const handover = new Handover(() => false, logger)
     expect(handover.draining).toBe(false)
     handover.drain()
     expect(handover.draining).toBe(true)
@@ -84,7 +96,7 @@ describe('for a drain', () => {
   })
 
   test('an interruption reaches every pass that runs, also where one ends by it', () => {
-    const handover = new Handover(undefined)
+    const handover = new Handover(undefined, logger)
     const interrupted: string[] = []
     for (const name of ['a', 'b', 'c']) {
       const pass = new Pass({} as PassInput, () => {})

@@ -1,6 +1,7 @@
 // When an instance would rather have its flows go on elsewhere: it goes down, or has more to do than it can.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
+import type { Logger } from '../protocol/logger.ts'
 
 /** Whether to hand flows over for load: past this lag of the event loop, or by the author's own test. */
 export type Shed = { lagMs: number } | (() => boolean)
@@ -16,8 +17,8 @@ export class Handover {
   readonly #overloaded: (() => boolean) | undefined
   #draining = false
 
-  constructor(shed: Shed | undefined) {
-    this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed
+  constructor(shed: Shed | undefined, logger: Logger) {
+    this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed && harmless(shed, logger)
   }
 
   get draining(): boolean {
@@ -38,6 +39,18 @@ export class Handover {
   /** Ends what still runs: with what is recorded, it goes on elsewhere. */
   interrupt(): void {
     for (const pass of this.underway.all()) pass.interrupt()
+  }
+}
+
+/** A test that fails is no reason for a call to. */
+function harmless(test: () => boolean, logger: Logger): () => boolean {
+  return () => {
+    try {
+      return test()
+    } catch (error) {
+      logger.error('The test for load failed, so nothing is handed over for it.', { error })
+      return false
+    }
   }
 }
 
