@@ -17,7 +17,7 @@ export interface Replacements {
 const isText = (value: unknown): boolean => typeof value === 'string'
 const isId = (value: unknown): boolean => typeof value === 'string' || typeof value === 'number'
 const isEmpty = (value: unknown): boolean => JSON.stringify(value) === '{}'
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isNothing = (value: unknown): boolean => value === null || isEmpty(value)
 
 const always = (fate: string) => () => fate
