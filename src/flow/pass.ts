@@ -13,6 +13,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
+import { attempt } from './attempt.ts'
 import type { Asking, Call, CallKind } from './call.ts'
 import { isKey, newCall, parked } from './call.ts'
 import {
@@ -24,12 +25,12 @@ import {
   mixedStyles,
   nestedCall,
   noTask,
-  StepFailed,
   timeLimit,
   toFailure,
   tooLarge,
 } from './errors.ts'
-import type { AnswerPayload, Entry, Tag } from './journal.ts'
+import type { Entry, Tag } from './journal.ts'
+import { kindOf, meaning } from './meaning.ts'
 import type { Outcome } from './outcome.ts'
 import type { PassInput } from './pass-input.ts'
 import type { Question } from './question.ts'
@@ -494,48 +495,7 @@ function done(value: unknown): Outcome {
   return { kind: 'done', value }
 }
 
-/** What an entry's payload is to the caller; throws what the caller is to catch. */
-function meaning({ key, asking }: Call, tag: Tag, payload: unknown): unknown {
-  switch (tag) {
-    case 'a': {
-      const [, , action, value] = payload as AnswerPayload
-      return asking?.give(action, value)
-    }
-    case 's':
-    case 'c':
-      return payload
-    case 'sv':
-    case 'cv':
-      return undefined
-    case 'se':
-    case 'ce': {
-      const failure = payload as { declined: string; action: 'decline' | 'cancel' } | ReturnType<typeof toFailure>
-      throw 'declined' in failure ? new Declined(failure.declined, failure.action) : new StepFailed(key, failure)
-    }
-  }
-}
-
-function kindOf({ tag }: Entry): CallKind {
-  return tag === 'a' ? 'ask' : tag.startsWith('s') ? 'step' : 'scope'
-}
-
 function strictly<T>(pass: Pass, key: string, run: () => T): T {
   runningStep ??= new AsyncLocalStorage()
   return runningStep.run({ pass, key }, run)
-}
-
-/** Runs what may return, throw or give a promise, and tells how it went. */
-function attempt(run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
-  let result: unknown
-  try {
-    result = run()
-  } catch (error) {
-    return threw(error)
-  }
-  if (isThenable(result)) result.then(returned, threw)
-  else returned(result)
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
