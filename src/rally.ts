@@ -2,6 +2,7 @@
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { RallyError } from './protocol/errors.ts'
+import { isObject } from './protocol/json.ts'
 import type { OptInRevision } from './protocol/revisions/opt-in.ts'
 import { OPT_IN } from './protocol/revisions/opt-in.ts'
 import type { AppOptions } from './server/app.ts'
@@ -9,7 +10,8 @@ import { App } from './server/app.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
 import type { TasksOptions } from './server/tasks.ts'
-import { checkTasksOptions, TaskEngine } from './tasks/engine.ts'
+import { TaskEngine } from './tasks/engine.ts'
+import { readTasksOptions } from './tasks/options.ts'
 import type { Store } from './tasks/store.ts'
 
 export interface RallyOptions extends AppOptions {
@@ -36,7 +38,8 @@ export class Rally extends App {
     const { legacy = {}, revisions: optedIn = [], keys, codec, name, audience = name, store, tasks = {} } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
-    checkTasksOptions(tasks)
+    const taskOptions = readTasksOptions(tasks)
+    checkStore(store)
     const shared = store && { mailbox: store.mailbox }
     super(options, {
       legacy:
@@ -47,7 +50,7 @@ export class Rally extends App {
                 const { LegacyServer } = await import('./legacy/server.ts')
                 return new LegacyServer(host, { audience, keys, codec, optedIn }, { ...shared, ...legacy })
               }),
-      tasks: store && ((host) => new TaskEngine(host, store.tasks, tasks)),
+      tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
     })
     // Loaded with the first request: an app that is served otherwise never needs it.
     let handler: Promise<FetchHandler> | undefined
@@ -65,6 +68,14 @@ function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
   for (const [name, ms] of Object.entries(times)) {
     if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
+}
+
+function checkStore(store: Store | undefined): void {
+  if (store === undefined || (isObject(store) && isObject(store.tasks) && isObject(store.mailbox))) return
+  throw new RallyError(
+    'APP',
+    "store is none: make one with sqlite('tasks.db') of mcp-rally/sqlite, postgres(url) of mcp-rally/postgres, or new MemoryStore().",
+  )
 }
 
 function checkRevisions(revisions: readonly string[], hasSessions: boolean): void {

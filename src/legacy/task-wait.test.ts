@@ -6,6 +6,7 @@ import type { Reply } from '../server/reply.ts'
 import { App } from '../server/app.ts'
 import { TaskEngine } from '../tasks/engine.ts'
 import { MemoryStore } from '../tasks/memory-store.ts'
+import { readTasksOptions } from '../tasks/options.ts'
 import type { TaskStore } from '../tasks/store.ts'
 import { LegacyServer } from './server.ts'
 
@@ -42,7 +43,7 @@ function newSetting(options: LegacyOptions = {}, now?: () => number): Setting {
   const app = new App(
     { name: 'waiting', version: '1', keys: KEYS, logger },
     {
-      tasks: (host) => new TaskEngine(host, tasks),
+      tasks: (host) => new TaskEngine(host, tasks, readTasksOptions({})),
       legacy: (host) =>
         (server = new LegacyServer(host, { audience: 'waiting', keys: KEYS, codec: undefined }, options)),
     },

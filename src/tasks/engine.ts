@@ -2,7 +2,7 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
 import { noTask } from '../flow/errors.ts'
-import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { DispatchHost } from '../server/context.ts'
 import { readAnswers } from '../server/params.ts'
@@ -14,17 +14,10 @@ import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
 import { isEnd } from './status.ts'
-import type { TaskRecord, TaskStore } from './store.ts'
+import type { TaskChange, TaskRecord, TaskStore } from './store.ts'
 import { detailedText, listedText, taskText } from './wire.ts'
 import { Worker } from './worker.ts'
 
-const DEFAULT_TTL_MS = 86_400_000
-const DEFAULT_POLL_MS = 1_000
-const DEFAULT_LEASE_MS = 15_000
-/** No timer waits longer. */
-const LONGEST_LEASE_MS = 2_147_483_647
-const DEFAULT_CONCURRENCY = 32
-const DEFAULT_JOURNAL_BYTES = 1_048_576
 /** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
 const MOST_TRIES = 100
 /** What an id looks like. Nobody is bothered with what cannot be one. */
@@ -39,14 +32,13 @@ export class TaskEngine implements Tasks {
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
-  constructor(host: DispatchHost, store: TaskStore, options: TasksOptions = {}) {
-    const { ttlMs = DEFAULT_TTL_MS, pollMs = DEFAULT_POLL_MS, leaseMs = DEFAULT_LEASE_MS } = options
-    const { concurrency = DEFAULT_CONCURRENCY, maxJournalBytes = DEFAULT_JOURNAL_BYTES } = options
+  constructor(host: DispatchHost, store: TaskStore, options: Required<TasksOptions>) {
+    const { ttlMs, pollMs } = options
     this.#host = host
     this.#store = store
     this.#ttlMs = ttlMs
     this.#pollMs = pollMs
-    this.#worker = new Worker(host, store, { leaseMs, concurrency, maxJournalBytes })
+    this.#worker = new Worker(host, store, options)
     this.#followers = new Followers(store, host.logger)
   }
 
@@ -163,11 +155,7 @@ export class TaskEngine implements Tasks {
   }
 
   /** What is over stays as it is. */
-  async #change(
-    id: string,
-    owner: string,
-    make: (task: TaskRecord) => Parameters<TaskStore['change']>[2] | undefined,
-  ): Promise<void> {
+  async #change(id: string, owner: string, make: (task: TaskRecord) => TaskChange | undefined): Promise<void> {
     for (let tries = 0; tries < MOST_TRIES; tries += 1) {
       const task = await this.#find(id, owner)
       if (isEnd(task.status)) return
@@ -187,22 +175,6 @@ export class TaskEngine implements Tasks {
 
   #acknowledged(): string {
     return `{"resultType":"complete","_meta":${this.#host.serverMeta}}`
-  }
-}
-
-/** What is wrong with them is an error when the app is built. */
-export function checkTasksOptions(options: TasksOptions): void {
-  const { ttlMs = DEFAULT_TTL_MS, concurrency = DEFAULT_CONCURRENCY, ...rest } = options
-  for (const [name, value] of Object.entries({ ...(ttlMs !== null && { ttlMs }), ...rest })) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw new RallyError('APP', `tasks.${name} is ${value}; it must be a whole number above 0.`)
-    }
-  }
-  if ((rest.leaseMs ?? 0) > LONGEST_LEASE_MS) {
-    throw new RallyError('APP', `tasks.leaseMs is ${rest.leaseMs}; it must be at most ${LONGEST_LEASE_MS}.`)
-  }
-  if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
-    throw new RallyError('APP', `tasks.concurrency is ${concurrency}; it must be a whole number, 0 or more.`)
   }
 }
 

@@ -18,9 +18,9 @@ import type { Underway } from '../flow/underway.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { DispatchHost } from '../server/context.ts'
-import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
+import { endingOf, failed } from './ending.ts'
 import { Hold, Lost } from './hold.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
@@ -194,7 +194,7 @@ export class TaskRun implements Keeper {
     this.#pass = undefined
     switch (outcome.kind) {
       case 'done':
-        await this.#end(await this.#ending(tool, () => tool.resultText(outcome.value, this.#host.app)))
+        await this.#end(await endingOf(tool, this.#host.app, () => tool.resultText(outcome.value, this.#host.app)))
         return true
       case 'failed':
         if (outcome.error instanceof Lost || outcome.error instanceof StoreFault) throw outcome.error
@@ -202,7 +202,7 @@ export class TaskRun implements Keeper {
           await this.#change(() => ({ letGo: true, dueMs: 0 }))
           return true
         }
-        await this.#end(await this.#ending(tool, () => tool.failureText(outcome.error, this.#host.app)))
+        await this.#end(await endingOf(tool, this.#host.app, () => tool.failureText(outcome.error, this.#host.app)))
         return true
       case 'cancelled':
       case 'detached':
@@ -249,19 +249,6 @@ export class TaskRun implements Keeper {
       },
       () => [...this.#given],
     )
-  }
-
-  /** What the task comes to. A value that cannot be told is a failure like any other. */
-  async #ending(tool: RegisteredTool, text: () => string | Promise<string>): Promise<TaskChange> {
-    try {
-      return { status: 'completed', outcome: await text() }
-    } catch (error) {
-      try {
-        return { status: 'completed', outcome: tool.failureText(error, this.#host.app) }
-      } catch (told) {
-        return failed(told)
-      }
-    }
   }
 
   #end(ending: TaskChange): Promise<void> {
@@ -382,11 +369,6 @@ function shownOf({ questions, carry }: Outcome & { kind: 'asks' }): Map<string, 
 
 function statusOf(state: TaskState): 'input_required' | 'working' {
   return Object.keys(state.shown).length > 0 ? 'input_required' : 'working'
-}
-
-function failed(error: unknown): TaskChange {
-  const told = error instanceof ProtocolError ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
-  return { status: 'failed', outcome: errorText(told), message: told.message }
 }
 
 function backOff(count: number): number {

@@ -125,6 +125,12 @@ test('a task mode that does not exist is an error when the tool is registered', 
   )
 })
 
+test.each([null, 'tasks.db', () => {}, {}, { tasks: {} }])('a store that is none, such as %s, is an error', (store) => {
+  expect(() => rally({ name: 'storeless', version: '1', store: store as never })).toThrow(
+    /^store is none: make one with sqlite/,
+  )
+})
+
 test.each([
   [{ pollMs: 0 }, 'tasks.pollMs is 0; it must be a whole number above 0.'],
   [{ leaseMs: 1.5 }, 'tasks.leaseMs is 1.5; it must be a whole number above 0.'],
