@@ -2,8 +2,8 @@
 export { connect, type ServerAddress } from './client/connect.ts'
 export type { Client, Started } from './client/client.ts'
 export { ClientError, type ClientErrorCode } from './client/errors.ts'
-export type { Command } from './client/child.ts'
-export type { AppLike } from './client/memory.ts'
+export type { Command } from './client/transports/child.ts'
+export type { AppLike } from './client/transports/memory.ts'
 export type {
   CallOptions,
   ClientOptions,
@@ -14,14 +14,14 @@ export type {
   Progress,
   TaskOptions,
 } from './client/options.ts'
-export type { AnswerContext, Answerers, FormAnswer, Sampler, VisitAnswer } from './client/answerers.ts'
+export type { AnswerContext, Answerers, FormAnswer, Sampler, VisitAnswer } from './client/answers/answerers.ts'
 export type { Capability } from './client/capabilities.ts'
 export type { Call, PromptCall, ResourceCall, ResultOf, ToolCall } from './client/call.ts'
-export type { FormQuestion, Question, RootsQuestion, SampleQuestion, VisitQuestion } from './client/question.ts'
+export type { FormQuestion, Question, RootsQuestion, SampleQuestion, VisitQuestion } from './client/answers/question.ts'
 export type { AskingRound, DeferredRound, DoneRound, Round, TaskRound } from './client/flow.ts'
 export type { Pending, PendingPrompt, PendingResource, PendingTool } from './client/pending.ts'
-export type { Task } from './client/task.ts'
-export type { SavedTask } from './client/task-saved.ts'
+export type { Task } from './client/tasks/task.ts'
+export type { SavedTask } from './client/tasks/saved.ts'
 export type {
   AskingTask,
   CancelledTask,
@@ -30,7 +30,7 @@ export type {
   TaskState,
   TaskStatus,
   WorkingTask,
-} from './client/task-state.ts'
+} from './client/tasks/state.ts'
 export type { Change, Subscribed } from './client/subscription.ts'
 export type { ServerInfo } from './client/discovery.ts'
 export { ProtocolError, RallyError } from './protocol/errors.ts'

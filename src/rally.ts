@@ -12,7 +12,7 @@ import { lazily } from './server/legacy.ts'
 import type { TasksOptions } from './server/tasks.ts'
 import { TaskEngine } from './tasks/engine.ts'
 import { readTasksOptions } from './tasks/options.ts'
-import type { Store } from './tasks/store.ts'
+import type { Store } from './store/store.ts'
 
 export interface RallyOptions extends AppOptions {
   /** How `app.fetch` treats HTTP requests. A Node server takes the same as options of `serve`. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Question } from '../client/question.ts'
+import type { Question } from '../client/answers/question.ts'
 import { answeredBy, answerFrom, exampleOf } from './answers.ts'
 
 const form: Question = {

@@ -1,7 +1,7 @@
 // Answers from a file, by the keys of their questions, for where there is nobody to ask.
 import { readFile } from 'node:fs/promises'
 import type { Capability } from '../client/capabilities.ts'
-import type { Question } from '../client/question.ts'
+import type { Question } from '../client/answers/question.ts'
 import type { InputResponse, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { readJsonObject } from './arguments.ts'
 import { cleanLine } from './clean.ts'

@@ -1,5 +1,5 @@
 // Has the person at the terminal fill in a form, or say no to it.
-import type { FormQuestion } from '../client/question.ts'
+import type { FormQuestion } from '../client/answers/question.ts'
 import type { ElicitResult, FormValue } from '../protocol/messages.ts'
 import { cleanMessage } from './clean.ts'
 import { askField } from './field.ts'

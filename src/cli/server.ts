@@ -1,7 +1,7 @@
 // Which server is meant: an address, or a command after `--`; and what goes along to it.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Command } from '../client/child.ts'
+import type { Command } from '../client/transports/child.ts'
 import type { Root } from '../protocol/messages.ts'
 import { clean } from './clean.ts'
 import { WrongUse } from './exit.ts'

@@ -1,8 +1,8 @@
 // Follows a task to its end: how it stands on one line, its questions asked as they come.
-import type { Task } from '../client/task.ts'
-import type { TaskState } from '../client/task-state.ts'
-import { isEnd } from '../client/task-state.ts'
-import type { Question } from '../client/question.ts'
+import type { Task } from '../client/tasks/task.ts'
+import type { TaskState } from '../client/tasks/state.ts'
+import { isEnd } from '../client/tasks/state.ts'
+import type { Question } from '../client/answers/question.ts'
 import { ClientError } from '../client/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'

@@ -1,6 +1,6 @@
 // Comes back to a task: shows it and asks what it asks, to its end; or looks once; or has it cancelled.
-import type { Task } from '../client/task.ts'
-import type { TaskState } from '../client/task-state.ts'
+import type { Task } from '../client/tasks/task.ts'
+import type { TaskState } from '../client/tasks/state.ts'
 import { exampleOf } from './answers.ts'
 import { cleanJson } from './clean.ts'
 import type { Console } from './console.ts'

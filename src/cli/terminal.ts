@@ -1,5 +1,5 @@
 // The person at the terminal, asked one question after another.
-import type { Question } from '../client/question.ts'
+import type { Question } from '../client/answers/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
 import { fillIn } from './form.ts'

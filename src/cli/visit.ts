@@ -1,6 +1,6 @@
 // Asks the person at the terminal whether a page may be opened, and opens it only then.
 import { domainToUnicode } from 'node:url'
-import type { VisitQuestion } from '../client/question.ts'
+import type { VisitQuestion } from '../client/answers/question.ts'
 import type { ElicitResult } from '../protocol/messages.ts'
 import { openPage } from './browser.ts'
 import { cleanLine, cleanMessage } from './clean.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Answerers } from './answerers.ts'
+import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { capabilitiesOf, declared, declaredToOlder } from './capabilities.ts'
 

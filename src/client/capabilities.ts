@@ -1,6 +1,6 @@
 // What the client declares: what its answerers can answer, and what its owner answers by hand.
 import type { ClientCapabilities } from '../protocol/messages.ts'
-import type { Answerers } from './answerers.ts'
+import type { Answerers } from './answers/answerers.ts'
 import { wrongOption } from './errors.ts'
 
 const CAPABILITIES = [

@@ -2,7 +2,7 @@
 import type { CallToolResult } from '../protocol/messages.ts'
 import { ClientError } from './errors.ts'
 import type { Host } from './host.ts'
-import type { Patience } from './patience.ts'
+import type { Patience } from './deadline.ts'
 
 /** Throws `RESULT_INVALID` where it does not fit. */
 export async function checkOutput(

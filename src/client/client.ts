@@ -27,9 +27,9 @@ import { readPending } from './read-pending.ts'
 import { checkComplete } from './round.ts'
 import type { Change, Subscribed } from './subscription.ts'
 import { subscribe } from './subscription.ts'
-import { Task } from './task.ts'
-import { readSavedTask } from './task-read.ts'
-import type { SavedTask } from './task-saved.ts'
+import { Task } from './tasks/task.ts'
+import { readSavedTask } from './tasks/read.ts'
+import type { SavedTask } from './tasks/saved.ts'
 
 /** A call that has its result already, or goes on at the server as a task. */
 export type Started = DoneRound<CallToolResult> | TaskRound

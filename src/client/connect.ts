@@ -2,22 +2,22 @@
 import type { Logger } from '../protocol/logger.ts'
 import { capabilitiesOf, declared } from './capabilities.ts'
 import { Client } from './client.ts'
-import type { Command } from './child.ts'
+import type { Command } from './transports/child.ts'
 import { wrongOption } from './errors.ts'
-import { HttpTransport } from './http.ts'
-import { fetchWire } from './http-fetch.ts'
-import type { Way } from './introduce.ts'
-import { introduce } from './introduce.ts'
+import { HttpTransport } from './transports/http.ts'
+import { fetchWire } from './transports/http-fetch.ts'
+import type { Way } from './negotiate.ts'
+import { introduce } from './negotiate.ts'
 import { Link } from './link.ts'
 import { Lists } from './lists.ts'
-import type { AppLike } from './memory.ts'
-import { MemoryTransport } from './memory.ts'
+import type { AppLike } from './transports/memory.ts'
+import { MemoryTransport } from './transports/memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
 import { limitsOf } from './options.ts'
 import { sparing } from './sparing.ts'
-import { TaskWire } from './task-wire.ts'
+import { TaskWire } from './tasks/wire.ts'
 import { Tools } from './tools.ts'
-import type { Wire } from './wire.ts'
+import type { Wire } from './transports/wire.ts'
 
 /** The address of a server, the command that starts one, or an app in this process. */
 export type ServerAddress = string | URL | Command | AppLike
@@ -58,7 +58,7 @@ async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limi
   if (typeof server !== 'object' || server === null) throw wrongServer()
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
   if (typeof server.command !== 'string') throw wrongServer()
-  const { StdioTransport } = await import('./stdio.ts')
+  const { StdioTransport } = await import('./transports/stdio.ts')
   let transport: InstanceType<typeof StdioTransport>
   return {
     address: server.command,
@@ -81,7 +81,7 @@ async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes 
 /** Node's own client is more than twice as fast as its fetch. */
 async function platformWire(url: URL): Promise<Wire> {
   try {
-    const { nodeWire } = await import('./http-node.ts')
+    const { nodeWire } = await import('./transports/http-node.ts')
     return nodeWire(url)
   } catch (cause) {
     if (typeof globalThis.fetch !== 'function') throw cause

@@ -1,7 +1,7 @@
 // What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
 import { RallyError } from '../protocol/errors.ts'
 import type { Pending } from './pending.ts'
-import type { SavedTask } from './task-saved.ts'
+import type { SavedTask } from './tasks/saved.ts'
 
 export type ClientErrorCode =
   /** Wrong options. */

@@ -1,11 +1,11 @@
 // What a call needs of its client.
-import type { Answerers } from './answerers.ts'
+import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
 import type { Link } from './link.ts'
 import type { Lists } from './lists.ts'
 import type { Limits } from './options.ts'
-import type { TaskWire } from './task-wire.ts'
+import type { TaskWire } from './tasks/wire.ts'
 import type { Tools } from './tools.ts'
 
 export interface Host {

@@ -20,10 +20,10 @@ import { ClientError, closed } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { LogEntry, Progress } from './options.ts'
 import { checkLimit } from './options.ts'
-import { Patience } from './patience.ts'
+import { Patience } from './deadline.ts'
 import type { Retries } from './revision.ts'
 import { commonRevision, RETRIES, REVISIONS } from './revision.ts'
-import type { Answered, Outgoing, Receive, Transport } from './transport.ts'
+import type { Answered, Outgoing, Receive, Transport } from './transports/transport.ts'
 
 export interface LinkOptions {
   readonly info: Implementation

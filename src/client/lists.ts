@@ -4,7 +4,7 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messa
 import { badResponse, tooLarge } from './errors.ts'
 import type { Link, ListName } from './link.ts'
 import { isObject } from '../protocol/json.ts'
-import type { Patience } from './patience.ts'
+import type { Patience } from './deadline.ts'
 import { checkComplete } from './round.ts'
 import type { Tools } from './tools.ts'
 

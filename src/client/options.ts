@@ -2,7 +2,7 @@
 import type { Logger } from '../protocol/logger.ts'
 import type { LoggingLevel, LoggingMessageNotificationParams } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
-import type { Answerers } from './answerers.ts'
+import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { wrongOption } from './errors.ts'
 

@@ -2,9 +2,9 @@
 // of its is run, nothing is fetched, and a check that would take long is cut off.
 import { createRequire } from 'node:module'
 import type * as vm from 'node:vm'
-import { subschemas } from '../protocol/subschemas.ts'
-import type { Validator } from '../protocol/validator.ts'
-import { compileJsonSchema } from '../protocol/validator.ts'
+import { subschemas } from '../schema/subschemas.ts'
+import type { Validator } from '../schema/validator.ts'
+import { compileJsonSchema } from '../schema/validator.ts'
 import { withinSize } from '../protocol/json.ts'
 
 /** Up to here, and without what may take more than one look at each part, a check is quick. */

@@ -2,9 +2,9 @@
 // they give.
 import type { Logger } from '../protocol/logger.ts'
 import type { CallToolResult, Tool } from '../protocol/messages.ts'
-import type { ParamHeader } from '../protocol/param-headers.ts'
-import { paramHeaders } from '../protocol/param-headers.ts'
-import type { Validator } from '../protocol/validator.ts'
+import type { ParamHeader } from '../schema/param-headers.ts'
+import { paramHeaders } from '../schema/param-headers.ts'
+import type { Validator } from '../schema/validator.ts'
 import { ClientError, reasonOf } from './errors.ts'
 import { outputCheck } from './output.ts'
 

@@ -2,10 +2,10 @@
 //
 // What it asks, how often, and whether an answer still belongs to its question, is its own to decide. It may use steps and
 // scopes, which are recorded as ever, but no question of io's: a call takes all of its rounds by hand, or none.
-import { toCheck } from '../protocol/validator.ts'
+import { toCheck } from '../schema/validator.ts'
 import { toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
-import type { Checked, Output, Schema } from '../protocol/standard.ts'
+import type { Checked, Output, Schema } from '../schema/standard.ts'
 import { isKey } from './call.ts'
 import type { Carry } from './carry.ts'
 import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'

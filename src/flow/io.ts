@@ -1,12 +1,11 @@
 // What a handler holds in its hands: every way to ask, record and report in a flow.
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
-import type { Output, Schema } from '../protocol/standard.ts'
+import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import { byHandOutcome, InputRequired, Responses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
-import { stepOnce } from './once.ts'
 import type { Outcome } from './outcome.ts'
 import type { Pass } from './pass.ts'
 import { SCOPE_SEPARATOR } from './pass.ts'
@@ -15,7 +14,7 @@ import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, Visit
 import { SampleQuestion } from './sampling.ts'
 import { scheduler } from './scheduler.ts'
 import type { LogLevel, StepContext, StepOptions } from './step.ts'
-import { StepScene } from './step.ts'
+import { stepOnce, StepScene } from './step.ts'
 
 /** Schemas of the questions a handler asks, by key: declared once, checked when the app is built. */
 export type Asks = Readonly<Record<string, Schema>>

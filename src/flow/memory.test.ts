@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { emptyCarry } from './carry.ts'
-import { Cancel } from './cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
 import type { Outcome } from './outcome.ts'

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate, microtasks } from '../testing/manual.ts'
-import type { OnceStore } from './once.ts'
-import { MemoryOnceStore, stepOnce, useOnce } from './once.ts'
+import type { OnceStore } from '../store/once.ts'
+import { MemoryOnceStore } from '../store/memory/once.ts'
+import { useOnce } from '../store/once.ts'
+import { stepOnce } from './step.ts'
 
 const OPTIONS = { note: 'same', keepMs: 60_000, gaveUp: () => false }
 const never = (): boolean => false

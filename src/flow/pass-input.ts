@@ -2,7 +2,7 @@
 import type { Logger } from '../protocol/logger.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
-import type { Cancel } from './cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import type { Carry } from './carry.ts'
 import type { Journal } from './journal.ts'
 import type { Keeper } from './keeper.ts'

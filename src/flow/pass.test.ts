@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { accept } from '../testing.ts'
 import { gate, ManualScheduler, microtasks } from '../testing/manual.ts'
 import { Rounds } from '../testing/rounds.ts'
-import { Cancel } from './cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { Io } from './io.ts'
 import type { Outcome } from './outcome.ts'
 

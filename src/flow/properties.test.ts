@@ -4,7 +4,7 @@
 // shares no code with the engine: it knows neither passes nor journals, and its calls settle in an order given from outside.
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { JsonSchemaObject } from '../protocol/standard.ts'
+import type { JsonSchemaObject } from '../schema/standard.ts'
 import type { ElicitResult, InputResponse } from '../protocol/messages.ts'
 import { harsh, straight, type Answerer, type Report } from '../testing.ts'
 import type { TraceEvent } from './pass-input.ts'

@@ -1,6 +1,9 @@
 // What a step is given, and how it may be done.
+import { toJsonText } from '../protocol/json.ts'
+import type { OnceStore } from '../store/once.ts'
+import { useOnce } from '../store/once.ts'
+import { parked } from './call.ts'
 import { idempotencyKey } from './derive.ts'
-import type { OnceStore } from './once.ts'
 import type { Pass } from './pass.ts'
 
 export interface StepContext {
@@ -50,3 +53,36 @@ export class StepScene implements StepContext {
     }
   }
 }
+
+/** A side effect that no other pass of the flow, wherever it runs, does again once it is done. */
+export async function stepOnce<T>(
+  store: OnceStore,
+  key: string,
+  gaveUp: () => boolean,
+  run: () => T | Promise<T>,
+): Promise<T> {
+  let own: { value: T } | undefined
+  const used = await useOnce(store, key, { note: '', keepMs: STEP_KEPT_MS, gaveUp }, async () => {
+    own = { value: await run() }
+    return recordOf(own.value)
+  })
+  // The pass records what the step gave, and says what is wrong with it where it is no JSON.
+  if (own !== undefined) return own.value
+  if (used === undefined || used === 'refused') return parked()
+  return (used.record === NO_VALUE ? undefined : JSON.parse(used.record)) as T
+}
+
+/** No JSON text is empty. */
+const NO_VALUE = ''
+
+function recordOf(value: unknown): string | undefined {
+  if (value === undefined) return NO_VALUE
+  try {
+    return toJsonText(value, 'a step')
+  } catch {
+    return undefined
+  }
+}
+
+/** As long as a flow may take by default. */
+const STEP_KEPT_MS = 24 * 60 * 60 * 1000

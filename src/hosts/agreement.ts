@@ -2,8 +2,8 @@
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import { decodeHeader } from '../protocol/headers.ts'
 import { META_VERSION } from '../protocol/meta.ts'
-import type { ParamHeader } from '../protocol/param-headers.ts'
-import { valueAt } from '../protocol/param-headers.ts'
+import type { ParamHeader } from '../schema/param-headers.ts'
+import { valueAt } from '../schema/param-headers.ts'
 
 /** Reads one header by its name in lower case. */
 export type Headers = (name: string) => string | undefined

@@ -1,10 +1,10 @@
 // A fetch handler as a host: Hono, Bun, Deno, Workers.
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { admission } from './admission.ts'
-import type { Authenticated } from './authenticate.ts'
-import { identify } from './authenticate.ts'
+import type { Authenticated } from '../auth/authenticate.ts'
+import { identify } from '../auth/authenticate.ts'
 import { answerDocument } from './documents.ts'
 import type { HttpOptions } from './http.ts'
 import {

@@ -1,6 +1,6 @@
 // What the HTTP hosts share: options, limits, and from a body's text to a reply.
 import { isObject } from '../protocol/json.ts'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { decodeHeader } from '../protocol/headers.ts'
 import type { Logger } from '../protocol/logger.ts'
@@ -14,8 +14,8 @@ import { idOf } from '../server/request.ts'
 import type { AdmissionOptions } from './admission.ts'
 import type { Headers } from './agreement.ts'
 import { checkAgreement } from './agreement.ts'
-import type { Authenticate, Authenticated } from './authenticate.ts'
-import { challengeOf, Refused } from './authenticate.ts'
+import type { Authenticate, Authenticated } from '../auth/authenticate.ts'
+import { challengeOf, Refused } from '../auth/authenticate.ts'
 
 export interface HttpOptions extends AdmissionOptions {
   /** Says who is calling. Default: nobody is known, and states are bound to that. */

@@ -1,5 +1,5 @@
 // An app in the same process as its caller, through the same text that a wire would carry.
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { JSONRPCNotification, JSONRPCResponse } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 

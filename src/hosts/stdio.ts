@@ -1,7 +1,7 @@
 // Standard streams as a host: one JSON message a line, any number of calls under way at once.
 import { isObject } from '../protocol/json.ts'
 import type { Readable, Writable } from 'node:stream'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'

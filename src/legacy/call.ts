@@ -4,7 +4,7 @@
 // The journal goes through its text between two passes, as it would with any other carrier.
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { Carry } from '../flow/carry.ts'
 import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
 import { derivedUuid } from '../flow/derive.ts'

@@ -10,8 +10,8 @@ import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
 import { notified, respond } from './methods.ts'
 import { Session } from './session.ts'
-import { stateIn } from './state.ts'
-import { goOn, noteCancelled, openAnswer } from './take-up.ts'
+import { stateIn } from './carried/state.ts'
+import { goOn, noteCancelled, openAnswer } from './carried/resume.ts'
 import { newSessionId } from './session-id.ts'
 
 export class Connection implements LegacyConnection {

@@ -2,10 +2,10 @@
 import type { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import type { DispatchHost } from '../server/context.ts'
-import type { Mailbox } from '../server/mailbox.ts'
+import type { Mailbox } from '../store/mailbox.ts'
 import type { Asks } from './asks.ts'
-import type { Places } from './place.ts'
-import type { States } from './state.ts'
+import type { Places } from './carried/event-position.ts'
+import type { States } from './carried/state.ts'
 import type { TaskWaits } from './task-waits.ts'
 
 export interface LegacyHost {

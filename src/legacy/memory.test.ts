@@ -1,8 +1,8 @@
 // What clients leave behind that stop answering: nothing, once their time is up.
 import { expect, test, vi } from 'vitest'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { App } from '../server/app.ts'
-import { MemoryMailbox } from '../server/memory-mailbox.ts'
+import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'

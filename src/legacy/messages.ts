@@ -3,7 +3,7 @@ import { isObject } from '../protocol/json.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
 import type { Response } from './asks.ts'
-import type { CallState } from './state.ts'
+import type { CallState } from './carried/state.ts'
 
 export interface Request {
   readonly id: RequestId

@@ -1,6 +1,6 @@
 // The questions of one round as requests to the client: written, sent together, and waited for.
 import type { Answers } from '../flow/answering.ts'
-import type { Cancel } from '../flow/cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequest } from '../protocol/messages.ts'

@@ -1,6 +1,6 @@
 // Between the rounds of a call that the client carries, an instance holds nothing of it, nor of its session.
 import { expect, test } from 'vitest'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { OPT_IN } from '../protocol/revisions/opt-in.ts'
 import { App } from '../server/app.ts'
 import type { LegacyRequest } from '../server/legacy.ts'

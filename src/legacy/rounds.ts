@@ -1,6 +1,6 @@
 // Rounds in a session whose revision lets the client carry the call: sealed, opened, run and handed over just as with clients
 // of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import type { InputRequests, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision, Result } from '../protocol/revisions/index.ts'

@@ -1,5 +1,5 @@
 // What an instance remembers of a session beside its id: calls under way, streams, the log level, subscriptions.
-import type { Cancel } from '../flow/cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'

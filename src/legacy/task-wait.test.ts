@@ -1,13 +1,13 @@
 // Who waits for the result of a task holds a place and nothing else, and gives it up whatever comes of it.
 import { afterEach, expect, test, vi } from 'vitest'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { LegacyOptions, LegacyRequest } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import { App } from '../server/app.ts'
 import { TaskEngine } from '../tasks/engine.ts'
-import { MemoryStore } from '../tasks/memory-store.ts'
+import { MemoryStore } from '../store/memory/store.ts'
 import { readTasksOptions } from '../tasks/options.ts'
-import type { TaskStore } from '../tasks/store.ts'
+import type { TaskStore } from '../store/store.ts'
 import { LegacyServer } from './server.ts'
 
 const KEYS = ['a secret of the tests of waiting, long enough']

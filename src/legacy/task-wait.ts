@@ -1,6 +1,6 @@
 // A request for the result of a task that has none yet: it waits, and holds nothing but its place. What the task asks meanwhile
 // goes to whoever waits, where the revision asks in the middle of a request.
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
 import type { NeutralTask } from '../protocol/revisions/tasks.ts'

@@ -3,7 +3,7 @@ import { isObject } from '../protocol/json.ts'
 import { Declined } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { CacheHints, ContentBlock } from '../protocol/messages.ts'
-import type { Check } from '../protocol/validator.ts'
+import type { Check } from '../schema/validator.ts'
 
 /** A result a handler may put together itself, with content and structured content of its own. */
 export interface ToolResult {

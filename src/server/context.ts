@@ -1,5 +1,5 @@
 // What a message is served with: what the host knows of it, and what the app has.
-import type { Cancel } from '../flow/cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import type { Registry } from './registry.ts'
 import type { RoundHost } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'

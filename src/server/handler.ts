@@ -4,9 +4,9 @@ import type { Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
 import type { Need, Needs } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
-import type { Check } from '../protocol/validator.ts'
+import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
-import type { Checked } from '../protocol/standard.ts'
+import type { Checked } from '../schema/standard.ts'
 
 export interface HandlerOptions<A extends Asks, N> {
   /** Schemas of the questions it asks, by key. */

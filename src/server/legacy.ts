@@ -1,8 +1,8 @@
 // What hosts see of the room that serves 2025-era clients. It is loaded when the first of them comes.
 import { isObject } from '../protocol/json.ts'
-import type { Cancel } from '../flow/cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import { META_VERSION } from '../protocol/meta.ts'
-import type { Mailbox } from './mailbox.ts'
+import type { Mailbox } from '../store/mailbox.ts'
 import type { Reply } from './reply.ts'
 
 /** Serves messages of 2025-era clients, on the same endpoint as all others. */

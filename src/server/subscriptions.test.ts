@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/meta.ts'
 import type { Bus, Change } from './subscriptions.ts'

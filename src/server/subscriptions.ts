@@ -1,6 +1,6 @@
 // The streams that `subscriptions/listen` opens, and how a change reaches them.
 import { isObject } from '../protocol/json.ts'
-import type { Cancel } from '../flow/cancel.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'

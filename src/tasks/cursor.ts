@@ -1,6 +1,6 @@
 // Where a page of somebody's tasks ended. It names a task of the caller's own, so there is nothing in it to hide or to forge.
 import { invalidParams } from '../server/request.ts'
-import type { TaskRecord } from './store.ts'
+import type { TaskRecord } from '../store/store.ts'
 
 type Place = Pick<TaskRecord, 'id' | 'createdAt'>
 

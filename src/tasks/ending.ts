@@ -3,7 +3,7 @@ import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { errorText } from '../server/reply.ts'
 import type { RoundHost } from '../server/round.ts'
 import type { RegisteredTool } from '../server/tool.ts'
-import type { TaskChange } from './store.ts'
+import type { TaskChange } from '../store/store.ts'
 
 /** A value that cannot be told is a failure like any other. */
 export async function endingOf(

@@ -5,7 +5,7 @@
 // 3. What is written of the questions and answers stands on the version that was read: an answer that comes meanwhile is never lost.
 // 4. An answer stays in the store until what became of it is there too: a record, a carry, or the question asked again.
 import type { Answers } from '../flow/answering.ts'
-import { Cancel } from '../flow/cancel.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import type { Carry } from '../flow/carry.ts'
 import { carryOver, writeCarry } from '../flow/carry.ts'
 import { FlowError } from '../flow/errors.ts'
@@ -21,11 +21,11 @@ import type { DispatchHost } from '../server/context.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
 import { endingOf, failed } from './ending.ts'
-import { Hold, Lost } from './hold.ts'
+import { Hold, Lost } from './lease.ts'
 import { Message } from './message.ts'
 import type { TaskRequest, TaskState } from './record.ts'
 import { carryOf, countLoss, expose, isByHand } from './record.ts'
-import type { ClaimedTask, TaskChange, TaskStore } from './store.ts'
+import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
 
 export interface RunHost {
   readonly app: DispatchHost

@@ -1,6 +1,6 @@
 // A task as the extension for tasks writes it.
 import { readShown } from './record.ts'
-import type { TaskRecord } from './store.ts'
+import type { TaskRecord } from '../store/store.ts'
 
 /** The fields of a task and what belongs to its status: a JSON text without its braces. */
 export function detailedText(task: TaskRecord): string {

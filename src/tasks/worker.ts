@@ -5,7 +5,7 @@ import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { DispatchHost } from '../server/context.ts'
 import { TaskRun } from './run.ts'
-import type { TaskStore } from './store.ts'
+import type { TaskStore } from '../store/store.ts'
 
 export interface WorkerOptions {
   readonly leaseMs: number

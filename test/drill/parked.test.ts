@@ -1,9 +1,9 @@
 // Tasks that wait for an answer cost an instance nothing. `npm run drill` has a hundred thousand of them, and compares times.
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
-import { taskStatements } from '../../src/stores/postgres-statements.ts'
-import { SQL } from '../../src/stores/sqlite-task-sql.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
+import { taskStatements } from '../../src/store/postgres/statements.ts'
+import { SQL } from '../../src/store/sqlite/task-statements.ts'
 import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
 import { parkMany } from './parking.ts'

@@ -1,6 +1,6 @@
 // Many parked tasks, made as copies of a real one, and an instance that has them.
 import pg from 'pg'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
 import { Process } from '../drain/process.ts'
 import type { StoreTarget } from './workers.ts'
 

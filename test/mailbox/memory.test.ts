@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MemoryMailbox } from '../../src/server/memory-mailbox.ts'
+import { MemoryMailbox } from '../../src/store/memory/mailbox.ts'
 import { mailboxContract } from './contract.ts'
 
 mailboxContract('memory', () => {

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
-import type { Store } from '../../src/tasks/store.ts'
+import type { Store } from '../../src/store/store.ts'
 
 export interface TestDatabase {
   readonly url: string

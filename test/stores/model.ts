@@ -1,8 +1,8 @@
 // Whatever is asked of a store, in whichever order: it answers as the one in memory does.
 import fc from 'fast-check'
 import { expect } from 'vitest'
-import { MemoryTasks } from '../../src/tasks/memory-tasks.ts'
-import type { Belief, TaskChange, TaskStatus, TaskStore } from '../../src/tasks/store.ts'
+import { MemoryTasks } from '../../src/store/memory/tasks.ts'
+import type { Belief, TaskChange, TaskStatus, TaskStore } from '../../src/store/store.ts'
 import { newTask } from './contract.ts'
 import { Fences } from './fences.ts'
 

@@ -2,7 +2,7 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, test } from 'vitest'
-import type { ClaimedTask, Held, Store, TaskRecord, TaskStore } from '../../src/tasks/store.ts'
+import type { ClaimedTask, Held, Store, TaskRecord, TaskStore } from '../../src/store/store.ts'
 import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
 import { likeTheModel } from './model.ts'
 

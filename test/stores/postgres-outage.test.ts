@@ -2,7 +2,7 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { News, Store, TaskRecord } from '../../src/tasks/store.ts'
+import type { News, Store, TaskRecord } from '../../src/store/store.ts'
 import { newTask } from './contract.ts'
 import {
   emptySchemas,

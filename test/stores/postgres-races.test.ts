@@ -2,7 +2,7 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { ClaimedTask, Store, TaskStore } from '../../src/tasks/store.ts'
+import type { ClaimedTask, Store, TaskStore } from '../../src/store/store.ts'
 import { newTask } from './contract.ts'
 import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
 import { askedBy, recordedPool, type RecordedPool } from './recorded-pool.ts'

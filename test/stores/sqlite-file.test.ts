@@ -1,9 +1,9 @@
 import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Database } from '../../src/stores/sqlite-driver.ts'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
-import { UPGRADES, upgrade } from '../../src/stores/sqlite-schema.ts'
+import type { Database } from '../../src/store/sqlite/driver.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
+import { UPGRADES, upgrade } from '../../src/store/sqlite/schema.ts'
 import { newTask } from './contract.ts'
 import { Folder } from './folder.ts'
 

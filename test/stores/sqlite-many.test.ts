@@ -1,7 +1,7 @@
 // Many tasks at once: what is done in one go is bounded, and nothing is missed for it.
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Store, TaskRecord } from '../../src/tasks/store.ts'
+import type { Store, TaskRecord } from '../../src/store/store.ts'
 import { gate } from '../../src/testing/manual.ts'
 import { newTask } from './contract.ts'
 import { Folder } from './folder.ts'

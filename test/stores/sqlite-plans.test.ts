@@ -1,15 +1,15 @@
 // How SQLite goes about what is asked of it: by indexes, so that it takes no longer with a hundred thousand tasks than with ten.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Database } from '../../src/stores/sqlite-driver.ts'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
-import { SqliteMailbox } from '../../src/stores/sqlite-mailbox.ts'
-import { SqliteNews } from '../../src/stores/sqlite-news.ts'
-import { SqliteOnceStore } from '../../src/stores/sqlite-once.ts'
-import { Others } from '../../src/stores/sqlite-others.ts'
-import { upgrade } from '../../src/stores/sqlite-schema.ts'
-import { SQL } from '../../src/stores/sqlite-task-sql.ts'
-import { SqliteTasks } from '../../src/stores/sqlite-tasks.ts'
-import { Turn } from '../../src/stores/sqlite-turn.ts'
+import type { Database } from '../../src/store/sqlite/driver.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
+import { SqliteMailbox } from '../../src/store/sqlite/mailbox.ts'
+import { SqliteNews } from '../../src/store/sqlite/change-feed.ts'
+import { SqliteOnceStore } from '../../src/store/sqlite/once.ts'
+import { Others } from '../../src/store/sqlite/external-writes.ts'
+import { upgrade } from '../../src/store/sqlite/schema.ts'
+import { SQL } from '../../src/store/sqlite/task-statements.ts'
+import { SqliteTasks } from '../../src/store/sqlite/tasks.ts'
+import { Turn } from '../../src/store/sqlite/group-commit.ts'
 
 let database: Database
 

@@ -1,7 +1,7 @@
 // Several processes with one file, and what a killed one leaves behind.
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
 import { Process } from '../drain/process.ts'
 import { newTask } from './contract.ts'
 import { Folder } from './folder.ts'

@@ -1,8 +1,8 @@
-// Group commit. The numbers are those of the invariants in src/stores/sqlite-turn.ts.
+// Group commit. The numbers are those of the invariants in src/store/sqlite/group-commit.ts.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Database } from '../../src/stores/sqlite-driver.ts'
-import { openDatabase } from '../../src/stores/sqlite-driver.ts'
-import { Turn } from '../../src/stores/sqlite-turn.ts'
+import type { Database } from '../../src/store/sqlite/driver.ts'
+import { openDatabase } from '../../src/store/sqlite/driver.ts'
+import { Turn } from '../../src/store/sqlite/group-commit.ts'
 import { Folder } from './folder.ts'
 
 let folder: Folder

@@ -1,6 +1,6 @@
 import { sqlite } from 'mcp-rally/sqlite'
 import { test } from 'vitest'
-import type { Store } from '../../src/tasks/store.ts'
+import type { Store } from '../../src/store/store.ts'
 import { mailboxContract } from '../mailbox/contract.ts'
 import { onceStoreContract } from '../once/contract.ts'
 import { taskStoreContract } from './contract.ts'

@@ -3,7 +3,7 @@ import type { Rally, RallyOptions } from 'mcp-rally'
 import { MemoryOnceStore, rally } from 'mcp-rally'
 import { onTestFinished } from 'vitest'
 import { Caller } from './caller.ts'
-import { MemoryTasks } from '../../src/tasks/memory-tasks.ts'
+import { MemoryTasks } from '../../src/store/memory/tasks.ts'
 import type {
   Belief,
   ClaimedTask,
@@ -15,7 +15,7 @@ import type {
   TaskChange,
   TaskRecord,
   TaskStore,
-} from '../../src/tasks/store.ts'
+} from '../../src/store/store.ts'
 
 export const LEASE_MS = 15_000
 

@@ -2,7 +2,7 @@
 import type { Rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Cancel } from '../../src/flow/cancel.ts'
+import { Cancel } from '../../src/protocol/cancel.ts'
 import type { JSONRPCNotification, JSONRPCResponse } from '../../src/protocol/messages.ts'
 import { META_CAPABILITIES, META_SUBSCRIPTION, TASKS_EXTENSION } from '../../src/protocol/meta.ts'
 import { gate, microtasks } from '../../src/testing/manual.ts'

@@ -1,6 +1,6 @@
 // What a session with an older server is held over: a child process, or HTTP with streams of events both ways.
 import type { RequestId } from '../../protocol/messages.ts'
-import type { Outgoing, Receive, Waiter } from '../transport.ts'
+import type { Outgoing, Receive, Waiter } from '../transports/transport.ts'
 import { ClientError } from '../errors.ts'
 
 export interface Channel {

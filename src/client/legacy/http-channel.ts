@@ -1,12 +1,12 @@
 // HTTP as the way to an older server: requests and answers by POST, a stream by GET for what belongs to no call, and a
 // DELETE at the end.
 import { ClientError, lost } from '../errors.ts'
-import { refusalOf } from '../http-answer.ts'
-import type { HttpOptions } from '../http.ts'
-import { OURS } from '../http.ts'
-import type { Cursor } from '../sse.ts'
-import type { Outgoing, Waiter } from '../transport.ts'
-import type { Wire, WireAnswer } from '../wire.ts'
+import { refusalOf } from '../transports/http-response.ts'
+import type { HttpOptions } from '../transports/http.ts'
+import { OURS } from '../transports/http.ts'
+import type { Cursor } from '../transports/sse.ts'
+import type { Outgoing, Waiter } from '../transports/transport.ts'
+import type { Wire, WireAnswer } from '../transports/wire.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 import { isSessionGone, sessionGone } from './channel.ts'
 import { HttpExchange } from './http-exchange.ts'

@@ -1,13 +1,13 @@
 // One request to an older server over HTTP, and its response: in the body, or on a stream that is gone on with where it
 // was lost.
 import { METHOD_NOT_FOUND } from '../../protocol/errors.ts'
-import { isResponse, readResponse } from '../envelope.ts'
+import { isResponse, readResponse } from '../transports/envelope.ts'
 import type { ClientError } from '../errors.ts'
 import { badResponse, lost } from '../errors.ts'
-import { refusalOf } from '../http-answer.ts'
+import { refusalOf } from '../transports/http-response.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Cursor } from '../sse.ts'
-import type { Outgoing, Receive, Waiter } from '../transport.ts'
+import type { Cursor } from '../transports/sse.ts'
+import type { Outgoing, Receive, Waiter } from '../transports/transport.ts'
 import { sessionGone } from './channel.ts'
 import type { Head, Reading } from './http-reader.ts'
 import { messagesIn } from './messages.ts'

@@ -1,5 +1,5 @@
 // The headers of every request to an older server over HTTP, those of the session included.
-import { readHeaders } from '../http.ts'
+import { readHeaders } from '../transports/http.ts'
 import type { HeadersOption } from '../options.ts'
 
 const LONGEST_SESSION_ID = 8_192

@@ -1,9 +1,9 @@
 // What an older server answers one HTTP request with, as it comes in: a body, or a stream of events.
 import { ClientError, lost, reasonOf, tooLarge, unreachable } from '../errors.ts'
-import { isEventStream } from '../http-answer.ts'
-import type { Cursor } from '../sse.ts'
-import { EventReader } from '../sse.ts'
-import type { WireAnswer } from '../wire.ts'
+import { isEventStream } from '../transports/http-response.ts'
+import type { Cursor } from '../transports/sse.ts'
+import { EventReader } from '../transports/sse.ts'
+import type { WireAnswer } from '../transports/wire.ts'
 
 export interface Head {
   readonly status: number

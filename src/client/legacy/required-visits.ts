@@ -3,8 +3,8 @@
 import { ProtocolError, URL_ELICITATION_REQUIRED } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { InputRequests } from '../../protocol/messages.ts'
-import type { Question } from '../question.ts'
-import { readQuestions } from '../question.ts'
+import type { Question } from '../answers/question.ts'
+import { readQuestions } from '../answers/question.ts'
 
 export interface Sending {
   /** The answers to these questions, as JSON text by their keys. */

@@ -1,6 +1,6 @@
 // The stream on which an older server tells, over HTTP, what belongs to no call. Opened again when it is lost.
 import type { ClientError } from '../errors.ts'
-import type { Cursor } from '../sse.ts'
+import type { Cursor } from '../transports/sse.ts'
 import type { Head, Reading } from './http-reader.ts'
 
 export interface StandingEvents {

@@ -1,6 +1,6 @@
 // A child process, which a session lasts as long as.
 import { lost } from '../errors.ts'
-import type { StdioTransport } from '../stdio.ts'
+import type { StdioTransport } from '../transports/stdio.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 
 /** Goes on with the process that has been asked already. */

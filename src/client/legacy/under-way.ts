@@ -3,9 +3,9 @@ import type { Call } from '../call.ts'
 import { targetOfPending } from '../call.ts'
 import { ClientError } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Patience } from '../patience.ts'
+import type { Patience } from '../deadline.ts'
 import type { Pending } from '../pending.ts'
-import type { Outgoing } from '../transport.ts'
+import type { Outgoing } from '../transports/transport.ts'
 
 const MOST_QUESTIONS = 100
 

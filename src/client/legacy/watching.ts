@@ -4,7 +4,7 @@ import type { Logger } from '../../protocol/logger.ts'
 import type { ServerCapabilities } from '../../protocol/messages.ts'
 import { ClientError, lost } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Outgoing, Receive, Waiter } from '../transport.ts'
+import type { Outgoing, Receive, Waiter } from '../transports/transport.ts'
 
 export interface Watched {
   readonly logger: Logger

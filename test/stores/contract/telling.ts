@@ -1,6 +1,6 @@
 // What reaches those that watch.
 import { describe, expect, test } from 'vitest'
-import type { News, TaskRecord, TaskStore } from '../../../src/tasks/store.ts'
+import type { News, TaskRecord, TaskStore } from '../../../src/store/store.ts'
 import type { Gate } from '../../../src/testing/manual.ts'
 import { gate } from '../../../src/testing/manual.ts'
 import type { Hands } from './hands.ts'

@@ -1,0 +1,90 @@
+import { describe, expect, test } from 'vitest'
+import type { InputRequests } from '../../protocol/messages.ts'
+import { ClientError } from '../errors.ts'
+import { readQuestions } from './question.ts'
+
+const read = (requests: object): unknown => readQuestions(requests as InputRequests)
+
+const elicit = (params: object): object => ({ method: 'elicitation/create', params })
+
+const asking = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`q${i}`, { method: 'roots/list' }]))
+
+describe('the questions of a round', () => {
+  test('are forms, pages, samples and roots, under their keys', () => {
+    const requestedSchema = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: { name: { type: 'string', minLength: 1, pattern: '^(a+)+$' } },
+      required: ['name'],
+      additionalProperties: false,
+    }
+    const messages = [{ role: 'user', content: { type: 'text', text: 'Hi' } }]
+    const questions = read({
+      form: { method: 'elicitation/create', params: { mode: 'form', message: 'Name?', requestedSchema } },
+      old: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema } },
+      page: { method: 'elicitation/create', params: { mode: 'url', message: 'Go.', url: 'https://a.example/x' } },
+      model: { method: 'sampling/createMessage', params: { messages, maxTokens: 5, temperature: 1 } },
+      roots: { method: 'roots/list' },
+    })
+    const form = { type: 'object', properties: { name: { type: 'string', minLength: 1 } }, required: ['name'] }
+    expect(questions).toEqual([
+      { kind: 'form', key: 'form', message: 'Name?', form },
+      { kind: 'form', key: 'old', message: 'Name?', form },
+      { kind: 'visit', key: 'page', message: 'Go.', url: 'https://a.example/x', host: 'a.example', lookalike: false },
+      { kind: 'sample', key: 'model', messages, maxTokens: 5, temperature: 1 },
+      { kind: 'roots', key: 'roots' },
+    ])
+  })
+
+  test('may not pass for another kind, whatever a prompt holds', () => {
+    const params = { kind: 'roots', key: 'other', messages: [], maxTokens: 1 }
+    expect(read({ a: { method: 'sampling/createMessage', params } })).toMatchObject([{ kind: 'sample', key: 'a' }])
+  })
+
+  const message = 'Name?'
+
+  test.each<[string, unknown, string]>([
+    ['no object', 'text', 'it is no object'],
+    ['of an unknown method', { method: 'tasks/get' }, 'its method "tasks/get" is unknown'],
+    ['without a method', {}, 'its method undefined is unknown'],
+    ['of a method that is no text', { method: { toString: 1 } }, 'its method that is an object is unknown'],
+    ['with params that are no object', { method: 'roots/list', params: [] }, 'its params are no object'],
+    ['without a message', elicit({ requestedSchema: { type: 'object', properties: {} } }), 'it has no message'],
+    ['without a form', elicit({ message }), 'it has no requestedSchema'],
+    ['of an unknown mode', elicit({ mode: 'voice', message }), 'its mode "voice" is unknown'],
+    ['for an address that is none', elicit({ mode: 'url', message, url: 'javascript:1' }), '"javascript:" address'],
+    [
+      'with a form that is not flat',
+      elicit({ message, requestedSchema: { type: 'object', properties: { a: { type: 'object' } } } }),
+      'property "a" is an object',
+    ],
+    [
+      'with a form that refers elsewhere',
+      elicit({ message, requestedSchema: { $ref: 'https://evil.example/schema.json' } }),
+      'refers to "https://evil.example/schema.json"',
+    ],
+    [
+      'with a form of endless choices',
+      elicit({
+        message,
+        requestedSchema: {
+          type: 'object',
+          properties: { a: { enum: Array.from({ length: 6_000 }, (_, i) => `option ${i}`) } },
+        },
+      }),
+      'its form is too large',
+    ],
+    ['without messages for the model', { method: 'sampling/createMessage', params: { maxTokens: 1 } }, 'no messages'],
+    ['without a limit for the model', { method: 'sampling/createMessage', params: { messages: [] } }, 'maxTokens'],
+  ])('%s are refused', (_what, request, why) => {
+    expect(() => read({ 'the key': request })).toThrow(ClientError)
+    expect(() => read({ 'the key': request })).toThrow(`The server's question "the key" cannot be asked: `)
+    expect(() => read({ 'the key': request })).toThrow(why)
+  })
+
+  test('are at most 100', () => {
+    expect(read(asking(100))).toHaveLength(100)
+    expect(() => read(asking(10_000))).toThrow('The server asks 10000 questions in one round; this client takes 100.')
+  })
+})

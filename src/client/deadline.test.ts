@@ -1,0 +1,182 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Patience } from './deadline.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
+afterEach(() => void vi.useRealTimers())
+
+/** Something that the test settles, and that tells whether it was cancelled. */
+function underWay(patience: Patience): {
+  promise: Promise<string>
+  settle: (value: string) => void
+  cancel: () => void
+} {
+  let settle: ((value: string) => void) | undefined
+  const cancel = vi.fn<() => void>()
+  const promise = patience.wait<string>((resolve) => {
+    settle = resolve
+    return cancel
+  })
+  promise.catch(() => {})
+  return { promise, settle: (value) => settle?.(value), cancel }
+}
+
+describe('waiting for a server', () => {
+  test('ends with what it waits for, and leaves no timer behind', async () => {
+    const { promise, settle, cancel } = underWay(new Patience('it', 1_000, undefined))
+    settle('there')
+    expect(await promise).toBe('there')
+    expect(cancel).not.toHaveBeenCalled()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('that settles at once leaves no timer behind either', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const promise = patience.wait((resolve) => {
+      resolve('there')
+      return () => {}
+    })
+    expect(await promise).toBe('there')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('takes no longer than its time, and is cancelled then', async () => {
+    const { promise, cancel } = underWay(new Patience('tools/call deploy', 1_000, undefined))
+    await vi.advanceTimersByTimeAsync(999)
+    expect(cancel).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    expect(cancel).toHaveBeenCalledOnce()
+    await expect(promise).rejects.toMatchObject({
+      code: 'TIMEOUT',
+      message: expect.stringContaining('tools/call deploy has waited 1000 ms for its server'),
+    })
+  })
+
+  test('counts over all rounds, pauses included, and not while somebody thinks', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const first = underWay(patience)
+    await vi.advanceTimersByTimeAsync(400)
+    first.settle('one')
+    await first.promise
+    const thinking = patience.think(
+      new Promise<string>((resolve) => void setTimeout(() => resolve('thought'), 3_600_000)),
+    )
+    await vi.advanceTimersByTimeAsync(3_600_000)
+    expect(await thinking).toBe('thought')
+    const pause = patience.pause(300)
+    await vi.advanceTimersByTimeAsync(300)
+    await pause
+    const last = underWay(patience)
+    await vi.advanceTimersByTimeAsync(299)
+    expect(last.cancel).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(1)
+    await expect(last.promise).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await expect(patience.pause(1)).rejects.toMatchObject({ code: 'TIMEOUT' })
+  })
+
+  test('for ever sets no timer', () => {
+    underWay(new Patience('it', Infinity, undefined))
+    expect(vi.getTimerCount()).toBe(0)
+  })
+})
+
+/** Begins something, aborts it, and sees it end. */
+async function ending(begin: (patience: Patience) => Promise<unknown>): Promise<void> {
+  const controller = new AbortController()
+  const patience = new Patience('it', 1_000, controller.signal)
+  const promise = begin(patience)
+  const inner = patience.signal
+  expect(inner.aborted).toBe(false)
+  controller.abort('enough')
+  expect(inner.aborted).toBe(true)
+  await expect(promise).rejects.toMatchObject({ code: 'ABORTED', message: 'it was aborted.', cause: 'enough' })
+  await expect(patience.pause(1)).rejects.toMatchObject({ code: 'ABORTED' })
+  await expect(patience.think(Promise.resolve(1))).rejects.toMatchObject({ code: 'ABORTED' })
+}
+
+describe('a signal', () => {
+  test('that is aborted already keeps anything from being begun', async () => {
+    const patience = new Patience('it', 1_000, AbortSignal.abort('changed my mind'))
+    const begin = vi.fn<() => () => void>()
+    await expect(patience.wait(begin)).rejects.toMatchObject({ code: 'ABORTED', cause: 'changed my mind' })
+    expect(begin).not.toHaveBeenCalled()
+    expect(patience.signal.aborted).toBe(true)
+  })
+
+  test('ends a wait, a pause and a thought, and everything after', async () => {
+    const cancel = vi.fn<() => void>()
+    await ending((patience) => patience.wait(() => cancel))
+    expect(cancel).toHaveBeenCalledOnce()
+    await ending((patience) => patience.pause(500))
+    await ending((patience) => patience.think(new Promise(() => {})))
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('ends what it was aborted in the beginning of', async () => {
+    const controller = new AbortController()
+    const cancel = vi.fn<() => void>()
+    const promise = new Patience('it', 1_000, controller.signal).wait(() => {
+      controller.abort()
+      return cancel
+    })
+    await expect(promise).rejects.toMatchObject({ code: 'ABORTED' })
+    expect(cancel).toHaveBeenCalledOnce()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('is let go of when the call is done', () => {
+    const { signal } = new AbortController()
+    const add = vi.spyOn(signal, 'addEventListener')
+    const remove = vi.spyOn(signal, 'removeEventListener')
+    const patience = new Patience('it', 1_000, signal)
+    const inner = patience.signal
+    patience.done()
+    expect(remove.mock.calls.map(([type, listener]) => [type, listener])).toEqual(
+      add.mock.calls.map(([type, listener]) => [type, listener]),
+    )
+    expect(inner.aborted).toBe(false)
+  })
+})
+
+test('a thought that fails after the call has ended harms nobody', async () => {
+  const patience = new Patience('it', 1_000, undefined)
+  let fail: ((error: Error) => void) | undefined
+  const thinking = patience.think(new Promise((_resolve, reject) => (fail = reject)))
+  patience.stop(new Error('over'))
+  await expect(thinking).rejects.toThrow('over')
+  fail?.(new Error('too late'))
+  await expect(patience.pause(1)).rejects.toThrow('over')
+})
+
+describe('a question in the middle of waiting', () => {
+  test('stops the clock until it is answered', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const { cancel } = underWay(patience)
+    await vi.advanceTimersByTimeAsync(600)
+    const release = patience.hold()
+    await vi.advanceTimersByTimeAsync(5_000)
+    release()
+    await vi.advanceTimersByTimeAsync(399)
+    expect(cancel).not.toHaveBeenCalled()
+    // The clock is looked at now and then.
+    await vi.advanceTimersByTimeAsync(100)
+    expect(cancel).toHaveBeenCalledOnce()
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
+  test('stops it for as long as any of them is open', async () => {
+    const patience = new Patience('it', 1_000, undefined)
+    const { settle, cancel } = underWay(patience)
+    const releases = [patience.hold(), patience.hold()]
+    await vi.advanceTimersByTimeAsync(2_000)
+    releases[0]?.()
+    await vi.advanceTimersByTimeAsync(2_000)
+    releases[1]?.()
+    expect(cancel).not.toHaveBeenCalled()
+    settle('there')
+    const { cancel: cancelNext } = underWay(patience)
+    await vi.advanceTimersByTimeAsync(900)
+    expect(cancelNext).not.toHaveBeenCalled()
+    await vi.advanceTimersByTimeAsync(100)
+    expect(cancelNext).toHaveBeenCalledOnce()
+  })
+})

@@ -1,0 +1,151 @@
+// From the JSON Schema of one property to a field of a form: text, a number, a switch or a choice.
+import type {
+  BooleanSchema,
+  NumberSchema,
+  PrimitiveSchemaDefinition,
+  StringFormat,
+  StringSchema,
+} from '../protocol/elicitation.ts'
+import { type Option, optionsOf, titled, unionOf } from './choices.ts'
+import { isSchema, type Place, refuse, refuseNull, type SchemaObject } from './references.ts'
+import { resolved } from './references.ts'
+
+export function toField(raw: unknown, place: Place): PrimitiveSchemaDefinition {
+  const schema = resolved(raw, place)
+  const options = optionsOf(schema, place)
+  if (options) return toSingleSelect(schema, options)
+  const type = typeOf(schema, place)
+  switch (type) {
+    case 'string':
+      return toText(schema)
+    case 'number':
+    case 'integer':
+      return toNumber(schema, type)
+    case 'boolean':
+      return toSwitch(schema)
+    case 'array':
+      return toMultiSelect(schema, place)
+    case 'object':
+      return refuse(place, 'is an object, and a form is flat: make each of its properties one of the form.')
+    default:
+      return refuse(place, 'says no type that a form has: make it a string, number, integer, boolean or enum.')
+  }
+}
+
+/** The one type of a property. A union of texts, or of numbers, is one: which of them it is, is checked later. */
+function typeOf(schema: SchemaObject, place: Place): unknown {
+  const members = unionOf(schema, place) ?? [schema]
+  const types = new Set(members.flatMap((member) => ownType(member) ?? schema['type']))
+  if (types.has('null')) refuseNull(place)
+  if (types.size === 2 && types.has('number') && types.has('integer')) return 'number'
+  if (types.size > 1) {
+    const named = [...types].map((type) => (typeof type === 'string' ? type : 'anything'))
+    refuse(place, `is ${named.join(' or ')}, and a form has one type for each property: choose one.`)
+  }
+  const [only] = types
+  return only
+}
+
+function ownType({ type, properties, const: only, enum: values }: SchemaObject): unknown {
+  if (type !== undefined) return type
+  if (isSchema(properties)) return 'object'
+  return only !== undefined || values !== undefined ? 'string' : undefined
+}
+
+function toText(schema: SchemaObject): StringSchema {
+  return {
+    type: 'string',
+    ...labels(schema),
+    ...kept('minLength', schema['minLength'], isCount),
+    ...kept('maxLength', schema['maxLength'], isCount),
+    ...kept('format', schema['format'], isFormat),
+    ...kept('default', schema['default'], isString),
+  }
+}
+
+function toNumber(schema: SchemaObject, type: 'number' | 'integer'): NumberSchema {
+  const lower = [schema['minimum']]
+  const upper = [schema['maximum']]
+  if (type === 'integer') {
+    // The form has no exclusive bounds; for whole numbers the next one is the same.
+    if (isNumber(schema['exclusiveMinimum'])) lower.push(Math.floor(schema['exclusiveMinimum']) + 1)
+    if (isNumber(schema['exclusiveMaximum'])) upper.push(Math.ceil(schema['exclusiveMaximum']) - 1)
+  }
+  return {
+    type,
+    ...labels(schema),
+    ...kept('minimum', Math.max(...lower.filter(isBound)), isNumber),
+    ...kept('maximum', Math.min(...upper.filter(isBound)), isNumber),
+    ...kept('default', schema['default'], type === 'integer' ? isInteger : isNumber),
+  }
+}
+
+function toSwitch(schema: SchemaObject): BooleanSchema {
+  return { type: 'boolean', ...labels(schema), ...kept('default', schema['default'], isBoolean) }
+}
+
+function toSingleSelect(schema: SchemaObject, options: readonly Option[]): PrimitiveSchemaDefinition {
+  const values = options.map((option) => option.const)
+  const isOption = (value: unknown): value is string => isString(value) && values.includes(value)
+  const rest = { ...labels(schema), ...kept('default', schema['default'], isOption) }
+  // The older spelling, where that is how it was written, and nothing of it was left out.
+  const { enumNames } = schema
+  const isNamed = (value: unknown): value is string[] =>
+    Array.isArray(value) && value.length === values.length && value.every(isString)
+  if (Array.isArray(schema['enum']) && schema['enum'].length === values.length && isNamed(enumNames)) {
+    return { type: 'string', ...rest, enum: values, enumNames }
+  }
+  const oneOf = titled(options)
+  return oneOf ? { type: 'string', ...rest, oneOf } : { type: 'string', ...rest, enum: values }
+}
+
+function toMultiSelect(schema: SchemaObject, place: Place): PrimitiveSchemaDefinition {
+  const { items, prefixItems } = schema
+  if (Array.isArray(items) || prefixItems !== undefined) {
+    refuse(place, 'is a tuple: make each of its items a property of its own.')
+  }
+  const options = isSchema(items) ? optionsOf(resolved(items, place), place) : undefined
+  if (!options) {
+    return refuse(place, 'is a list of free values, and a form only has lists to choose from: make its items an enum.')
+  }
+  const values = options.map((option) => option.const)
+  const known = new Set<unknown>(values)
+  const areOptions = (value: unknown): value is string[] =>
+    Array.isArray(value) && value.every((item) => known.has(item))
+  const rest = {
+    ...labels(schema),
+    ...kept('minItems', schema['minItems'], isCount),
+    ...kept('maxItems', schema['maxItems'], isCount),
+    ...kept('default', schema['default'], areOptions),
+  }
+  const anyOf = titled(options)
+  return anyOf
+    ? { type: 'array', ...rest, items: { anyOf } }
+    : { type: 'array', ...rest, items: { type: 'string', enum: values } }
+}
+
+function labels(schema: SchemaObject): { title?: string; description?: string } {
+  return { ...kept('title', schema['title'], isString), ...kept('description', schema['description'], isString) }
+}
+
+/** The keyword with its value where the wire takes it, and nothing where it does not. */
+function kept<Key extends string, Value>(
+  key: Key,
+  value: unknown,
+  fits: (value: unknown) => value is Value,
+): Partial<Record<Key, Value>> {
+  const record: Partial<Record<string, Value>> = {}
+  if (fits(value)) record[key] = value
+  return record
+}
+
+const isString = (value: unknown): value is string => typeof value === 'string'
+const isBoolean = (value: unknown): value is boolean => typeof value === 'boolean'
+const isNumber = (value: unknown): value is number => Number.isFinite(value)
+const isInteger = (value: unknown): value is number => Number.isInteger(value)
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0
+const isFormat = (value: unknown): value is StringFormat =>
+  value === 'email' || value === 'uri' || value === 'date' || value === 'date-time'
+
+/** zod bounds every integer by what a double can count to, which says nothing to a user. */
+const isBound = (value: unknown): value is number => isNumber(value) && Math.abs(value) < Number.MAX_SAFE_INTEGER

@@ -1,0 +1,99 @@
+// What is asked of the tables of tasks. Every statement finds its rows by an index, and none looks at more than it gives.
+import type { TaskRecord, TaskStatus } from '../store.ts'
+import { fromPlain } from '../plain-text.ts'
+
+const RECORD = `id, owner, request, state, status, message, poll_ms, ttl_ms, created_at, updated_at, outcome, version
+  FROM rally_task JOIN rally_task_text ON task = seq`
+const ALIVE = '(expires_at IS NULL OR expires_at > ?)'
+const HELD = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
+
+export const SQL = {
+  create: `INSERT INTO rally_task (id, owner, status, message, poll_ms, ttl_ms, created_at, updated_at, expires_at, version, fence,
+      due_at, is_due, change_number)
+    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, 0, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING seq`,
+  createText: 'INSERT INTO rally_task_text VALUES (?, ?, ?, NULL)',
+  read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
+  list: `SELECT ${RECORD} WHERE owner = ? AND (created_at, id) > (?, ?) AND ${ALIVE} ORDER BY created_at, id LIMIT ?`,
+
+  /** Those whose time has come, as long as it has. */
+  markDue: `UPDATE rally_task SET is_due = 1 WHERE seq IN (
+    SELECT seq FROM rally_task WHERE is_due = 0 AND ready_at IS NOT NULL AND ready_at <= ? ORDER BY ready_at LIMIT ?)`,
+  dueAfter: `SELECT seq, owner, lease_until, expires_at FROM rally_task
+    WHERE is_due = 1 AND owner > ? ORDER BY owner, ready_at LIMIT 1`,
+  dueFrom: `SELECT seq, owner, lease_until, expires_at FROM rally_task
+    WHERE is_due = 1 AND owner >= ? ORDER BY owner, ready_at LIMIT 1`,
+  nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS number',
+  claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0 WHERE seq = ?',
+  readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
+  entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
+
+  renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${HELD} RETURNING version`,
+  held: `SELECT seq FROM rally_task WHERE ${HELD}`,
+  append: `INSERT INTO rally_task_entry
+    VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = ?1), ?2)`,
+
+  standing: `SELECT seq, status, message, version, fence, lease_until, due_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
+  change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
+    is_due = ?, change_number = ? WHERE seq = ?`,
+  changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
+  nextChange: 'UPDATE rally_count SET changes = changes + 1 RETURNING changes AS number',
+
+  expired: 'SELECT seq FROM rally_task WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
+  expiredOfId: 'SELECT seq FROM rally_task WHERE id = ? AND expires_at <= ?',
+  drop: 'DELETE FROM rally_task WHERE seq = ?',
+  dropText: 'DELETE FROM rally_task_text WHERE task = ?',
+  dropEntries: 'DELETE FROM rally_task_entry WHERE task = ?',
+
+  lastChange: 'SELECT changes AS number FROM rally_count',
+  changedSince:
+    'SELECT id, version, is_due, change_number FROM rally_task WHERE change_number > ? ORDER BY change_number LIMIT 1000',
+} as const
+
+export interface RecordRow {
+  readonly id: string
+  readonly owner: string
+  readonly request: string
+  readonly state: string
+  readonly status: TaskStatus
+  readonly message: string | null
+  readonly poll_ms: number
+  readonly ttl_ms: number | null
+  readonly created_at: number
+  readonly updated_at: number
+  readonly outcome: string | null
+  readonly version: number
+}
+
+export interface DueRow {
+  readonly seq: number
+  readonly owner: string
+  readonly lease_until: number | null
+  readonly expires_at: number | null
+}
+
+export interface StandingRow {
+  readonly seq: number
+  readonly status: TaskStatus
+  readonly message: string | null
+  readonly version: number
+  readonly fence: number
+  readonly lease_until: number | null
+  readonly due_at: number | null
+}
+
+export function toRecord(row: RecordRow): TaskRecord {
+  return {
+    id: fromPlain(row.id),
+    owner: fromPlain(row.owner),
+    request: row.request,
+    state: row.state,
+    status: row.status,
+    message: row.message === null ? undefined : fromPlain(row.message),
+    pollMs: row.poll_ms,
+    ttlMs: row.ttl_ms,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    outcome: row.outcome ?? undefined,
+    version: row.version,
+  }
+}
