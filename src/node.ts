@@ -2,4 +2,4 @@
 export { nodeHandler } from './hosts/node.ts'
 export { serve, type ServeOptions, type Serving } from './hosts/serve.ts'
 export { stdio, type StdioOptions } from './hosts/stdio.ts'
-export type { Authenticate, Authenticated, HttpRequest } from './auth/authenticate.ts'
+export type { Authenticate, AuthenticatedCaller, HttpRequest } from './auth/authenticate.ts'

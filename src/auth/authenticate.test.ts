@@ -1,5 +1,5 @@
 import type { Authenticate, HttpOptions, HttpRequest, Rally } from 'mcp-rally'
-import { rally, Refused } from 'mcp-rally'
+import { rally, AuthenticationError } from 'mcp-rally'
 import { fetchHandler } from '../hosts/fetch.ts'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -101,7 +101,7 @@ describe.each(hosts)('$name', ({ open }) => {
 
   test('Refused refuses with its own status, message and headers', async () => {
     const { send, logged } = await guarded(() => {
-      throw new Refused(403, 'Not on a Sunday.', { 'X-Reason': 'Sunday' })
+      throw new AuthenticationError(403, 'Not on a Sunday.', { 'X-Reason': 'Sunday' })
     })
     const response = await send(call('deploy'))
     expect(response.status).toBe(403)
@@ -140,31 +140,31 @@ describe.each(hosts)('$name', ({ open }) => {
     {
       what: 'refuses with a status that is none',
       authenticate: () => {
-        throw new Refused(99, 'x')
+        throw new AuthenticationError(99, 'x')
       },
     },
     {
       what: 'refuses with success',
       authenticate: () => {
-        throw new Refused(200, 'x')
+        throw new AuthenticationError(200, 'x')
       },
     },
     {
       what: 'refuses with a header of two lines',
       authenticate: () => {
-        throw new Refused(401, 'x', { 'WWW-Authenticate': 'Bearer error="a\r\nb"' })
+        throw new AuthenticationError(401, 'x', { 'WWW-Authenticate': 'Bearer error="a\r\nb"' })
       },
     },
     {
       what: 'refuses with a header that no HTTP can send',
       authenticate: () => {
-        throw new Refused(401, 'x', { 'WWW-Authenticate': 'Bearer error="\u2028"' })
+        throw new AuthenticationError(401, 'x', { 'WWW-Authenticate': 'Bearer error="\u2028"' })
       },
     },
     {
       what: 'refuses with a header without a name',
       authenticate: () => {
-        throw new Refused(401, 'x', { '': 'x' })
+        throw new AuthenticationError(401, 'x', { '': 'x' })
       },
     },
   ])('an authenticator that $what is a 500 which tells nothing, and the log has the rest', async ({ authenticate }) => {

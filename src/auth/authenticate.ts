@@ -9,7 +9,7 @@ export interface HttpRequest {
 }
 
 /** Who is calling, and what they were granted. */
-export interface Authenticated {
+export interface AuthenticatedCaller {
   /** Stable across token refreshes. Only this string is bound to a flow's state. */
   readonly principal: string
   /** What the caller was granted. Default: nothing, so that a tool that names `scopes` is refused. */
@@ -20,7 +20,7 @@ export interface Authenticated {
 
 /** Gives who is calling, or refuses: by giving nothing (401), or by throwing `Refused`. A plain function will do. */
 export interface Authenticate {
-  (request: HttpRequest): Authenticated | undefined | null | Promise<Authenticated | undefined | null>
+  (request: HttpRequest): AuthenticatedCaller | undefined | null | Promise<AuthenticatedCaller | undefined | null>
   /**
    * Documents that anybody may read, as JSON text by their path: hosts serve them before they ask who is calling.
    * Whoever wraps an authenticator hands them on.
@@ -29,7 +29,7 @@ export interface Authenticate {
 }
 
 /** Thrown by an authenticator to refuse with a status and headers of its own. A `cause` goes to the log alone. */
-export class Refused extends RallyError {
+export class AuthenticationError extends RallyError {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
@@ -51,9 +51,10 @@ export class Refused extends RallyError {
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-export async function identify(authenticate: Authenticate, request: HttpRequest): Promise<Authenticated> {
+export async function identify(authenticate: Authenticate, request: HttpRequest): Promise<AuthenticatedCaller> {
   const authenticated = await authenticate(request)
-  if (!authenticated) throw new Refused(401, 'Authentication is required.', { 'WWW-Authenticate': 'Bearer' })
+  if (!authenticated)
+    throw new AuthenticationError(401, 'Authentication is required.', { 'WWW-Authenticate': 'Bearer' })
   const { principal, scopes } = authenticated
   if (typeof principal !== 'string' || principal === '') {
     throw new RallyError('AUTHENTICATE', 'authenticate gave no principal: it must be a string that names the caller.')
@@ -69,7 +70,7 @@ export async function identify(authenticate: Authenticate, request: HttpRequest)
 }
 
 /** The challenge to a caller who lacks some of the scopes, or nothing where all were granted. */
-export function challengeOf(required: readonly string[], caller: Authenticated | undefined): string | undefined {
+export function challengeOf(required: readonly string[], caller: AuthenticatedCaller | undefined): string | undefined {
   const granted = caller?.scopes ?? []
   if (required.every((scope) => granted.includes(scope))) return undefined
   const challenge = caller?.challenge?.(required) ?? `Bearer error="insufficient_scope", scope="${required.join(' ')}"`

@@ -1,6 +1,6 @@
 // Access tokens that were verified of late: a signature costs a hundred times what finding it here does.
 import { hash } from 'node:crypto'
-import type { Authenticated } from './authenticate.ts'
+import type { AuthenticatedCaller } from './authenticate.ts'
 
 /** Most tokens that are remembered; the one not seen for longest goes first. */
 const MOST = 1_000
@@ -8,13 +8,13 @@ const MOST = 1_000
 export class VerifiedTokens {
   readonly #forMs: number
   /** By digest, so that no token stays in memory; the least recently seen first. */
-  readonly #entries = new Map<string, { caller: Authenticated; until: number }>()
+  readonly #entries = new Map<string, { caller: AuthenticatedCaller; until: number }>()
 
   constructor(forMs: number) {
     this.#forMs = forMs
   }
 
-  find(token: string): Authenticated | undefined {
+  find(token: string): AuthenticatedCaller | undefined {
     if (this.#forMs === 0) return undefined
     const key = digestOf(token)
     const entry = this.#entries.get(key)
@@ -26,7 +26,7 @@ export class VerifiedTokens {
   }
 
   /** Remembers what a token says until it expires, but no longer than the cache keeps anything. */
-  remember(token: string, caller: Authenticated, expiresAt: number): void {
+  remember(token: string, caller: AuthenticatedCaller, expiresAt: number): void {
     if (this.#forMs === 0) return
     this.#entries.set(digestOf(token), { caller, until: Math.min(expiresAt, Date.now() + this.#forMs) })
     if (this.#entries.size <= MOST) return

@@ -1,6 +1,6 @@
 // What a caller is told whose access token is missing, wrong or too weak: statuses, fixed texts and challenges.
 import { errors } from 'jose'
-import { Refused } from './authenticate.ts'
+import { AuthenticationError } from './authenticate.ts'
 import { KeysUnavailable } from './bearer-keys.ts'
 
 const MALFORMED = 'The access token is malformed or too long.'
@@ -21,21 +21,23 @@ export class Refusals {
   }
 
   /** A request that brings no token is not told that one is wrong. */
-  missing(): Refused {
-    return new Refused(401, 'An access token is required.', { 'WWW-Authenticate': this.#challenge('', this.#required) })
+  missing(): AuthenticationError {
+    return new AuthenticationError(401, 'An access token is required.', {
+      'WWW-Authenticate': this.#challenge('', this.#required),
+    })
   }
 
-  malformed(): Refused {
+  malformed(): AuthenticationError {
     return this.#invalid(MALFORMED)
   }
 
-  namesNobody(): Refused {
+  namesNobody(): AuthenticationError {
     return this.#invalid(NAMES_NOBODY)
   }
 
-  insufficient(): Refused {
+  insufficient(): AuthenticationError {
     const message = 'The scopes that were granted do not suffice.'
-    return new Refused(403, message, { 'WWW-Authenticate': this.insufficientScope([]) })
+    return new AuthenticationError(403, message, { 'WWW-Authenticate': this.insufficientScope([]) })
   }
 
   /** The challenge alone, with all that the call needs: the client does not have to come back for the rest. */
@@ -43,19 +45,29 @@ export class Refusals {
     this.#challenge('error="insufficient_scope", ', [...new Set([...this.#required, ...scopes])])
 
   /** What came of verifying a token. */
-  because(error: unknown): Refused {
+  because(error: unknown): AuthenticationError {
     if (error instanceof KeysUnavailable) {
       const options = error.cause === undefined ? undefined : { cause: error.cause }
-      return new Refused(503, 'Access tokens cannot be verified right now.', { 'Retry-After': '1' }, options)
+      return new AuthenticationError(
+        503,
+        'Access tokens cannot be verified right now.',
+        { 'Retry-After': '1' },
+        options,
+      )
     }
     // Not about the token: a key that does not fit its algorithm, say. The operator has to know.
     if (!(error instanceof errors.JOSEError)) return this.#invalid(INVALID, { cause: error })
     return this.#invalid(descriptionOf(error))
   }
 
-  #invalid(description: string, options?: ErrorOptions): Refused {
+  #invalid(description: string, options?: ErrorOptions): AuthenticationError {
     const error = `error="invalid_token", error_description="${description}", `
-    return new Refused(401, description, { 'WWW-Authenticate': this.#challenge(error, this.#required) }, options)
+    return new AuthenticationError(
+      401,
+      description,
+      { 'WWW-Authenticate': this.#challenge(error, this.#required) },
+      options,
+    )
   }
 
   #challenge(error: string, scopes: readonly string[]): string {

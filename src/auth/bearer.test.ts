@@ -3,8 +3,8 @@ import { bearer, type BearerOptions, type KeyFunction } from 'mcp-rally/bearer'
 import { CompactEncrypt, createLocalJWKSet, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Claims, sign, signingKey } from '../../test/interop/issuer.ts'
-import type { Authenticate, Authenticated } from './authenticate.ts'
-import { identify, Refused } from './authenticate.ts'
+import type { Authenticate, AuthenticatedCaller } from './authenticate.ts'
+import { identify, AuthenticationError } from './authenticate.ts'
 
 const ISSUER = 'https://issuer.example.com'
 const AUDIENCE = 'https://mcp.example.com/mcp'
@@ -513,18 +513,18 @@ function principal(subject: string, client: string): string {
   return JSON.stringify([ISSUER, subject, client])
 }
 
-function ask(authenticate: Authenticate, authorization: string | undefined): Promise<Authenticated> {
+function ask(authenticate: Authenticate, authorization: string | undefined): Promise<AuthenticatedCaller> {
   const header = (name: string): string | undefined => (name === 'authorization' ? authorization : undefined)
   return identify(authenticate, { method: 'POST', url: '/mcp', header })
 }
 
-function caller(authenticate: Authenticate, jwt: string): Promise<Authenticated> {
+function caller(authenticate: Authenticate, jwt: string): Promise<AuthenticatedCaller> {
   return ask(authenticate, `Bearer ${jwt}`)
 }
 
-async function failure(authenticate: Authenticate, authorization: string | undefined): Promise<Refused> {
+async function failure(authenticate: Authenticate, authorization: string | undefined): Promise<AuthenticationError> {
   const outcome = await ask(authenticate, authorization).catch((error: unknown) => error)
-  if (!(outcome instanceof Refused)) throw new Error('It was not refused.', { cause: outcome })
+  if (!(outcome instanceof AuthenticationError)) throw new Error('It was not refused.', { cause: outcome })
   return outcome
 }
 

@@ -1,6 +1,6 @@
 // Bearer access tokens: an authenticator for JWTs that an OAuth issuer signed for this very resource.
 import { RallyError } from '../protocol/errors.ts'
-import type { Authenticate, Authenticated, HttpRequest } from './authenticate.ts'
+import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
 import { VerifiedTokens } from './bearer-cache.ts'
 import { principalOf, scopesOf } from './bearer-claims.ts'
 import type { Jwks } from './bearer-keys.ts'
@@ -70,7 +70,7 @@ export function bearer(options: BearerOptions): Authenticate {
   const implied = new Map(Object.entries(options.implies ?? {}))
   const verified = new VerifiedTokens(cacheSeconds * 1_000)
 
-  const callerOf = async (token: string): Promise<Authenticated> => {
+  const callerOf = async (token: string): Promise<AuthenticatedCaller> => {
     const claims = await verify(token).catch((error: unknown) => {
       throw refusals.because(error)
     })
@@ -83,7 +83,7 @@ export function bearer(options: BearerOptions): Authenticate {
     return caller
   }
 
-  const authenticate = (request: HttpRequest): Authenticated | Promise<Authenticated> => {
+  const authenticate = (request: HttpRequest): AuthenticatedCaller | Promise<AuthenticatedCaller> => {
     const credentials = request.header('authorization')
     if (credentials === undefined || !/^bearer( |$)/i.test(credentials)) throw refusals.missing()
     const token = tokenIn(credentials, maxTokenBytes)

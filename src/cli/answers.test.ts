@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Question } from '../client/answers/question.ts'
+import type { ServerQuestion } from '../client/answers/question.ts'
 import { answeredBy, answerFrom, exampleOf } from './answers.ts'
 
-const form: Question = {
+const form: ServerQuestion = {
   kind: 'form',
   key: 'it',
   message: 'Which?',
@@ -18,9 +18,16 @@ const form: Question = {
     },
   },
 }
-const visit: Question = { kind: 'visit', key: 'it', message: 'Go.', url: 'https://a.b/', host: 'a.b', lookalike: false }
-const sample: Question = { kind: 'sample', key: 'it', messages: [], maxTokens: 1 }
-const roots: Question = { kind: 'roots', key: 'it' }
+const visit: ServerQuestion = {
+  kind: 'visit',
+  key: 'it',
+  message: 'Go.',
+  url: 'https://a.b/',
+  host: 'a.b',
+  lookalike: false,
+}
+const sample: ServerQuestion = { kind: 'sample', key: 'it', messages: [], maxTokens: 1 }
+const roots: ServerQuestion = { kind: 'roots', key: 'it' }
 
 const said = { role: 'assistant', content: { type: 'text', text: 'Hello.' } }
 

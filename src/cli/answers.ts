@@ -1,7 +1,7 @@
 // Answers from a file, by the keys of their questions, for where there is nobody to ask.
 import { readFile } from 'node:fs/promises'
 import type { Capability } from '../client/capabilities.ts'
-import type { Question } from '../client/answers/question.ts'
+import type { ServerQuestion } from '../client/answers/question.ts'
 import type { InputResponse, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { readJsonObject } from './arguments.ts'
 import { cleanLine } from './clean.ts'
@@ -28,7 +28,7 @@ export function answeredBy(answers: Answers): Capability[] {
 }
 
 /** The answer to a question, or nothing where the file has none. Whether it fits, the client checks. */
-export function answerFrom(answers: Answers, { key, kind }: Question): InputResponse | undefined {
+export function answerFrom(answers: Answers, { key, kind }: ServerQuestion): InputResponse | undefined {
   const answer = answers.get(key)
   if (answer === undefined) return undefined
   if (kind === 'sample' && isSample(answer)) return { model: 'answers', ...answer } as InputResponse
@@ -39,11 +39,11 @@ export function answerFrom(answers: Answers, { key, kind }: Question): InputResp
 }
 
 /** What to put into the file for a question. */
-export function exampleOf(question: Question): string {
+export function exampleOf(question: ServerQuestion): string {
   return `${JSON.stringify(cleanLine(question.key))}: ${JSON.stringify(exampleValue(question))}`
 }
 
-function exampleValue(question: Question): unknown {
+function exampleValue(question: ServerQuestion): unknown {
   switch (question.kind) {
     case 'form': {
       const fields = Object.entries(question.form.properties).slice(0, MOST_SHOWN)

@@ -1,9 +1,9 @@
 // Calls a tool, gets a prompt, reads a resource, or goes on with any of them from a file.
-import type { Call } from '../client/call.ts'
+import type { ClientCall } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
-import type { Pending, RoundMethod } from '../client/pending.ts'
-import type { Task } from '../client/tasks/task.ts'
+import type { PendingCall, RoundMethod } from '../client/pending.ts'
+import type { ClientTask } from '../client/tasks/task.ts'
 import { exampleOf } from './answers.ts'
 import { cleanJson, cleanLine } from './clean.ts'
 import type { ExitCode } from './exit.ts'
@@ -29,7 +29,7 @@ export async function runCall(
   server: Server,
   options: CallCommandOptions,
   around: Surroundings,
-  prepare: (client: Client) => Promise<Call | Pending>,
+  prepare: (client: Client) => Promise<ClientCall | PendingCall>,
 ): Promise<ExitCode> {
   if (options.save !== undefined) await checkPlace(options.save)
   const known = await readKnown(options)
@@ -54,7 +54,7 @@ interface Run {
   readonly known: Known
 }
 
-async function follow(client: Client, call: Call | Pending, run: Run): Promise<ExitCode> {
+async function follow(client: Client, call: ClientCall | PendingCall, run: Run): Promise<ExitCode> {
   const { server, options, around, known } = run
   const dialogue = await openDialogue(client, server, options, known, around.console)
   const unanswered = whyUnanswered(known, options)
@@ -82,14 +82,14 @@ async function stop({ pending, questions }: Stopped, { server, options, around }
 
 type Stopped = Extract<Outcome<unknown>, { kind: 'stopped' }>
 
-function leave(task: Task, { server, options, around: { console } }: Run): ExitCode {
+function leave(task: ClientTask, { server, options, around: { console } }: Run): ExitCode {
   console.print(options.json === true ? cleanJson(task) : cleanLine(task.id, Infinity))
   if (options.json !== true)
     console.tell(`The server goes on by itself. See to it with: ${commandFor(server, task.id)}`)
   return EXIT.done
 }
 
-function methodOf(call: Call | Pending): RoundMethod {
+function methodOf(call: ClientCall | PendingCall): RoundMethod {
   if ('method' in call) return call.method
   if ('tool' in call) return 'tools/call'
   return 'prompt' in call ? 'prompts/get' : 'resources/read'

@@ -1,5 +1,5 @@
 // How far a call has come, on one line of a terminal that is written again and again.
-import type { Progress } from '../client/options.ts'
+import type { ProgressUpdate } from '../client/options.ts'
 import { cleanLine } from './clean.ts'
 
 const WIDTH = 30
@@ -17,7 +17,7 @@ export class ProgressBar {
     this.#output = output
   }
 
-  show(progress: Progress): void {
+  show(progress: ProgressUpdate): void {
     this.line(barText(progress))
   }
 
@@ -37,7 +37,7 @@ export class ProgressBar {
 }
 
 /** The server's numbers may be any. */
-export function barText({ progress, total, message = '' }: Progress): string {
+export function barText({ progress, total, message = '' }: ProgressUpdate): string {
   const said = cleanLine(message)
   if (total === undefined || !(total > 0)) return `${progress} ${said}`.trimEnd()
   const share = Math.min(Math.max(progress / total, 0), 1)

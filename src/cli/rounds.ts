@@ -1,11 +1,11 @@
 // Takes a call through its rounds: shows each as it happens, has its questions answered, and stops where it is to be saved.
-import type { Call, ResultOf } from '../client/call.ts'
+import type { ClientCall, ResultOf } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
 import type { AskingRound } from '../client/flow.ts'
-import type { Progress } from '../client/options.ts'
-import type { Pending } from '../client/pending.ts'
-import type { Question } from '../client/answers/question.ts'
-import type { Task } from '../client/tasks/task.ts'
+import type { ProgressUpdate } from '../client/options.ts'
+import type { PendingCall } from '../client/pending.ts'
+import type { ServerQuestion } from '../client/answers/question.ts'
+import type { ClientTask } from '../client/tasks/task.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { InputResponse, InputResponses } from '../protocol/messages.ts'
 import { exampleOf } from './answers.ts'
@@ -13,12 +13,12 @@ import { cleanLine } from './clean.ts'
 import { Unanswered } from './exit.ts'
 
 /** Answers a question, or does not. The signal is aborted when it is not asked any more. */
-export type Responder = (question: Question, signal?: AbortSignal) => Promise<InputResponse | undefined>
+export type Responder = (question: ServerQuestion, signal?: AbortSignal) => Promise<InputResponse | undefined>
 
 export interface Follower {
   /** A line on how the call goes. */
   tell(line: string): void
-  progress(progress: Progress): void
+  progress(progress: ProgressUpdate): void
   /** How a task stands. */
   status(line: string): void
   /** The bar, if there is one, goes. */
@@ -38,10 +38,10 @@ export interface RoundOptions {
 export type Outcome<R> =
   | { readonly kind: 'done'; readonly result: R; readonly hasDeclined: boolean }
   /** The server goes on by itself. */
-  | { readonly kind: 'task'; readonly task: Task; readonly declined: ReadonlySet<string> }
-  | { readonly kind: 'stopped'; readonly pending: Pending; readonly questions: readonly Question[] }
+  | { readonly kind: 'task'; readonly task: ClientTask; readonly declined: ReadonlySet<string> }
+  | { readonly kind: 'stopped'; readonly pending: PendingCall; readonly questions: readonly ServerQuestion[] }
 
-export async function goRounds<C extends Call | Pending>(
+export async function goRounds<C extends ClientCall | PendingCall>(
   client: Client,
   call: C,
   { respond, follower, signal, stops, unanswered }: RoundOptions,
@@ -87,13 +87,13 @@ export async function goRounds<C extends Call | Pending>(
 }
 
 /** In a sentence. */
-export function describe(question: Question): string {
+export function describe(question: ServerQuestion): string {
   const asked = 'message' in question ? ` (${cleanLine(question.message)})` : ''
   return `The server asks "${cleanLine(question.key)}"${asked}, ${KINDS[question.kind]}`
 }
 
 /** How it could have been answered. */
-export function hintFor(question: Question): string {
+export function hintFor(question: ServerQuestion): string {
   return `An answer in a file for --answers looks like this: {${exampleOf(question)}}`
 }
 

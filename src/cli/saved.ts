@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { access, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
-import type { Pending } from '../client/pending.ts'
+import type { PendingCall } from '../client/pending.ts'
 import { readPending } from '../client/read-pending.ts'
 import { readJsonObject } from './arguments.ts'
 import { WrongUse } from './exit.ts'
@@ -11,7 +11,7 @@ import type { Server } from './server.ts'
 
 export interface Saved {
   readonly server: Server
-  readonly pending: Pending
+  readonly pending: PendingCall
 }
 
 const VERSION = 1

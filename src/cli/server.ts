@@ -1,13 +1,13 @@
 // Which server is meant: an address, or a command after `--`; and what goes along to it.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Command } from '../client/transports/child.ts'
+import type { ServerCommand } from '../client/transports/child.ts'
 import type { Root } from '../protocol/messages.ts'
 import { clean } from './clean.ts'
 import { WrongUse } from './exit.ts'
 
 /** As it is kept in a file, too. */
-export type Server = { readonly url: string } | Command
+export type Server = { readonly url: string } | ServerCommand
 
 /** What was typed before the `--`, and the command after it. */
 export interface Typed {

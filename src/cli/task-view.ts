@@ -1,8 +1,8 @@
 // Follows a task to its end: how it stands on one line, its questions asked as they come.
-import type { Task } from '../client/tasks/task.ts'
+import type { ClientTask } from '../client/tasks/task.ts'
 import type { TaskState } from '../client/tasks/state.ts'
 import { isEnd } from '../client/tasks/state.ts'
-import type { Question } from '../client/answers/question.ts'
+import type { ServerQuestion } from '../client/answers/question.ts'
 import { ClientError } from '../client/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
@@ -34,7 +34,7 @@ export interface TaskEnd {
 }
 
 /** What is left of a task that is not followed to its end goes on, and the user is told how to come back to it. */
-export async function goTask(task: Task, options: TaskViewOptions): Promise<TaskEnd> {
+export async function goTask(task: ClientTask, options: TaskViewOptions): Promise<TaskEnd> {
   const { follower, console, server, signal } = options
   const declined = new Set(options.declined)
   const view = new TaskView(task, options, declined)
@@ -67,12 +67,12 @@ const WORDS = {
 }
 
 class TaskView {
-  readonly #task: Task
+  readonly #task: ClientTask
   readonly #options: TaskViewOptions
   readonly #declined: Set<string>
   readonly #answered = new Set<string>()
   /** Those that nobody here answers. */
-  readonly #unanswered = new Map<string, Question>()
+  readonly #unanswered = new Map<string, ServerQuestion>()
   /** The last that was told of it. */
   #state: TaskState | undefined
   #asking: Promise<void> | undefined
@@ -81,7 +81,7 @@ class TaskView {
   #failure: { readonly error: unknown } | undefined
   #isLeft = false
 
-  constructor(task: Task, options: TaskViewOptions, declined: Set<string>) {
+  constructor(task: ClientTask, options: TaskViewOptions, declined: Set<string>) {
     this.#task = task
     this.#options = options
     this.#declined = declined
@@ -155,7 +155,7 @@ class TaskView {
   }
 
   /** What is still to be asked. */
-  get #open(): readonly Question[] {
+  get #open(): readonly ServerQuestion[] {
     if (this.#isLeft || this.#state?.status !== 'input_required') return []
     return this.#state.questions.filter(({ key }) => !this.#answered.has(key) && !this.#unanswered.has(key))
   }

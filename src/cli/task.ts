@@ -1,5 +1,5 @@
 // Comes back to a task: shows it and asks what it asks, to its end; or looks once; or has it cancelled.
-import type { Task } from '../client/tasks/task.ts'
+import type { ClientTask } from '../client/tasks/task.ts'
 import type { TaskState } from '../client/tasks/state.ts'
 import { exampleOf } from './answers.ts'
 import { cleanJson } from './clean.ts'
@@ -38,7 +38,11 @@ export async function runTask(
   })
 }
 
-async function look(task: Task, options: TaskCommandOptions, { console, signal }: Surroundings): Promise<ExitCode> {
+async function look(
+  task: ClientTask,
+  options: TaskCommandOptions,
+  { console, signal }: Surroundings,
+): Promise<ExitCode> {
   try {
     if (options.cancel === true) await task.cancel({ signal })
     tellState(await task.status({ signal }), options.json === true, console)

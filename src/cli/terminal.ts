@@ -1,5 +1,5 @@
 // The person at the terminal, asked one question after another.
-import type { Question } from '../client/answers/question.ts'
+import type { ServerQuestion } from '../client/answers/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
 import { fillIn } from './form.ts'
@@ -31,7 +31,7 @@ export class Terminal {
   }
 
   /** Only what a person can answer, and until the signal says that it is not asked any more. */
-  async ask(question: Question, signal?: AbortSignal): Promise<InputResponse | undefined> {
+  async ask(question: ServerQuestion, signal?: AbortSignal): Promise<InputResponse | undefined> {
     if (question.kind !== 'form' && question.kind !== 'visit') return undefined
     if (!this.#hasAsked) this.#prompts.say(`Esc leaves a question, Ctrl-C ${this.#options.ctrlC}.`)
     this.#hasAsked = true

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Call } from './call.ts'
+import type { ClientCall } from './call.ts'
 import { paramsOf, targetOf, targetOfPending } from './call.ts'
-import type { Pending } from './pending.ts'
+import type { PendingCall } from './pending.ts'
 
-const calls: [string, Call, Pick<Pending, 'method' | 'params'>][] = [
+const calls: [string, ClientCall, Pick<PendingCall, 'method' | 'params'>][] = [
   [
     'a tool',
     { tool: 'a', arguments: { b: [1, null] } },
@@ -26,7 +26,7 @@ test.each(calls)('a call of %s has its method and params', (_what, call, { metho
 })
 
 test.each(calls)('a pending round of %s is the same call again', (_what, call, pending) => {
-  expect(targetOfPending({ ...pending, version: 1, revision: '2026-07-28' } as Pending)).toEqual(targetOf(call))
+  expect(targetOfPending({ ...pending, version: 1, revision: '2026-07-28' } as PendingCall)).toEqual(targetOf(call))
 })
 
 test('the arguments of a call are those it was begun with', () => {

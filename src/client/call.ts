@@ -1,9 +1,9 @@
 // What is called: a tool, a prompt or a resource, and how that is written on the wire.
 import { isObject, toJsonText } from '../protocol/json.ts'
 import { wrongOption } from './errors.ts'
-import type { Pending, Results, RoundMethod } from './pending.ts'
+import type { PendingCall, Results, RoundMethod } from './pending.ts'
 
-export type Call = ToolCall | PromptCall | ResourceCall
+export type ClientCall = ToolCall | PromptCall | ResourceCall
 
 export interface ToolCall {
   readonly tool: string
@@ -21,19 +21,19 @@ export interface ResourceCall {
 }
 
 /** What a call, or the pending round of one, comes to. */
-export type ResultOf<C extends Call | Pending> = C extends ToolCall
+export type ResultOf<C extends ClientCall | PendingCall> = C extends ToolCall
   ? Results['tools/call']
   : C extends PromptCall
     ? Results['prompts/get']
     : C extends ResourceCall
       ? Results['resources/read']
-      : C extends Pending
+      : C extends PendingCall
         ? Results[C['method']]
         : never
 
 /** A call made ready to be sent, however many rounds it takes. */
-export interface Target {
-  readonly call: Call
+export interface CallTarget {
+  readonly call: ClientCall
   readonly method: RoundMethod
   /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string
@@ -41,7 +41,7 @@ export interface Target {
   readonly members: string
 }
 
-export function targetOf(call: Call): Target {
+export function targetOf(call: ClientCall): CallTarget {
   if ('tool' in call) return named('tools/call', call.tool, call.arguments, call)
   if ('prompt' in call) return named('prompts/get', call.prompt, call.arguments, call)
   const { resource: uri } = call
@@ -49,7 +49,7 @@ export function targetOf(call: Call): Target {
   return { call, method: 'resources/read', name: uri, members: `"uri":${JSON.stringify(uri)}` }
 }
 
-export function targetOfPending({ method, params }: Pending): Target {
+export function targetOfPending({ method, params }: PendingCall): CallTarget {
   if (method === 'resources/read') return targetOf({ resource: params.uri })
   const { name, arguments: args } = params
   const given = args === undefined ? {} : { arguments: args }
@@ -59,7 +59,7 @@ export function targetOfPending({ method, params }: Pending): Target {
 type PromptArguments = Pick<PromptCall, 'arguments'>
 
 /** The params that every round of a call sends, as they were when it began. */
-export function paramsOf(target: Target): Record<string, unknown> {
+export function paramsOf(target: CallTarget): Record<string, unknown> {
   return JSON.parse(`{${target.members}}`)
 }
 
@@ -67,8 +67,8 @@ function named(
   method: 'tools/call' | 'prompts/get',
   name: string,
   args: Readonly<Record<string, unknown>> | undefined,
-  call: Call,
-): Target {
+  call: ClientCall,
+): CallTarget {
   if (typeof name !== 'string') throw wrongOption(`A call of ${method} needs the name of what is called.`)
   if (args !== undefined && !isObject(args)) throw wrongOption(`The arguments of ${name} must be an object.`)
   const argsText = args === undefined ? '' : `,"arguments":${toJsonText(args, `The arguments of ${name}`)}`

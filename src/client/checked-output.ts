@@ -2,14 +2,14 @@
 import type { CallToolResult } from '../protocol/messages.ts'
 import { ClientError } from './errors.ts'
 import type { Host } from './host.ts'
-import type { Patience } from './deadline.ts'
+import type { Deadline } from './deadline.ts'
 
 /** Throws `RESULT_INVALID` where it does not fit. */
 export async function checkOutput(
   { tools, lists }: Host,
   name: string,
   result: CallToolResult,
-  patience: Patience,
+  patience: Deadline,
 ): Promise<void> {
   let misfits = tools.misfits(name, result)
   // What is known may be old. Where nothing newer is to be had, it is what there is.

@@ -13,26 +13,26 @@ import type {
   ResourceTemplateReference,
   Tool,
 } from '../protocol/messages.ts'
-import type { Call, ResultOf } from './call.ts'
+import type { ClientCall, ResultOf } from './call.ts'
 import { targetOf, targetOfPending } from './call.ts'
 import type { ServerInfo } from './discovery.ts'
 import { badResponse, wrongOption } from './errors.ts'
-import type { DoneRound, Round, TaskRound } from './flow.ts'
-import { Flow } from './flow.ts'
+import type { DoneRound, CallRound, TaskRound } from './flow.ts'
+import { ClientFlow } from './flow.ts'
 import type { Host } from './host.ts'
 import type { ListEntries, ListKind } from './lists.ts'
 import type { CallOptions, ListOptions } from './options.ts'
-import type { Pending } from './pending.ts'
+import type { PendingCall } from './pending.ts'
 import { readPending } from './read-pending.ts'
 import { checkComplete } from './round.ts'
-import type { Change, Subscribed } from './subscription.ts'
+import type { ServerChange, Subscription } from './subscription.ts'
 import { subscribe } from './subscription.ts'
-import { Task } from './tasks/task.ts'
+import { ClientTask } from './tasks/task.ts'
 import { readSavedTask } from './tasks/read.ts'
 import type { SavedTask } from './tasks/saved.ts'
 
 /** A call that has its result already, or goes on at the server as a task. */
-export type Started = DoneRound<CallToolResult> | TaskRound
+export type StartedCall = DoneRound<CallToolResult> | TaskRound
 
 export class Client {
   readonly #host: Host
@@ -76,19 +76,23 @@ export class Client {
     options: CallOptions = {},
   ): Promise<CallToolResult> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
-    return new Flow<CallToolResult>(this.#host, targetOf(call), options).finish()
+    return new ClientFlow<CallToolResult>(this.#host, targetOf(call), options).finish()
   }
 
   /** Calls a tool, and does not wait for the task that it may become: `signal` and the limits are of the call until then. */
-  async startTool(name: string, args?: Readonly<Record<string, unknown>>, options: CallOptions = {}): Promise<Started> {
+  async startTool(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options: CallOptions = {},
+  ): Promise<StartedCall> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
-    return new Flow<CallToolResult>(this.#host, targetOf(call), options).start()
+    return new ClientFlow<CallToolResult>(this.#host, targetOf(call), options).start()
   }
 
   /** Takes up a task, by its id or what `JSON.stringify` made of it. Nothing is asked of the server yet. */
-  task(saved: SavedTask | string): Task {
+  task(saved: SavedTask | string): ClientTask {
     const { taskId: id, tool, pollIntervalMs } = readSavedTask(saved)
-    return new Task(this.#host, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
+    return new ClientTask(this.#host, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
   }
 
   async getPrompt(
@@ -97,11 +101,11 @@ export class Client {
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
     const call = { prompt: name, ...(args !== undefined && { arguments: args }) }
-    return new Flow<GetPromptResult>(this.#host, targetOf(call), options).finish()
+    return new ClientFlow<GetPromptResult>(this.#host, targetOf(call), options).finish()
   }
 
   async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return new Flow<ReadResourceResult>(this.#host, targetOf({ resource: uri }), options).finish()
+    return new ClientFlow<ReadResourceResult>(this.#host, targetOf({ resource: uri }), options).finish()
   }
 
   /** Values that an argument of a prompt, or a variable of a resource template, may have. */
@@ -125,27 +129,30 @@ export class Client {
    * A call, or the pending round of one, a round at a time. Going on without having answered lets the client's answerers
    * answer; leaving the loop leaves the call where it is, with its `pending` to go on from.
    */
-  async *rounds<C extends Call | Pending>(
+  async *rounds<C extends ClientCall | PendingCall>(
     call: C,
     options: CallOptions = {},
-  ): AsyncGenerator<Round<ResultOf<C>>, void, undefined> {
+  ): AsyncGenerator<CallRound<ResultOf<C>>, void, undefined> {
     const pending = 'method' in call ? readPending(call) : undefined
-    const target = pending === undefined ? targetOf(call as Call) : targetOfPending(pending)
-    yield* new Flow<ResultOf<C>>(this.#host, target, options, pending).rounds()
+    const target = pending === undefined ? targetOf(call as ClientCall) : targetOfPending(pending)
+    yield* new ClientFlow<ResultOf<C>>(this.#host, target, options, pending).rounds()
   }
 
   /** Goes on with a call from its pending round, and to its end. Without an answer, the client's answerers are asked. */
-  async resume<P extends Pending>(
+  async resume<P extends PendingCall>(
     pending: P,
     answers?: InputResponses,
     options: CallOptions = {},
   ): Promise<ResultOf<P>> {
     const read = readPending(pending)
-    return new Flow<ResultOf<P>>(this.#host, targetOfPending(read), options, read).finish(answers)
+    return new ClientFlow<ResultOf<P>>(this.#host, targetOfPending(read), options, read).finish(answers)
   }
 
   /** Changes as they happen, until the signal or `close` ends it; leaving the loop ends it too. */
-  subscribe(wish: Subscribed, options: Pick<CallOptions, 'signal'> = {}): AsyncGenerator<Change, void, undefined> {
+  subscribe(
+    wish: Subscription,
+    options: Pick<CallOptions, 'signal'> = {},
+  ): AsyncGenerator<ServerChange, void, undefined> {
     const { link, lists, limits } = this.#host
     return subscribe({ link, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
   }

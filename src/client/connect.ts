@@ -2,11 +2,11 @@
 import type { Logger } from '../protocol/logger.ts'
 import { capabilitiesOf, declared } from './capabilities.ts'
 import { Client } from './client.ts'
-import type { Command } from './transports/child.ts'
+import type { ServerCommand } from './transports/child.ts'
 import { wrongOption } from './errors.ts'
 import { HttpTransport } from './transports/http.ts'
 import { fetchWire } from './transports/http-fetch.ts'
-import type { Way } from './negotiate.ts'
+import type { Route } from './negotiate.ts'
 import { introduce } from './negotiate.ts'
 import { Link } from './link.ts'
 import { Lists } from './lists.ts'
@@ -20,7 +20,7 @@ import { Tools } from './tools.ts'
 import type { Wire } from './transports/wire.ts'
 
 /** The address of a server, the command that starts one, or an app in this process. */
-export type ServerAddress = string | URL | Command | AppLike
+export type ServerAddress = string | URL | ServerCommand | AppLike
 
 const VERSION = '0.1.0'
 
@@ -53,7 +53,7 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   }
 }
 
-async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Way> {
+async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Route> {
   if (typeof server === 'string' || server instanceof URL) return wayOverHttp(readUrl(server), options, limits)
   if (typeof server !== 'object' || server === null) throw wrongServer()
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
@@ -68,7 +68,7 @@ async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limi
   }
 }
 
-async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Way> {
+async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Route> {
   const wire = options.fetch === undefined ? await platformWire(url) : fetchWire(url, options.fetch)
   const { headers } = options
   return {

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Patience } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
 /** Something that the test settles, and that tells whether it was cancelled. */
-function underWay(patience: Patience): {
+function underWay(patience: Deadline): {
   promise: Promise<string>
   settle: (value: string) => void
   cancel: () => void
@@ -22,7 +22,7 @@ function underWay(patience: Patience): {
 
 describe('waiting for a server', () => {
   test('ends with what it waits for, and leaves no timer behind', async () => {
-    const { promise, settle, cancel } = underWay(new Patience('it', 1_000, undefined))
+    const { promise, settle, cancel } = underWay(new Deadline('it', 1_000, undefined))
     settle('there')
     expect(await promise).toBe('there')
     expect(cancel).not.toHaveBeenCalled()
@@ -30,7 +30,7 @@ describe('waiting for a server', () => {
   })
 
   test('that settles at once leaves no timer behind either', async () => {
-    const patience = new Patience('it', 1_000, undefined)
+    const patience = new Deadline('it', 1_000, undefined)
     const promise = patience.wait((resolve) => {
       resolve('there')
       return () => {}
@@ -40,7 +40,7 @@ describe('waiting for a server', () => {
   })
 
   test('takes no longer than its time, and is cancelled then', async () => {
-    const { promise, cancel } = underWay(new Patience('tools/call deploy', 1_000, undefined))
+    const { promise, cancel } = underWay(new Deadline('tools/call deploy', 1_000, undefined))
     await vi.advanceTimersByTimeAsync(999)
     expect(cancel).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(1)
@@ -52,7 +52,7 @@ describe('waiting for a server', () => {
   })
 
   test('counts over all rounds, pauses included, and not while somebody thinks', async () => {
-    const patience = new Patience('it', 1_000, undefined)
+    const patience = new Deadline('it', 1_000, undefined)
     const first = underWay(patience)
     await vi.advanceTimersByTimeAsync(400)
     first.settle('one')
@@ -74,15 +74,15 @@ describe('waiting for a server', () => {
   })
 
   test('for ever sets no timer', () => {
-    underWay(new Patience('it', Infinity, undefined))
+    underWay(new Deadline('it', Infinity, undefined))
     expect(vi.getTimerCount()).toBe(0)
   })
 })
 
 /** Begins something, aborts it, and sees it end. */
-async function ending(begin: (patience: Patience) => Promise<unknown>): Promise<void> {
+async function ending(begin: (patience: Deadline) => Promise<unknown>): Promise<void> {
   const controller = new AbortController()
-  const patience = new Patience('it', 1_000, controller.signal)
+  const patience = new Deadline('it', 1_000, controller.signal)
   const promise = begin(patience)
   const inner = patience.signal
   expect(inner.aborted).toBe(false)
@@ -95,7 +95,7 @@ async function ending(begin: (patience: Patience) => Promise<unknown>): Promise<
 
 describe('a signal', () => {
   test('that is aborted already keeps anything from being begun', async () => {
-    const patience = new Patience('it', 1_000, AbortSignal.abort('changed my mind'))
+    const patience = new Deadline('it', 1_000, AbortSignal.abort('changed my mind'))
     const begin = vi.fn<() => () => void>()
     await expect(patience.wait(begin)).rejects.toMatchObject({ code: 'ABORTED', cause: 'changed my mind' })
     expect(begin).not.toHaveBeenCalled()
@@ -114,7 +114,7 @@ describe('a signal', () => {
   test('ends what it was aborted in the beginning of', async () => {
     const controller = new AbortController()
     const cancel = vi.fn<() => void>()
-    const promise = new Patience('it', 1_000, controller.signal).wait(() => {
+    const promise = new Deadline('it', 1_000, controller.signal).wait(() => {
       controller.abort()
       return cancel
     })
@@ -127,7 +127,7 @@ describe('a signal', () => {
     const { signal } = new AbortController()
     const add = vi.spyOn(signal, 'addEventListener')
     const remove = vi.spyOn(signal, 'removeEventListener')
-    const patience = new Patience('it', 1_000, signal)
+    const patience = new Deadline('it', 1_000, signal)
     const inner = patience.signal
     patience.done()
     expect(remove.mock.calls.map(([type, listener]) => [type, listener])).toEqual(
@@ -138,7 +138,7 @@ describe('a signal', () => {
 })
 
 test('a thought that fails after the call has ended harms nobody', async () => {
-  const patience = new Patience('it', 1_000, undefined)
+  const patience = new Deadline('it', 1_000, undefined)
   let fail: ((error: Error) => void) | undefined
   const thinking = patience.think(new Promise((_resolve, reject) => (fail = reject)))
   patience.stop(new Error('over'))
@@ -149,7 +149,7 @@ test('a thought that fails after the call has ended harms nobody', async () => {
 
 describe('a question in the middle of waiting', () => {
   test('stops the clock until it is answered', async () => {
-    const patience = new Patience('it', 1_000, undefined)
+    const patience = new Deadline('it', 1_000, undefined)
     const { cancel } = underWay(patience)
     await vi.advanceTimersByTimeAsync(600)
     const release = patience.hold()
@@ -164,7 +164,7 @@ describe('a question in the middle of waiting', () => {
   })
 
   test('stops it for as long as any of them is open', async () => {
-    const patience = new Patience('it', 1_000, undefined)
+    const patience = new Deadline('it', 1_000, undefined)
     const { settle, cancel } = underWay(patience)
     const releases = [patience.hold(), patience.hold()]
     await vi.advanceTimersByTimeAsync(2_000)

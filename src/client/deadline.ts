@@ -8,7 +8,7 @@ const LONGEST_TIMER = 2 ** 31 - 1
 /** While somebody thinks. */
 const LOOK_AGAIN_MS = 50
 
-export class Patience {
+export class Deadline {
   readonly #what: string
   readonly #timeoutMs: number
   readonly #outer: AbortSignal | undefined

@@ -1,6 +1,6 @@
 // What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
 import { RallyError } from '../protocol/errors.ts'
-import type { Pending } from './pending.ts'
+import type { PendingCall } from './pending.ts'
 import type { SavedTask } from './tasks/saved.ts'
 
 export type ClientErrorCode =
@@ -64,7 +64,7 @@ export class ClientError extends RallyError {
   /** The server's `WWW-Authenticate`, where it refused the caller. */
   readonly challenge: string | undefined
   /** The last round of a call that had got further than its first: `resume` goes on from it. */
-  pending: Pending | undefined
+  pending: PendingCall | undefined
   /** The task that the call had become, which may still go on: `client.task` takes it up. */
   task: SavedTask | undefined
 

@@ -5,7 +5,7 @@ import type { InputRequests, InputResponses } from '../protocol/messages.ts'
 import { headersOf } from '../schema/param-headers.ts'
 import type { AnswerContext } from './answers/answerers.ts'
 import { answerQuestions, readAnswers } from './answers/answering.ts'
-import type { Call, Target } from './call.ts'
+import type { ClientCall, CallTarget } from './call.ts'
 import { paramsOf } from './call.ts'
 import { checkOutput } from './checked-output.ts'
 import type { ServerInfo } from './discovery.ts'
@@ -13,24 +13,24 @@ import { ClientError, notResumable, tooMany } from './errors.ts'
 import type { Host } from './host.ts'
 import type { RequiredVisits } from './legacy/required-visits.ts'
 import type { CallOptions } from './options.ts'
-import type { Patience } from './deadline.ts'
-import type { Pending, Results, RoundMethod } from './pending.ts'
-import type { Question } from './answers/question.ts'
+import type { Deadline } from './deadline.ts'
+import type { PendingCall, Results, RoundMethod } from './pending.ts'
+import type { ServerQuestion } from './answers/question.ts'
 import { readQuestions } from './answers/question.ts'
 import type { RoundResult } from './round.ts'
 import { RETRIES } from './revision.ts'
 import { readRound } from './round.ts'
-import { Task } from './tasks/task.ts'
+import { ClientTask } from './tasks/task.ts'
 import { readTaskHead } from './tasks/state.ts'
 
 /** A round, to whoever takes the rounds of a call in their own hands. */
-export type Round<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
+export type CallRound<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
 
 export interface AskingRound {
   readonly kind: 'asks'
-  readonly questions: readonly Question[]
+  readonly questions: readonly ServerQuestion[]
   /** Plain JSON: `resume` goes on from here, in any process. */
-  readonly pending: Pending
+  readonly pending: PendingCall
   /** Answers some or all of the questions, checked at once. The client's answerers are asked the others. */
   answer(responses: InputResponses): void
 }
@@ -38,13 +38,13 @@ export interface AskingRound {
 /** The server wants to be called again, soon: it is being replaced, or has too much to do. */
 export interface DeferredRound {
   readonly kind: 'deferred'
-  readonly pending: Pending
+  readonly pending: PendingCall
 }
 
 /** The server goes on by itself, as a task. Going on waits for its end, and leaving leaves it to the server. */
 export interface TaskRound {
   readonly kind: 'task'
-  readonly task: Task
+  readonly task: ClientTask
 }
 
 export interface DoneRound<R> {
@@ -60,14 +60,14 @@ const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1_000
 
 /** `R` is what the method of its target comes to. */
-export class Flow<R extends Results[RoundMethod]> {
+export class ClientFlow<R extends Results[RoundMethod]> {
   readonly #host: Host
-  readonly #target: Target
-  readonly #patience: Patience
+  readonly #target: CallTarget
+  readonly #patience: Deadline
   readonly #options: CallOptions
   /** Of the last round. */
   #requests: InputRequests | undefined
-  #questions: readonly Question[] = []
+  #questions: readonly ServerQuestion[] = []
   #state: string | undefined
   #rounds = 0
   #asked = 0
@@ -77,7 +77,7 @@ export class Flow<R extends Results[RoundMethod]> {
   #hasRefetched = false
   #visits: RequiredVisits | undefined
 
-  constructor(host: Host, target: Target, options: CallOptions, pending?: Pending) {
+  constructor(host: Host, target: CallTarget, options: CallOptions, pending?: PendingCall) {
     const { timeoutMs = host.limits.timeoutMs, signal } = options
     this.#host = host
     this.#target = target
@@ -111,7 +111,7 @@ export class Flow<R extends Results[RoundMethod]> {
   }
 
   /** The same, a round at a time. */
-  async *rounds(): AsyncGenerator<Round<R>, void, undefined> {
+  async *rounds(): AsyncGenerator<CallRound<R>, void, undefined> {
     try {
       for (;;) {
         let answers: string | undefined
@@ -140,11 +140,11 @@ export class Flow<R extends Results[RoundMethod]> {
     if (round.kind === 'done') return round as DoneRound<R>
     const made = readTaskHead(round.result)
     const { id, pollIntervalMs } = made
-    return { kind: 'task', task: new Task(this.#host, { id, pollIntervalMs, made, call: this.#target.call }) }
+    return { kind: 'task', task: new ClientTask(this.#host, { id, pollIntervalMs, made, call: this.#target.call }) }
   }
 
   /** Nothing but a tool becomes a task. */
-  async #finishTask(task: Task): Promise<R> {
+  async #finishTask(task: ClientTask): Promise<R> {
     return (await task.finish(this.#options)) as R
   }
 
@@ -257,7 +257,7 @@ export class Flow<R extends Results[RoundMethod]> {
     }
   }
 
-  #takeUp({ revision, inputRequests, requestState }: Pending): void {
+  #takeUp({ revision, inputRequests, requestState }: PendingCall): void {
     const { link } = this.#host
     if (link.retries === undefined) throw notResumable(link.revision)
     if (revision !== link.revision) throw otherRevision(revision, link.revision)
@@ -266,7 +266,7 @@ export class Flow<R extends Results[RoundMethod]> {
     this.#state = requestState
   }
 
-  #pending(): Pending {
+  #pending(): PendingCall {
     const pending = {
       version: 1,
       revision: this.#host.link.revision,
@@ -275,7 +275,7 @@ export class Flow<R extends Results[RoundMethod]> {
       ...(this.#requests !== undefined && { inputRequests: this.#requests }),
       ...(this.#state !== undefined && { requestState: this.#state }),
     }
-    return pending as unknown as Pending
+    return pending as unknown as PendingCall
   }
 
   #failed(error: unknown): unknown {
@@ -293,10 +293,10 @@ export class Flow<R extends Results[RoundMethod]> {
 /** What answerers are told beside the question. A class, so that the signal is made only when somebody looks at it. */
 class RoundContext implements AnswerContext {
   readonly server: ServerInfo
-  readonly call: Call
-  readonly #patience: Patience
+  readonly call: ClientCall
+  readonly #patience: Deadline
 
-  constructor(server: ServerInfo, call: Call, patience: Patience) {
+  constructor(server: ServerInfo, call: ClientCall, patience: Deadline) {
     this.server = server
     this.call = call
     this.#patience = patience

@@ -18,9 +18,9 @@ import {
 } from '../protocol/meta.ts'
 import { ClientError, closed } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
-import type { LogEntry, Progress } from './options.ts'
+import type { LogEntry, ProgressUpdate } from './options.ts'
 import { checkLimit } from './options.ts'
-import { Patience } from './deadline.ts'
+import { Deadline } from './deadline.ts'
 import type { Retries } from './revision.ts'
 import { commonRevision, RETRIES, REVISIONS } from './revision.ts'
 import type { Answered, Outgoing, Receive, Transport } from './transports/transport.ts'
@@ -47,7 +47,7 @@ export interface Request {
   /** Members of the message beside `params`, as JSON text that begins with a comma. */
   readonly beside?: string
   readonly headers?: readonly string[]
-  readonly onProgress?: ((progress: Progress) => void) | undefined
+  readonly onProgress?: ((progress: ProgressUpdate) => void) | undefined
   /** Whether it does no harm to send it again when its response was lost. */
   readonly isSafe: boolean
 }
@@ -66,8 +66,8 @@ const FIRST_PAUSE_MS = 100
 export class Link {
   readonly #options: LinkOptions
   #transport: Transport
-  readonly #underWay = new Set<Patience>()
-  readonly #progress = new Map<RequestId, (progress: Progress) => void>()
+  readonly #underWay = new Set<Deadline>()
+  readonly #progress = new Map<RequestId, (progress: ProgressUpdate) => void>()
   readonly #listeners = new Map<RequestId, Listener>()
   /** Told of pages that older servers say are done with. */
   readonly #visits = new Set<(page: string) => void>()
@@ -109,23 +109,23 @@ export class Link {
   }
 
   /** Begins a call: what waits within it ends with its time, its caller's signal, or the client. */
-  begin(what: string, timeoutMs: number, signal: AbortSignal | undefined): Patience {
+  begin(what: string, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
     checkLimit('timeoutMs', timeoutMs)
-    const patience = new Patience(what, timeoutMs, signal)
+    const patience = new Deadline(what, timeoutMs, signal)
     if (this.isClosed) patience.stop(closed())
     this.#underWay.add(patience)
     return patience
   }
 
   /** Every call that began ends here. */
-  end(patience: Patience, error?: Error): void {
+  end(patience: Deadline, error?: Error): void {
     this.#underWay.delete(patience)
     if (error === undefined) patience.done()
     else patience.stop(error)
   }
 
   /** Runs one call from its beginning to its end. */
-  async within<T>(patience: Patience, run: (patience: Patience) => Promise<T>): Promise<T> {
+  async within<T>(patience: Deadline, run: (patience: Deadline) => Promise<T>): Promise<T> {
     try {
       const value = await run(patience)
       this.end(patience)
@@ -137,7 +137,7 @@ export class Link {
   }
 
   /** Sends a request and gives its result. What the server says is wrong is thrown as a ProtocolError. */
-  async request(request: Request, patience: Patience): Promise<Result> {
+  async request(request: Request, patience: Deadline): Promise<Result> {
     let hasNegotiated = false
     for (let tries = 1; ; tries += 1) {
       try {
@@ -154,7 +154,7 @@ export class Link {
   }
 
   /** Listens until the stream ends. Resolves when the server ends it in good order, and fails when it is lost. */
-  listen(members: string, patience: Patience, listener: Listener): Promise<Answered> {
+  listen(members: string, patience: Deadline, listener: Listener): Promise<Answered> {
     const id = this.nextId()
     this.#listeners.set(id, listener)
     const request: Request = { method: 'subscriptions/listen', members, isSafe: true }
@@ -162,7 +162,7 @@ export class Link {
   }
 
   /** Waits so long, or until the server says that one of these pages is done with. */
-  async visited(ms: number, pages: ReadonlySet<string>, patience: Patience): Promise<void> {
+  async visited(ms: number, pages: ReadonlySet<string>, patience: Deadline): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     let told: ((page: string) => void) | undefined
     const end = (): void => {
@@ -236,7 +236,7 @@ export class Link {
     await this.#transport.close()
   }
 
-  async #exchange(request: Request, patience: Patience): Promise<Answered> {
+  async #exchange(request: Request, patience: Deadline): Promise<Answered> {
     const id = this.nextId()
     const { onProgress } = request
     if (onProgress === undefined) return this.#send(id, request, patience)
@@ -248,7 +248,7 @@ export class Link {
     }
   }
 
-  #send(id: number, request: Request, patience: Patience): Promise<Answered> {
+  #send(id: number, request: Request, patience: Deadline): Promise<Answered> {
     const outgoing = this.#outgoing(id, request)
     return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed, patience }))
   }

@@ -4,7 +4,7 @@ import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messa
 import { badResponse, tooLarge } from './errors.ts'
 import type { Link, ListName } from './link.ts'
 import { isObject } from '../protocol/json.ts'
-import type { Patience } from './deadline.ts'
+import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
 import type { Tools } from './tools.ts'
 
@@ -56,7 +56,7 @@ export class Lists {
   }
 
   /** Asks the server. */
-  async fetch<K extends ListKind>(kind: K, patience: Patience): Promise<ListEntries[K][]> {
+  async fetch<K extends ListKind>(kind: K, patience: Deadline): Promise<ListEntries[K][]> {
     const asked = this.#changes[kind]
     const since = performance.now()
     const { entries, ttlMs } = await this.#pages(kind, patience)
@@ -75,7 +75,7 @@ export class Lists {
     if (list === 'tools') this.#tools.forget()
   }
 
-  async #pages<K extends ListKind>(kind: K, patience: Patience): Promise<{ entries: ListEntries[K][]; ttlMs: number }> {
+  async #pages<K extends ListKind>(kind: K, patience: Deadline): Promise<{ entries: ListEntries[K][]; ttlMs: number }> {
     const method = METHODS[kind]
     const entries: ListEntries[K][] = []
     const cursors = new Set<string>()

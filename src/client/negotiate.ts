@@ -17,7 +17,7 @@ import type { Receive, Transport } from './transports/transport.ts'
 type Legacy = typeof Legacies
 
 /** How a server is got to. */
-export interface Way {
+export interface Route {
   /** What a server that says no name is called. */
   readonly address: string
   readonly open: (receive: Receive) => Transport
@@ -27,9 +27,9 @@ export interface Way {
   readonly mayBeSilent?: boolean
 }
 
-export interface Introducing {
+export interface NegotiateOptions {
   readonly link: Link
-  readonly way: Way
+  readonly way: Route
   readonly limits: Limits
   /** The only one to speak, if it is given. */
   readonly revision: string | undefined
@@ -43,7 +43,7 @@ const PROBE_MS = 3_000
 
 const NEWEST_OLDER = '2025-11-25'
 
-export async function introduce(introducing: Introducing): Promise<ServerInfo> {
+export async function introduce(introducing: NegotiateOptions): Promise<ServerInfo> {
   const { way, limits, revision } = introducing
   if (revision !== undefined) return introducedIn(revision, introducing)
   const isProbe = way.mayBeSilent === true
@@ -64,7 +64,7 @@ export async function introduce(introducing: Introducing): Promise<ServerInfo> {
   }
 }
 
-async function introducedIn(revision: string, introducing: Introducing): Promise<ServerInfo> {
+async function introducedIn(revision: string, introducing: NegotiateOptions): Promise<ServerInfo> {
   if (REVISIONS.includes(revision)) return discover(introducing, introducing.limits.timeoutMs)
   const { OLDER_NAMES } = await import('./legacy/index.ts')
   if (!OLDER_NAMES.includes(revision)) {
@@ -74,7 +74,11 @@ async function introducedIn(revision: string, introducing: Introducing): Promise
   return initialize(introducing, revision, true)
 }
 
-async function discover({ link, way, signal }: Introducing, timeoutMs: number, isSafe = true): Promise<ServerInfo> {
+async function discover(
+  { link, way, signal }: NegotiateOptions,
+  timeoutMs: number,
+  isSafe = true,
+): Promise<ServerInfo> {
   const method = 'server/discover'
   const patience = link.begin(method, timeoutMs, signal)
   const { result } = await link.within(patience, () => link.request({ method, isSafe }, patience))
@@ -84,7 +88,7 @@ async function discover({ link, way, signal }: Introducing, timeoutMs: number, i
   return server
 }
 
-async function initialize(introducing: Introducing, revision: string, isPinned: boolean): Promise<ServerInfo> {
+async function initialize(introducing: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {
   const { link, way, limits, signal, session: given } = introducing
   const { older } = way
   if (older === undefined) throw wrongOption('revision: an app in this process speaks no older one.')

@@ -70,7 +70,7 @@ export interface CallOptions {
   timeoutMs?: number
   /** In place of the client's. */
   taskMs?: number
-  onProgress?: (progress: Progress) => void
+  onProgress?: (progress: ProgressUpdate) => void
 }
 
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
@@ -83,7 +83,7 @@ export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {
   signal?: AbortSignal
 }
 
-export interface Progress {
+export interface ProgressUpdate {
   readonly progress: number
   readonly total?: number
   readonly message?: string

@@ -10,7 +10,7 @@ export interface Results {
 
 export type RoundMethod = keyof Results
 
-export type Pending = PendingTool | PendingPrompt | PendingResource
+export type PendingCall = PendingTool | PendingPrompt | PendingResource
 
 export interface PendingTool extends PendingRound {
   readonly method: 'tools/call'

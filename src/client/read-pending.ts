@@ -1,12 +1,12 @@
 // Reads a pending round that comes back: from a file, another process, another day.
 import { isObject, isTame } from '../protocol/json.ts'
 import { ClientError, shown } from './errors.ts'
-import type { Pending } from './pending.ts'
+import type { PendingCall } from './pending.ts'
 import { DEEPEST } from './pending.ts'
 import { CARRYING } from './revision.ts'
 
 /** Checks what may have been damaged on its way; throws `PENDING_INVALID`. */
-export function readPending(given: unknown): Pending {
+export function readPending(given: unknown): PendingCall {
   if (!isObject(given)) throw invalid('it is no object; give what JSON.parse makes of its text')
   const { version, revision, method, params, inputRequests, requestState } = given
   if (version !== 1) throw invalid(`its version is ${shown(version)}, and this client reads 1`)
@@ -21,7 +21,7 @@ export function readPending(given: unknown): Pending {
     throw invalid('it has neither inputRequests nor a requestState')
   }
   if (!isTame(given, DEEPEST)) throw invalid('it is nested too deeply, or holds a number that is none')
-  return given as unknown as Pending
+  return given as unknown as PendingCall
 }
 
 function checkTarget(method: unknown, params: Record<string, unknown>): void {

@@ -7,7 +7,7 @@ import type { Lists } from './lists.ts'
 import { isObject } from '../protocol/json.ts'
 
 /** What to be told of. */
-export interface Subscribed {
+export interface Subscription {
   tools?: boolean
   prompts?: boolean
   /** Whether there are other resources than before. */
@@ -16,13 +16,13 @@ export interface Subscribed {
   uris?: readonly string[]
 }
 
-export type Change =
+export type ServerChange =
   /** The first of all: the server tells of changes from now on, and this is what of the wish it can do. */
-  | { readonly type: 'acknowledged'; readonly accepted: Subscribed }
+  | { readonly type: 'acknowledged'; readonly accepted: Subscription }
   | { readonly type: ListName }
   | { readonly type: 'updated'; readonly uri: string }
   /** The stream was lost, or ended by the server, and is there again. Something may have been missed. */
-  | { readonly type: 'reconnected'; readonly accepted: Subscribed }
+  | { readonly type: 'reconnected'; readonly accepted: Subscription }
   /** More has changed than was taken in time. */
   | { readonly type: 'missed' }
 
@@ -47,15 +47,15 @@ const LONGEST_URI = 8_192
 /** Changes of a kind that wait for a slow consumer are one. Ends with the signal, the client, or the consumer's loop. */
 export async function* subscribe(
   host: SubscriptionHost,
-  wish: Subscribed,
+  wish: Subscription,
   signal: AbortSignal | undefined,
-): AsyncGenerator<Change, void, undefined> {
+): AsyncGenerator<ServerChange, void, undefined> {
   const members = `"notifications":${JSON.stringify(filterOf(wish))}`
   const over = new AbortController()
   const stop = (): void => over.abort()
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
-  const inbox = new Inbox<Change>({ type: 'missed' })
+  const inbox = new Inbox<ServerChange>({ type: 'missed' })
   const listening = new Listening(host, wish, members, over.signal, inbox).run()
   // It is awaited below, and may fail long before that.
   listening.catch(() => {})
@@ -75,16 +75,22 @@ export async function* subscribe(
 
 class Listening {
   readonly #host: SubscriptionHost
-  readonly #wish: Subscribed
+  readonly #wish: Subscription
   readonly #members: string
   readonly #over: AbortSignal
-  readonly #inbox: Inbox<Change>
+  readonly #inbox: Inbox<ServerChange>
   #isAcknowledged = false
   #acknowledgedAt = 0
   /** Since the last steady stream. */
   #ends = 0
 
-  constructor(host: SubscriptionHost, wish: Subscribed, members: string, over: AbortSignal, inbox: Inbox<Change>) {
+  constructor(
+    host: SubscriptionHost,
+    wish: Subscription,
+    members: string,
+    over: AbortSignal,
+    inbox: Inbox<ServerChange>,
+  ) {
     this.#host = host
     this.#wish = wish
     this.#members = members
@@ -150,7 +156,7 @@ class Listening {
     }
   }
 
-  #acknowledged(accepted: Subscribed): void {
+  #acknowledged(accepted: Subscription): void {
     const isFirst = !this.#isAcknowledged
     this.#isAcknowledged = true
     this.#acknowledgedAt = performance.now()
@@ -163,7 +169,7 @@ class Listening {
 const LISTS: readonly ListName[] = ['tools', 'prompts', 'resources']
 const LONGEST_TIMER = 2 ** 31 - 1
 
-function filterOf({ tools, prompts, resources, uris }: Subscribed): object {
+function filterOf({ tools, prompts, resources, uris }: Subscription): object {
   if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string'))) {
     throw wrongOption('uris must be a list of URIs.')
   }
@@ -175,7 +181,7 @@ function filterOf({ tools, prompts, resources, uris }: Subscribed): object {
   }
 }
 
-function readFilter(filter: unknown): Subscribed {
+function readFilter(filter: unknown): Subscription {
   const {
     toolsListChanged,
     promptsListChanged,

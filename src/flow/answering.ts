@@ -4,7 +4,7 @@
 // 6. What the journal holds wins; then what is held; then what the client sent, to questions it was shown.
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
-import type { Carry, HeldAnswer } from './carry.ts'
+import type { FlowState, HeldAnswer } from './carry.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
 import type { ShownQuestion } from './keeper.ts'
@@ -22,7 +22,7 @@ export type Answers = Readonly<Record<string, Record<string, unknown>>>
 export interface Asker {
   readonly input: {
     readonly journal: Journal
-    readonly carry: Carry
+    readonly carry: FlowState
     readonly answers: Answers | undefined
     readonly flow: { readonly round: number }
     readonly keeper?: unknown
@@ -93,7 +93,7 @@ export class Answering {
   }
 
   /** What the pass ends with: the wire text of each open question, and what the flow carries on. */
-  close(madeProgress: boolean): { questions: Map<string, string>; carry: Carry } {
+  close(madeProgress: boolean): { questions: Map<string, string>; carry: FlowState } {
     const { carry, answers, journal } = this.#asker.input
     // Shown and answered, but not reached by this pass: kept for the pass that does.
     for (const [key, shown] of carry.open) {
@@ -103,7 +103,7 @@ export class Answering {
     // Interrupted before it was read to the end: the next pass reads it again.
     for (const [key, held] of this.#reading) carry.held.set(key, held)
     const questions = new Map<string, string>()
-    const open: Carry['open'] = new Map()
+    const open: FlowState['open'] = new Map()
     for (const [key, { asking, asked, note, leftOut }] of this.#open) {
       const count = leftOut && !madeProgress ? asked + 1 : asked
       if (count > MOST_ASKED) throw askedTooOften(key, MOST_ASKED, 'No answer came.')

@@ -12,14 +12,14 @@ import {
   type InputRequired,
   type InputRequiredOptions,
 } from './by-hand.ts'
-import { emptyCarry, readCarry, writeCarry } from './carry.ts'
+import { emptyState, readFlowState, writeFlowState } from './carry.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
 import type { Outcome } from './outcome.ts'
 import type { Flow, PassInput } from './pass-input.ts'
 import type { Question } from './question.ts'
 import { runPass } from '../testing/manual.ts'
-import { carryOver } from './carry.ts'
+import { keepAnswers } from './carry.ts'
 
 const NAME = z.object({ name: z.string().min(1) })
 const AGE = z.object({ age: z.number().int() })
@@ -187,8 +187,8 @@ describe('the state of a round by hand', () => {
   })
 
   test('rule 11: goes over to another version of the handler', () => {
-    const carry = { ...emptyCarry(), byHand: { state: { step: 1 } } }
-    expect(carryOver(Journal.empty(), carry)).toEqual(carry)
+    const carry = { ...emptyState(), byHand: { state: { step: 1 } } }
+    expect(keepAnswers(Journal.empty(), carry)).toEqual(carry)
   })
 
   test.each([
@@ -196,7 +196,7 @@ describe('the state of a round by hand', () => {
     [[], [], [1, 2]],
     [[], [], {}],
   ])('a carry of %j, %j, %j is not one of ours', (...json) => {
-    expect(() => readCarry(json)).toThrow('unknown form')
+    expect(() => readFlowState(json)).toThrow('unknown form')
   })
 })
 
@@ -352,9 +352,9 @@ describe('a round by hand and the engine', () => {
     const questions = { inputRequests: { name: elicit('Your name?', NAME) } }
     for (const each of [inputRequired(questions), inputRequired({ ...questions, state: null })]) {
       const outcome = await runPass(inputOf(), () => each)
-      const carry = outcome.kind === 'asks' ? outcome.carry : emptyCarry()
+      const carry = outcome.kind === 'asks' ? outcome.carry : emptyState()
       expect(carry.byHand).toBeDefined()
-      expect(readCarry(JSON.parse(JSON.stringify(writeCarry(carry))))).toStrictEqual(carry)
+      expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(carry))))).toStrictEqual(carry)
     }
   })
 })
@@ -493,7 +493,7 @@ function inputOf(input: Partial<PassInput> = {}): PassInput {
   return {
     flow: flowOf(0),
     journal: Journal.empty(),
-    carry: emptyCarry(),
+    carry: emptyState(),
     answers: undefined,
     forms: new Map(),
     can: () => true,

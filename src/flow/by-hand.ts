@@ -7,7 +7,7 @@ import { toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Checked, Output, Schema } from '../schema/standard.ts'
 import { isKey } from './call.ts'
-import type { Carry } from './carry.ts'
+import type { FlowState } from './carry.ts'
 import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './outcome.ts'
@@ -75,7 +75,7 @@ export function roots(): Question {
 }
 
 /** The answers of this round, for a handler that takes its rounds by hand. Untrusted until read with a schema. */
-export class Responses {
+export class RoundResponses {
   readonly #input: PassInput
 
   constructor(input: PassInput) {
@@ -136,7 +136,7 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     throw tooLarge(journal.bytes + stateBytes, limits.journalBytes, largest)
   }
   const byHand = stateText === undefined ? {} : { state: JSON.parse(stateText) as unknown }
-  const carry: Carry = { open: new Map(), held: new Map(), byHand }
+  const carry: FlowState = { open: new Map(), held: new Map(), byHand }
   const texts = new Map<string, string>()
   for (const [key, question] of questions) {
     if (!isKey(key)) throw keyInvalid(key)

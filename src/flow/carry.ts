@@ -14,19 +14,19 @@ export interface HeldAnswer extends OpenQuestion {
   answer: { action: Action; value?: unknown } | { raw: Record<string, unknown> }
 }
 
-export interface Carry {
+export interface FlowState {
   open: Map<string, OpenQuestion>
   held: Map<string, HeldAnswer>
   /** The last round was taken by hand. Its handler may keep a state, which is JSON, from one round to the next. */
   byHand?: { readonly state?: unknown }
 }
 
-export function emptyCarry(): Carry {
+export function emptyState(): FlowState {
   return { open: new Map(), held: new Map() }
 }
 
 /** Compact and positional; `readCarry` is its inverse. */
-export function writeCarry({ open, held, byHand }: Carry): unknown {
+export function writeFlowState({ open, held, byHand }: FlowState): unknown {
   const carried: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
     Array.from(held, ([key, { pin, asked, answer }]) =>
@@ -40,8 +40,8 @@ export function writeCarry({ open, held, byHand }: Carry): unknown {
   return carried
 }
 
-export function readCarry(json: unknown): Carry {
-  const carry = emptyCarry()
+export function readFlowState(json: unknown): FlowState {
+  const carry = emptyState()
   if (!Array.isArray(json) || !Array.isArray(json[0]) || !Array.isArray(json[1])) throw torn()
   for (const row of json[0]) {
     const [key, pin, asked] = readRow(row)
@@ -57,8 +57,8 @@ export function readCarry(json: unknown): Carry {
 }
 
 /** From another version of the handler. Answers alone are held under their own pins: the new version takes those whose question it asks in the same words. */
-export function carryOver(journal: Journal, carry: Carry): Carry {
-  const carried: Carry = { ...carry, held: new Map(carry.held) }
+export function keepAnswers(journal: Journal, carry: FlowState): FlowState {
+  const carried: FlowState = { ...carry, held: new Map(carry.held) }
   for (let i = 0; i < journal.length; i += 1) {
     const entry = journal.at(i)
     if (entry?.tag !== 'a') continue

@@ -5,7 +5,7 @@ import { gate, microtasks } from '../testing/manual.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { Declined } from './errors.ts'
-import type { Choice, Io } from './io.ts'
+import type { ChoiceOption, Io } from './io.ts'
 import type { Outcome } from './outcome.ts'
 import type { Flow } from './pass-input.ts'
 import type { Capability } from './question.ts'
@@ -105,7 +105,7 @@ describe('io.confirm', () => {
 })
 
 describe('io.choose', () => {
-  const titled: Choice[] = ['S', { value: 'M', title: 'Medium' }]
+  const titled: ChoiceOption[] = ['S', { value: 'M', title: 'Medium' }]
 
   test.each([
     { options: ['S', 'M'], choice: { type: 'string', enum: ['S', 'M'] } },

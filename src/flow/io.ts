@@ -2,7 +2,7 @@
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
-import { byHandOutcome, InputRequired, Responses } from './by-hand.ts'
+import { byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
@@ -30,9 +30,9 @@ type AskOutput<A extends Asks, K> = K extends keyof A
       : never
     : never
 
-export type Elicited<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
+export type ElicitationAnswer<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
 
-export type Choice = string | { readonly value: string; readonly title: string }
+export type ChoiceOption = string | { readonly value: string; readonly title: string }
 type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
 
 const CONFIRM = prepareForm(
@@ -72,8 +72,8 @@ export class Io<A extends Asks = Asks> {
   }
 
   /** What the user did: `accept` with content, `decline` or `cancel`. */
-  elicit<K extends AskKey<A>>(key: K, message: string): Promise<Elicited<AskOutput<A, K>>>
-  elicit<S extends Schema>(key: string, message: string, schema: S): Promise<Elicited<Output<S>>>
+  elicit<K extends AskKey<A>>(key: K, message: string): Promise<ElicitationAnswer<AskOutput<A, K>>>
+  elicit<S extends Schema>(key: string, message: string, schema: S): Promise<ElicitationAnswer<Output<S>>>
   elicit(key: string, message: string, schema?: Schema): Promise<unknown> {
     return this.#form(key, message, schema, (action, value) =>
       action === 'accept' ? { action, content: value } : { action },
@@ -94,7 +94,7 @@ export class Io<A extends Asks = Asks> {
   }
 
   /** One of the options. A decline or cancel throws `Declined`. */
-  choose<const C extends Choice>(key: string, message: string, options: readonly C[]): Promise<ChoiceValue<C>> {
+  choose<const C extends ChoiceOption>(key: string, message: string, options: readonly C[]): Promise<ChoiceValue<C>> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
       this.#prefix + key,
@@ -172,8 +172,8 @@ export class Io<A extends Asks = Asks> {
   }
 
   /** The answers of this round, for a handler that takes its rounds by hand and returns `inputRequired(...)`. */
-  get responses(): Responses {
-    return new Responses(this.#pass.input)
+  get responses(): RoundResponses {
+    return new RoundResponses(this.#pass.input)
   }
 
   /** When the last answer or step settled, in milliseconds: the same on every pass. */
@@ -281,7 +281,7 @@ function accepted(_action: Action, value: unknown): unknown {
   return value
 }
 
-function choiceForm(key: string, options: readonly Choice[]): Form {
+function choiceForm(key: string, options: readonly ChoiceOption[]): Form {
   if (options.length === 0) throw questionInvalid(key, 'it has no options to choose from')
   const titled = options.map((option) => (typeof option === 'string' ? { value: option, title: option } : option))
   const choice = options.every((option) => typeof option === 'string')

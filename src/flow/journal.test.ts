@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emptyCarry, readCarry, writeCarry } from './carry.ts'
+import { emptyState, readFlowState, writeFlowState } from './carry.ts'
 import { Journal } from './journal.ts'
 
 const TEXT = '["s","a",1,"x","a","b",2,["pin",1,"accept",{"n":1}],"sv","c",3,null]'
@@ -78,18 +78,18 @@ describe('a journal', () => {
 
 describe('what a flow carries beside its journal', () => {
   test('is the same after being written and read', () => {
-    const carry = emptyCarry()
+    const carry = emptyState()
     carry.open.set('a', { pin: 'p', asked: 2 })
     carry.held.set('b', { pin: 'q', asked: 1, answer: { action: 'accept', value: null } })
     carry.held.set('c', { pin: 'r', asked: 1, answer: { action: 'decline', value: undefined } })
     carry.held.set('d', { pin: 's', asked: 3, answer: { raw: { action: 'accept' } } })
-    expect(readCarry(JSON.parse(JSON.stringify(writeCarry(carry))))).toStrictEqual(carry)
+    expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(carry))))).toStrictEqual(carry)
   })
 
   test.each([null, {}, [], [[]], [[], {}], [[1], []], [[['a', 'p']], []], [[], [['a', 1, 1, 'raw', {}]]]])(
     'is refused in the form %j',
     (json) => {
-      expect(() => readCarry(json)).toThrow(expect.objectContaining({ code: 'JOURNAL_INVALID' }))
+      expect(() => readFlowState(json)).toThrow(expect.objectContaining({ code: 'JOURNAL_INVALID' }))
     },
   )
 })

@@ -146,7 +146,7 @@ export class Journal {
   }
 
   /** What there is to keep that a keeper has not been given yet: further entries, or all of them in place of what it has. */
-  takeUnkept(): { entries: string } | { all: string } | undefined {
+  takePending(): { entries: string } | { all: string } | undefined {
     const entries = this.#fresh.slice(this.#kept).map(({ text }) => text)
     this.#kept = this.#fresh.length
     if (this.#stale || this.#outdated) {

@@ -2,9 +2,9 @@
 import type { OpenQuestion } from './carry.ts'
 import type { Journal } from './journal.ts'
 
-export interface Keeper {
+export interface JournalWriter {
   /** Writes what of the journal is not kept yet. The handler hears of nothing before; where it rejects, the pass fails. */
-  keep(journal: Journal): Promise<void>
+  persist(journal: Journal): Promise<void>
   /** These questions are open now, by their keys, while steps go on beside them. */
   show(questions: ReadonlyMap<string, ShownQuestion>): void
 }

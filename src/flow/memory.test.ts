@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { emptyCarry } from './carry.ts'
+import { emptyState } from './carry.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
@@ -146,7 +146,7 @@ function inputOf(input: Partial<PassInput>): PassInput {
   return {
     flow: { id: 'flow', startedAt: 0, round: 0, revision: '2026-07-28', declared: () => true },
     journal: Journal.empty(),
-    carry: emptyCarry(),
+    carry: emptyState(),
     answers: undefined,
     forms: new Map(),
     can: () => true,

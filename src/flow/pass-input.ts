@@ -3,9 +3,9 @@ import type { Logger } from '../protocol/logger.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import type { Carry } from './carry.ts'
+import type { FlowState } from './carry.ts'
 import type { Journal } from './journal.ts'
-import type { Keeper } from './keeper.ts'
+import type { JournalWriter } from './keeper.ts'
 import type { Capability, Form } from './question.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Interruptible, Underway } from './underway.ts'
@@ -14,7 +14,7 @@ export interface PassInput {
   readonly flow: Flow
   readonly journal: Journal
   /** What came with the journal. The pass takes from it, and the outcome's carry replaces it. */
-  readonly carry: Carry
+  readonly carry: FlowState
   /** The client's answers, each a JSON object; `undefined` when it sent none. */
   readonly answers: Answers | undefined
   /** Schemas declared with the handler, by key. */
@@ -29,7 +29,7 @@ export interface PassInput {
   /** Whether the instance would rather hand this flow over now. */
   readonly wantsHandover?: (() => boolean) | undefined
   /** Keeps the journal while the pass runs: the flow is a task. */
-  readonly keeper?: Keeper | undefined
+  readonly keeper?: JournalWriter | undefined
   /** Whether the flow may go on as a task from here. */
   readonly mayDetach?: boolean | undefined
   /** Where the pass is found while it runs, by whoever may have to interrupt it. */

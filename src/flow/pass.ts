@@ -377,7 +377,7 @@ export class Pass implements Settler, Asker, Interruptible {
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
-    return keeper.keep(journal).then(
+    return keeper.persist(journal).then(
       () => {
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
       },

@@ -7,10 +7,10 @@ import { elicit, inputRequired } from './by-hand.ts'
 import { Declined } from './errors.ts'
 import type { Io } from './io.ts'
 import type { Outcome } from './outcome.ts'
-import type { Need, Resolver } from './resolver.ts'
+import type { Requirement, Resolver } from './resolver.ts'
 import { checkNeeds, outcome, resolver, resolveNeeds } from './resolver.ts'
 
-type AnyNeeds = Record<string, Need>
+type AnyNeeds = Record<string, Requirement>
 
 const CONFIRM = z.object({ confirm: z.boolean() })
 const yes = accept({ confirm: true })
@@ -225,12 +225,14 @@ describe('what is wrong with needs is an error when the app is built', () => {
     { name: 'a circle of three', needs: () => circle('a', 'b', 'c'), why: 'a > b > c > a is a circle.' },
     {
       name: 'a need that is not defined yet',
-      needs: () => ({ later: undefined as unknown as Need }),
+      needs: () => ({ later: undefined as unknown as Requirement }),
       why: 'later is missing. Make it with resolver(...), and before it is used.',
     },
     {
       name: 'one further down',
-      needs: () => ({ order: resolver('order', { needs: { later: undefined as unknown as Need }, run: () => 1 }) }),
+      needs: () => ({
+        order: resolver('order', { needs: { later: undefined as unknown as Requirement }, run: () => 1 }),
+      }),
       why: 'order > later is missing.',
     },
     {
@@ -238,7 +240,7 @@ describe('what is wrong with needs is an error when the app is built', () => {
       needs: () => ({ later: outcome(undefined as unknown as Resolver<unknown>) }),
       why: 'later is missing.',
     },
-    { name: 'something else', needs: () => ({ stock: {} as Need }), why: 'stock is missing.' },
+    { name: 'something else', needs: () => ({ stock: {} as Requirement }), why: 'stock is missing.' },
     {
       name: 'two of one name',
       needs: () => ({
@@ -280,7 +282,7 @@ function circle(...names: string[]): AnyNeeds {
     const target = resolvers[next]
     if (target) link[`to-${next}`] = target
   }
-  return { first: resolvers[0] as Need }
+  return { first: resolvers[0] as Requirement }
 }
 
 function keysOf(result: Outcome): string[] {

@@ -10,26 +10,26 @@ import { prepareForm } from './question.ts'
 /** A value that the model cannot give: looked up, computed, or asked of the user. */
 export interface Resolver<T, in Args = unknown> {
   readonly name: string
-  readonly needs: Readonly<Record<string, Need>>
+  readonly needs: Readonly<Record<string, Requirement>>
   readonly forms: ReadonlyMap<string, Form>
   readonly run: (args: Args, io: Io, needs: Readonly<Record<string, unknown>>) => T | Promise<T>
 }
 
 /** What a consumer that asked for the outcome gets instead of a `Declined`. */
-export type Resolution<T> = { action: 'accept'; value: T } | { action: 'decline' } | { action: 'cancel' }
+export type ResolverOutcome<T> = { action: 'accept'; value: T } | { action: 'decline' } | { action: 'cancel' }
 
 export interface OutcomeOf<T, in Args = unknown> {
   readonly of: Resolver<T, Args>
 }
 
-export type Need<T = unknown, Args = never> = Resolver<T, Args> | OutcomeOf<T, Args>
+export type Requirement<T = unknown, Args = never> = Resolver<T, Args> | OutcomeOf<T, Args>
 
-export type Needs<Args = never> = Readonly<Record<string, Need<unknown, Args>>>
+export type Requirements<Args = never> = Readonly<Record<string, Requirement<unknown, Args>>>
 
 /** What a handler gets for what it needs. */
-export type Resolved<N> = {
+export type ResolvedNeeds<N> = {
   readonly [K in keyof N]: N[K] extends OutcomeOf<infer T, never>
-    ? Resolution<T>
+    ? ResolverOutcome<T>
     : N[K] extends Resolver<infer T, never>
       ? T
       : never
@@ -43,7 +43,7 @@ type ArgsOf<N> = { [K in keyof N]: (args: ArgsOfNeed<N[K]>) => void }[keyof N] e
 type ArgsOfNeed<N> =
   N extends OutcomeOf<unknown, infer Args> ? Args : N extends Resolver<unknown, infer Args> ? Args : never
 
-export interface ResolverOptions<T, N extends Needs, A extends Asks, Args> {
+export interface ResolverOptions<T, N extends Requirements, A extends Asks, Args> {
   /** Other values that are resolved before this one, by the names under which `run` gets them. Default: none. */
   needs?: N
   /** Schemas of the questions it asks, by key. Default: none. */
@@ -52,11 +52,11 @@ export interface ResolverOptions<T, N extends Needs, A extends Asks, Args> {
    * Gives the value, from the arguments of the call. It runs once in a pass, and never
    * again in the flow once it has given something; what it gives must be JSON.
    */
-  run: (args: Args, io: Io<A>, needs: Resolved<N>) => T | Promise<T>
+  run: (args: Args, io: Io<A>, needs: ResolvedNeeds<N>) => T | Promise<T>
 }
 
 /** Declares a value that handlers may list under `needs`. Its name is its key in every flow: keep it when you deploy. */
-export function resolver<T, N extends Needs = {}, const A extends Asks = {}, Args = ArgsOf<N>>(
+export function resolver<T, N extends Requirements = {}, const A extends Asks = {}, Args = ArgsOf<N>>(
   name: string,
   { needs, asks, run }: ResolverOptions<T, N, A, Args>,
 ): Resolver<T, Args & ArgsOf<N>> {
@@ -75,9 +75,9 @@ export function outcome<T, Args>(of: Resolver<T, Args>): OutcomeOf<T, Args> {
 }
 
 /** A missing, circular or ambiguous dependency is an error when the app is built. */
-export function checkNeeds(needs: Readonly<Record<string, Need>>, where: string): void {
+export function checkNeeds(needs: Readonly<Record<string, Requirement>>, where: string): void {
   const byName = new Map<string, Resolver<unknown, never>>()
-  const visit = (each: Readonly<Record<string, Need>>, path: readonly string[]): void => {
+  const visit = (each: Readonly<Record<string, Requirement>>, path: readonly string[]): void => {
     for (const [key, need] of Object.entries(each)) {
       const target = isObject(need) ? resolverOf(need) : undefined
       if (!isResolver(target)) throw refused(where, `${[...path, key].join(' > ')} is missing. ${MISSING}`)
@@ -97,18 +97,18 @@ const MISSING = 'Make it with resolver(...), and before it is used.'
 
 /** Resolves what is needed; what does not depend on each other goes side by side, so that questions share a round. */
 export async function resolveNeeds(
-  needs: Readonly<Record<string, Need>>,
+  needs: Readonly<Record<string, Requirement>>,
   args: unknown,
   io: Io,
 ): Promise<Readonly<Record<string, unknown>>> {
   const started = new Map<string, Promise<unknown>>()
 
-  const all = async (each: Readonly<Record<string, Need>>): Promise<Record<string, unknown>> => {
+  const all = async (each: Readonly<Record<string, Requirement>>): Promise<Record<string, unknown>> => {
     const entries = Object.entries(each)
     const values = await Promise.all(entries.map(([, need]) => one(need)))
     return Object.fromEntries(entries.map(([key], index) => [key, values[index]]))
   }
-  const one = (need: Need): Promise<unknown> => {
+  const one = (need: Requirement): Promise<unknown> => {
     const value = start(resolverOf(need))
     return 'of' in need ? value.then((accepted) => ({ action: 'accept', value: accepted }), declined) : value
   }
@@ -139,6 +139,6 @@ function isResolver(target: unknown): target is Resolver<unknown, never> {
   return isObject(target) && typeof target['name'] === 'string' && typeof target['run'] === 'function'
 }
 
-function resolverOf(need: Need): Resolver<unknown, never> {
+function resolverOf(need: Requirement): Resolver<unknown, never> {
   return 'of' in need ? need.of : need
 }

@@ -4,10 +4,10 @@ import { send } from '../hosts/memory.ts'
 import { META_CAPABILITIES, META_VERSION } from '../protocol/meta.ts'
 import { rally, type Rally } from '../rally.ts'
 import { accept } from '../testing.ts'
-import { emptyCarry } from './carry.ts'
+import { emptyState } from './carry.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import { carryOver } from './carry.ts'
+import { keepAnswers } from './carry.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const keys = ['a secret of at least thirty-two bytes']
@@ -72,7 +72,7 @@ describe('what carries over', () => {
   const journal = '["a","x",1,["pin",2,"accept",{"n":1}],"a","y",2,["other",1,"decline"]]'
 
   test('is every answer, held under its own pin and count', () => {
-    const carry = carryOver(Journal.read(journal), emptyCarry())
+    const carry = keepAnswers(Journal.read(journal), emptyState())
     expect([...carry.held]).toEqual([
       ['x', { pin: 'pin', asked: 2, answer: { action: 'accept', value: { n: 1 } } }],
       ['y', { pin: 'other', asked: 1, answer: { action: 'decline', value: undefined } }],
@@ -80,9 +80,9 @@ describe('what carries over', () => {
   })
 
   test('is what was open and held before, too', () => {
-    const before = { ...emptyCarry(), open: new Map([['z', { pin: 'p', asked: 1 }]]) }
+    const before = { ...emptyState(), open: new Map([['z', { pin: 'p', asked: 1 }]]) }
     before.held.set('w', { pin: 'q', asked: 1, answer: { raw: {} } })
-    const carry = carryOver(Journal.read(journal), before)
+    const carry = keepAnswers(Journal.read(journal), before)
     expect([...carry.open.keys()]).toEqual(['z'])
     expect([...carry.held.keys()]).toEqual(['w', 'x', 'y'])
   })
@@ -90,7 +90,7 @@ describe('what carries over', () => {
   test.each(['s', 'sv', 'se', 'c', 'cv', 'ce'])('is nothing of an entry with the tag %s, which is an effect', (tag) => {
     const effects = Journal.read(`["${tag}","x",1,null]`)
     expect(effects.hasEffects()).toBe(true)
-    expect(carryOver(effects, emptyCarry()).held.size).toBe(0)
+    expect(keepAnswers(effects, emptyState()).held.size).toBe(0)
     expect(Journal.read(journal).hasEffects()).toBe(false)
   })
 })

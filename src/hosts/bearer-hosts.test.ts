@@ -1,4 +1,4 @@
-import { rally, Refused, type Authenticate, type Rally } from 'mcp-rally'
+import { rally, AuthenticationError, type Authenticate, type Rally } from 'mcp-rally'
 import { bearer, type BearerOptions } from 'mcp-rally/bearer'
 import { serve } from 'mcp-rally/node'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -282,7 +282,7 @@ describe.each([fetching, node])('$name with an authenticator of the author', (ho
   test('that refuses with a cause has it logged, and the caller does not see it', async () => {
     const cause = new Error('the directory is down')
     const ask = await host.open(() => {
-      throw new Refused(503, 'Try again later.', { 'Retry-After': '9' }, { cause })
+      throw new AuthenticationError(503, 'Try again later.', { 'Retry-After': '9' }, { cause })
     })
     const response = await call(ask, 'read', {})
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '9'])

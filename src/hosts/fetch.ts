@@ -3,7 +3,7 @@ import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { admission } from './admission.ts'
-import type { Authenticated } from '../auth/authenticate.ts'
+import type { AuthenticatedCaller } from '../auth/authenticate.ts'
 import { identify } from '../auth/authenticate.ts'
 import { answerDocument } from './documents.ts'
 import type { HttpOptions } from './http.ts'
@@ -44,7 +44,7 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
         return refuse(405, 'Send messages by POST.', { Allow: allowed.join(', ') })
       }
     }
-    let caller: Authenticated | undefined
+    let caller: AuthenticatedCaller | undefined
     try {
       if (authenticate !== undefined) {
         caller = await identify(authenticate, { method: request.method, url: request.url, header })
@@ -71,7 +71,7 @@ function respond(
   request: Request,
   body: string,
   header: (name: string) => string | undefined,
-  caller: Authenticated | undefined,
+  caller: AuthenticatedCaller | undefined,
   keepAlive: KeepAlive,
 ): Promise<Response> {
   const cancel = new Cancel()
@@ -109,7 +109,7 @@ async function respondToGet(
   app: App,
   request: Request,
   header: (name: string) => string | undefined,
-  caller: Authenticated | undefined,
+  caller: AuthenticatedCaller | undefined,
   keepAlive: KeepAlive,
 ): Promise<Response> {
   const peer = new Cancel()

@@ -14,8 +14,8 @@ import { idOf } from '../server/request.ts'
 import type { AdmissionOptions } from './admission.ts'
 import type { Headers } from './agreement.ts'
 import { checkAgreement } from './agreement.ts'
-import type { Authenticate, Authenticated } from '../auth/authenticate.ts'
-import { challengeOf, Refused } from '../auth/authenticate.ts'
+import type { Authenticate, AuthenticatedCaller } from '../auth/authenticate.ts'
+import { challengeOf, AuthenticationError } from '../auth/authenticate.ts'
 
 export interface HttpOptions extends AdmissionOptions {
   /** Says who is calling. Default: nobody is known, and states are bound to that. */
@@ -49,7 +49,7 @@ export function answerBody(
   body: string,
   header: Headers,
   context: Context,
-  caller: Authenticated | undefined,
+  caller: AuthenticatedCaller | undefined,
 ): Reply | Promise<Reply | undefined> {
   let message: unknown
   try {
@@ -76,7 +76,7 @@ async function answerOlder(
   message: unknown,
   header: Headers,
   { principal, notify, cancel: peer = new Cancel() }: Context,
-  caller: Authenticated | undefined,
+  caller: AuthenticatedCaller | undefined,
 ): Promise<Reply | undefined> {
   if (contradicts(message, header)) {
     const mismatch = new ProtocolError(HEADER_MISMATCH, 'Header mismatch: the headers say something else than the body')
@@ -114,7 +114,7 @@ export async function answerGet(
   legacy: Legacy,
   header: Headers,
   peer: Cancel,
-  caller: Authenticated | undefined,
+  caller: AuthenticatedCaller | undefined,
 ): Promise<Reply> {
   try {
     const takesStream = takesEvents(header('accept'))
@@ -134,7 +134,7 @@ const WITHOUT_SESSION = ['POST']
 const WITH_SESSION = ['GET', 'POST']
 
 /** The refusal of a caller who was not granted all that the message needs. */
-function refuseUnscoped(app: App, message: unknown, caller: Authenticated | undefined): Reply | undefined {
+function refuseUnscoped(app: App, message: unknown, caller: AuthenticatedCaller | undefined): Reply | undefined {
   const required = app.requiredScopes(message)
   if (required === undefined) return undefined
   try {
@@ -149,10 +149,10 @@ function refuseUnscoped(app: App, message: unknown, caller: Authenticated | unde
 }
 
 /** What the failure of an authenticator is told as. The log has the rest. */
-export function refusalOf(error: unknown, logger: Logger): Refused {
-  if (!(error instanceof Refused)) {
+export function refusalOf(error: unknown, logger: Logger): AuthenticationError {
+  if (!(error instanceof AuthenticationError)) {
     logger.error('authenticate failed.', { error })
-    return new Refused(500, 'Authentication failed.')
+    return new AuthenticationError(500, 'Authentication failed.')
   }
   if (error.cause !== undefined) logger.error(error.message, { cause: error.cause })
   return error

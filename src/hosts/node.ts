@@ -4,7 +4,7 @@ import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { admission } from './admission.ts'
-import type { Authenticated } from '../auth/authenticate.ts'
+import type { AuthenticatedCaller } from '../auth/authenticate.ts'
 import { identify } from '../auth/authenticate.ts'
 import { answerDocument, pathOf } from './documents.ts'
 import type { HttpOptions } from './http.ts'
@@ -91,7 +91,7 @@ class Exchange {
     })
   }
 
-  begin(maxBodyBytes: number, caller?: Authenticated): void {
+  begin(maxBodyBytes: number, caller?: AuthenticatedCaller): void {
     if (this.#request.method === 'POST') this.#read(maxBodyBytes, caller)
     else this.#listen(caller)
   }
@@ -101,7 +101,7 @@ class Exchange {
     refuse(this.#response, status, message, headers)
   }
 
-  #read(maxBodyBytes: number, caller: Authenticated | undefined): void {
+  #read(maxBodyBytes: number, caller: AuthenticatedCaller | undefined): void {
     const chunks: Buffer[] = []
     let bytes = 0
     this.#request.on('data', (chunk: Buffer) => {
@@ -118,14 +118,14 @@ class Exchange {
   }
 
   /** Only where the app serves older revisions. */
-  #listen(caller: Authenticated | undefined): void {
+  #listen(caller: AuthenticatedCaller | undefined): void {
     const { legacy } = this.#app
     if (legacy === undefined) return
     const header = (name: string): string | undefined => single(this.#request.headers[name])
     void answerGet(this.#app, legacy, header, this.#cancel, caller).then((reply) => this.#send(reply))
   }
 
-  #answer(body: string, caller: Authenticated | undefined): void {
+  #answer(body: string, caller: AuthenticatedCaller | undefined): void {
     const { headers } = this.#request
     const header = (name: string): string | undefined => single(headers[name])
     const notify = takesEvents(headers.accept) ? (text: string) => this.#notify(text) : undefined

@@ -5,8 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import type { Carry } from '../flow/carry.ts'
-import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
+import type { FlowState } from '../flow/carry.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
@@ -16,7 +16,7 @@ import { Pass } from '../flow/pass.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
-import type { Carried, RoundRequest } from '../server/round.ts'
+import type { Target, RoundRequest } from '../server/round.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Question } from './question.ts'
 import { askAll, writeQuestions } from './questions.ts'
@@ -32,7 +32,7 @@ export interface Standing {
   /** Of the pass to come. */
   readonly round: number
   readonly journal: Journal
-  readonly carry: Carry
+  readonly carry: FlowState
   /** What the round before has brought, and the pages to visit among what it asked. */
   readonly answers: Answers | undefined
   readonly visits: readonly string[]
@@ -47,7 +47,7 @@ export function beginning(now: number): Standing {
     startedAt: now,
     round: 0,
     journal: Journal.empty(),
-    carry: emptyCarry(),
+    carry: emptyState(),
     answers: undefined,
     visits: [],
   }
@@ -77,7 +77,7 @@ export class Call implements Stoppable {
    * The text of the result; nothing where the client has cancelled, or carries the call from here on. Throws what is to be
    * told as an error. `part` is given where the client can carry it.
    */
-  async run(carried: Carried, request: RoundRequest, from: Standing, part?: Part): Promise<string | undefined> {
+  async run(carried: Target, request: RoundRequest, from: Standing, part?: Part): Promise<string | undefined> {
     const { flowId, startedAt } = from
     let { journal, carry, answers, visits, round } = from
     for (; ; round += 1) {
@@ -116,12 +116,12 @@ export class Call implements Stoppable {
       }
       if (answers === undefined) return this.#cancelled(carried)
       journal = Journal.read(outcome.journal.text())
-      carry = readCarry(JSON.parse(JSON.stringify(writeCarry(outcome.carry))))
+      carry = readFlowState(JSON.parse(JSON.stringify(writeFlowState(outcome.carry))))
     }
   }
 
   #pass(
-    carried: Carried,
+    carried: Target,
     request: RoundRequest,
     flow: { id: string; startedAt: number; round: number },
     from: Pick<Standing, 'journal' | 'carry' | 'answers'>,
@@ -146,7 +146,7 @@ export class Call implements Stoppable {
     return new Promise((finish) => startPass(new Pass(input, finish), (io) => carried.run(request.args, io)))
   }
 
-  async #result(carried: Carried, request: RoundRequest, value: unknown): Promise<string> {
+  async #result(carried: Target, request: RoundRequest, value: unknown): Promise<string> {
     try {
       return await carried.resultText(value, this.#host.app, request)
     } catch (error) {
@@ -154,7 +154,7 @@ export class Call implements Stoppable {
     }
   }
 
-  #cancelled(carried: Carried): string | undefined {
+  #cancelled(carried: Target): string | undefined {
     return this.#interrupted ? carried.failureText(goingDown(), this.#host.app) : undefined
   }
 

@@ -4,7 +4,7 @@ import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
 import { InvalidState } from '../seal/seal.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
-import type { Change } from '../server/subscriptions.ts'
+import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { isResponse, problemOfBatch } from './messages.ts'
@@ -51,7 +51,7 @@ export class Connection implements LegacyConnection {
     })
   }
 
-  tell(change: Change): void {
+  tell(change: ChangeEvent): void {
     const text = this.#isReady ? this.#session?.told(change) : undefined
     if (text !== undefined) this.#wire.notify(text)
   }

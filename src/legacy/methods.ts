@@ -16,7 +16,7 @@ import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import { carriedResource } from '../server/resource.ts'
-import type { Carried, RoundRequest } from '../server/round.ts'
+import type { Target, RoundRequest } from '../server/round.ts'
 import { beginTask } from '../server/round.ts'
 import type { Part } from './call.ts'
 import { beginning, Call } from './call.ts'
@@ -183,7 +183,7 @@ async function call(
 
 async function goOnFrom(
   host: LegacyHost,
-  carried: Carried,
+  carried: Target,
   { state, response }: NonNullable<Request['resumed']>,
   underway: Call,
   request: RoundRequest,
@@ -210,7 +210,7 @@ function carriedParams(
   return method === 'resources/read' ? { uri, _meta } : { name, arguments: args, _meta }
 }
 
-function carriedBy({ app: { registry } }: LegacyHost, method: string, { name, uri }: Record<string, unknown>): Carried {
+function carriedBy({ app: { registry } }: LegacyHost, method: string, { name, uri }: Record<string, unknown>): Target {
   if (method === 'resources/read') {
     if (typeof uri !== 'string' || uri.length > LONGEST_URI) throw invalidUri()
     const found = registry.findResource(uri)

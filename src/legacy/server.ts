@@ -1,14 +1,14 @@
 // The connection as carrier: serves 2025-era clients with the same handlers, over HTTP and on connections of their own.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
-import type { Codec } from '../seal/codec.ts'
-import type { Secret } from '../seal/keyring.ts'
+import type { StateCodec } from '../seal/codec.ts'
+import type { KeySecret } from '../seal/keyring.ts'
 import { defaults } from '../seal/defaults.ts'
 import type { DispatchHost } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { Reply } from '../server/reply.ts'
-import type { Change } from '../server/subscriptions.ts'
+import type { ChangeEvent } from '../server/subscriptions.ts'
 import { Asks } from './asks.ts'
 import { Connection } from './connection.ts'
 import type { LegacyHost } from './host.ts'
@@ -24,8 +24,8 @@ import { TaskWaits } from './task-waits.ts'
 
 export interface LegacyKeys {
   readonly audience: string
-  readonly keys: readonly Secret[] | undefined
-  readonly codec: Codec | undefined
+  readonly keys: readonly KeySecret[] | undefined
+  readonly codec: StateCodec | undefined
   /** The revisions that are spoken beside the released ones. Default: none. */
   readonly optedIn?: readonly string[]
 }
@@ -138,7 +138,7 @@ export class LegacyServer implements Legacy {
     this.#unwatch = undefined
   }
 
-  #tell(change: Change): void {
+  #tell(change: ChangeEvent): void {
     for (const connection of this.#connections) connection.tell(change)
     for (const session of this.#on.sessions.values()) {
       const text = session.standalone && session.told(change)

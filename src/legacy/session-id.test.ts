@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { negotiated } from '../protocol/revisions/index.ts'
-import type { Codec } from '../seal/codec.ts'
+import type { StateCodec } from '../seal/codec.ts'
 import type { SessionIdOptions } from './session-id.ts'
 import { SessionIds } from './session-id.ts'
 
@@ -84,7 +84,7 @@ describe('A session id', () => {
   })
 
   describe('under a codec of the user', () => {
-    const plain: Codec = {
+    const plain: StateCodec = {
       seal: (plaintext) => Promise.resolve(Buffer.from(plaintext).toString('base64url')),
       open: (token) => Promise.resolve(Buffer.from(token, 'base64url').toString()),
     }

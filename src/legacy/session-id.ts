@@ -9,10 +9,10 @@ import type { Logger } from '../protocol/logger.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import { digest } from '../seal/canonical.ts'
-import type { Codec } from '../seal/codec.ts'
+import type { StateCodec } from '../seal/codec.ts'
 import { openWith, sealWith } from '../seal/codec.ts'
 import { defaults } from '../seal/defaults.ts'
-import type { Secret } from '../seal/keyring.ts'
+import type { KeySecret } from '../seal/keyring.ts'
 import { ephemeral, keyring } from '../seal/keyring.ts'
 import { SealError } from '../seal/seal-error.ts'
 import { tokens } from '../seal/token.ts'
@@ -32,8 +32,8 @@ export interface SessionClaims {
 
 export interface SessionIdOptions {
   readonly audience: string
-  readonly keys: readonly Secret[] | undefined
-  readonly codec: Codec | undefined
+  readonly keys: readonly KeySecret[] | undefined
+  readonly codec: StateCodec | undefined
   /** The revisions that are spoken beside the released ones. Default: none. */
   readonly optedIn?: readonly string[]
   readonly logger: Logger
@@ -53,7 +53,7 @@ const LABEL = 'session\n'
 
 export class SessionIds {
   readonly #options: SessionIdOptions
-  readonly #codec: Codec
+  readonly #codec: StateCodec
 
   constructor(options: SessionIdOptions) {
     const { keys, codec, now } = options

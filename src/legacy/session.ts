@@ -3,7 +3,7 @@ import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'
-import type { Change } from '../server/subscriptions.ts'
+import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'
 
@@ -86,7 +86,7 @@ export class Session {
   }
 
   /** The notification of a change; `undefined` where the client did not ask for it. */
-  told(change: Change): string | undefined {
+  told(change: ChangeEvent): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
     if (!this.uris.has(change.uri)) return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`

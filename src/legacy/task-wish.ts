@@ -5,7 +5,7 @@ import type { Result } from '../protocol/revisions/index.ts'
 import { mapped } from '../protocol/revisions/older.ts'
 import { bitsOf } from '../server/capabilities.ts'
 import { invalidParams } from '../server/request.ts'
-import type { Carried } from '../server/round.ts'
+import type { Target } from '../server/round.ts'
 import type { LegacyHost } from './host.ts'
 import type { Session } from './session.ts'
 
@@ -23,7 +23,7 @@ export function hasTasks({ app }: LegacyHost, { revision }: Session): boolean {
 const LONGEST_TTL_MS = 3_153_600_000_000
 
 /** Whether a call is to be a task. Throws where its tool will not have that, or nothing else. */
-export function readWish(tool: Carried, { task }: Record<string, unknown>): TaskWish | undefined {
+export function readWish(tool: Target, { task }: Record<string, unknown>): TaskWish | undefined {
   if (task === undefined || task === null) {
     if (tool.task === 'always') throw onlyAsTask()
     return undefined

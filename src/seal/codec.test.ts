@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { openWith, sealWith, type Codec } from './codec.ts'
+import { openWith, sealWith, type StateCodec } from './codec.ts'
 import { ephemeral } from './keyring.ts'
 import { SealError } from './seal-error.ts'
 import { tokens } from './token.ts'
 
-const plain: Codec = { seal: (text) => `sealed ${text}`, open: (token) => token.slice(7) }
-const slow: Codec = { seal: async (text) => plain.seal(text), open: async (token) => plain.open(token) }
+const plain: StateCodec = { seal: (text) => `sealed ${text}`, open: (token) => token.slice(7) }
+const slow: StateCodec = { seal: async (text) => plain.seal(text), open: async (token) => plain.open(token) }
 
 describe('a codec', () => {
   it('that is synchronous stays so', () => {
@@ -19,7 +19,7 @@ describe('a codec', () => {
   })
 
   it('is what tokens under a keyring are', () => {
-    const codec: Codec = tokens(ephemeral(), 'requestState')
+    const codec: StateCodec = tokens(ephemeral(), 'requestState')
     const token = sealWith(codec, 'text')
     expect(typeof token === 'string' && openWith(codec, token)).toBe('text')
   })
@@ -67,10 +67,10 @@ describe('a codec', () => {
 })
 
 // As JavaScript may write them, whatever the types say.
-function codecThatOpens(open: () => unknown): Codec {
+function codecThatOpens(open: () => unknown): StateCodec {
   return Object.assign({ ...plain }, { open })
 }
 
-function codecThatSealsTo(token: unknown): Codec {
+function codecThatSealsTo(token: unknown): StateCodec {
   return Object.assign({ ...plain }, { seal: () => token })
 }

@@ -5,19 +5,19 @@ import { RallyError } from '../protocol/errors.ts'
 import { SealError } from './seal-error.ts'
 
 /** Must keep the text secret and refuse (throw at) any token that `seal` did not give. Claims are not its concern. */
-export interface Codec {
+export interface StateCodec {
   seal(plaintext: string): string | Promise<string>
   open(token: string): string | Promise<string>
 }
 
 /** A promise only where the codec gives one. */
-export function sealWith(codec: Codec, plaintext: string): string | Promise<string> {
+export function sealWith(codec: StateCodec, plaintext: string): string | Promise<string> {
   const token: unknown = codec.seal(plaintext)
   return isThenable(token) ? Promise.resolve(token).then(asToken) : asToken(token)
 }
 
 /** A promise only where the codec gives one. Whatever the codec throws comes out as a `SealError`. */
-export function openWith(codec: Codec, token: string): string | Promise<string> {
+export function openWith(codec: StateCodec, token: string): string | Promise<string> {
   const refuse = (error: unknown): never => {
     throw refusal(error, token)
   }

@@ -18,7 +18,7 @@ export const prefixBytes = 4
 export type Purpose = keyof typeof prefixes
 
 /** At least 32 bytes from a random source. A string counts as its UTF-8 bytes. */
-export type Secret = string | Uint8Array
+export type KeySecret = string | Uint8Array
 
 export interface Keyring {
   /** Made at start-up: no other instance, and no later start of this one, opens what it sealed. */
@@ -39,7 +39,7 @@ export const keyIdBytes = 8
  * `[mint, ...open]`. Rotate with `[old, new]`, then `[new, old]`, and a `ttl` after every instance has that, `[new]`: no
  * flow is lost on the way.
  */
-export function keyring(secrets: readonly Secret[]): Keyring {
+export function keyring(secrets: readonly KeySecret[]): Keyring {
   if (!Array.isArray(secrets)) throw new RallyError('SEAL_KEY', 'keys must be an array of secrets: [mint, ...open].')
   return ring(secrets, false)
 }
@@ -51,7 +51,7 @@ export function ephemeral(): Keyring {
 
 const secretBytes = 32
 
-function ring(secrets: readonly Secret[], isEphemeral: boolean): Keyring {
+function ring(secrets: readonly KeySecret[], isEphemeral: boolean): Keyring {
   const byId = new Map<string, RingKey>()
   const indexes = new Map<string, number>()
   for (const [index, secret] of secrets.entries()) {
@@ -69,7 +69,7 @@ function ring(secrets: readonly Secret[], isEphemeral: boolean): Keyring {
   return { ephemeral: isEphemeral, minting, byId }
 }
 
-function ringKey(secret: Secret, index: number): RingKey {
+function ringKey(secret: KeySecret, index: number): RingKey {
   const bytes = secretAsBytes(secret, index)
   if (bytes.length < secretBytes) {
     throw new RallyError(

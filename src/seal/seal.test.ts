@@ -4,7 +4,7 @@ import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { canonical, digest } from './canonical.ts'
 import { writeClaims, type Binding, type Claims } from './claims.ts'
-import type { Codec } from './codec.ts'
+import type { StateCodec } from './codec.ts'
 import { ephemeral, keyring } from './keyring.ts'
 import { createSeal, InvalidState, type Seal, type SealOptions } from './seal.ts'
 import { SealError } from './seal-error.ts'
@@ -191,7 +191,7 @@ describe('the log (invariant 5)', () => {
 describe('the size (invariant 6)', () => {
   it('is checked before the codec sees anything', () => {
     const opened: string[] = []
-    const codec: Codec = { ...backwards, open: (token) => String(opened.push(token)) }
+    const codec: StateCodec = { ...backwards, open: (token) => String(opened.push(token)) }
     const seal = sealOf({ keys: undefined, codec, maxBytes: 1_000 })
     expect(answer(seal, 'x'.repeat(1_001))).toBe(refused)
     expect(answer(seal, 'é'.repeat(501))).toBe(refused)
@@ -250,7 +250,10 @@ describe('a codec of the user’s', () => {
   })
 
   it('may be asynchronous', async () => {
-    const slow: Codec = { seal: async (plain) => backwards.seal(plain), open: async (token) => backwards.open(token) }
+    const slow: StateCodec = {
+      seal: async (plain) => backwards.seal(plain),
+      open: async (token) => backwards.open(token),
+    }
     const seal = sealOf({ keys: undefined, codec: slow, maxBytes: 1_000 })
     const state = await seal.mint(claims, binding)
     await expect(seal.open(state, binding)).resolves.toEqual(claims)

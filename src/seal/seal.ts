@@ -14,9 +14,9 @@
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { readClaims, writeClaims, type Binding, type Claims, type Terms } from './claims.ts'
-import { openWith, sealWith, type Codec } from './codec.ts'
+import { openWith, sealWith, type StateCodec } from './codec.ts'
 import { defaults } from './defaults.ts'
-import { ephemeral, keyring, type Keyring, type Purpose, type Secret } from './keyring.ts'
+import { ephemeral, keyring, type Keyring, type Purpose, type KeySecret } from './keyring.ts'
 import { SealError } from './seal-error.ts'
 import { sizeLimit, type Largest } from './size.ts'
 import { plaintextRoom, tokens } from './token.ts'
@@ -32,9 +32,9 @@ export interface SealOptions {
   /** Who the states are for, such as the server's name: no other audience opens them, even under the same keys. */
   audience: string
   /** `[mint, ...open]`: the secrets, or a ring made of them. Default: one made at start-up, for this process alone. */
-  keys?: readonly Secret[] | Keyring | undefined
+  keys?: readonly KeySecret[] | Keyring | undefined
   /** Brings its own crypto, in place of `keys`. */
-  codec?: Codec | undefined
+  codec?: StateCodec | undefined
   /** Milliseconds that one round may take. Default 600 000 (ten minutes). */
   ttl?: number | undefined
   /** Milliseconds that a whole flow may take. Default 86 400 000 (a day). */
@@ -123,7 +123,7 @@ function codecOf(
   { keys, codec }: SealOptions,
   purpose: Purpose,
   now: () => number,
-): { codec: Codec; ring: Keyring | undefined } {
+): { codec: StateCodec; ring: Keyring | undefined } {
   if (!codec) {
     const ring = keys === undefined ? ephemeral() : isKeyring(keys) ? keys : keyring(keys)
     return { codec: tokens(ring, purpose, { now }), ring }
@@ -136,6 +136,6 @@ function codecOf(
   return { codec, ring: undefined }
 }
 
-function isKeyring(keys: readonly Secret[] | Keyring): keys is Keyring {
+function isKeyring(keys: readonly KeySecret[] | Keyring): keys is Keyring {
   return typeof keys === 'object' && 'byId' in keys
 }

@@ -1,19 +1,19 @@
 // The app: its options, what is registered on it, and the way messages reach it.
 import type { Asks } from '../flow/io.ts'
 import type { OnceStore } from '../store/once.ts'
-import type { Needs } from '../flow/resolver.ts'
+import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/meta.ts'
 import type { Output, Schema } from '../schema/standard.ts'
-import type { Codec } from '../seal/codec.ts'
-import type { Secret } from '../seal/keyring.ts'
+import type { StateCodec } from '../seal/codec.ts'
+import type { KeySecret } from '../seal/keyring.ts'
 import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
 import type { Context, DispatchHost } from './context.ts'
 import { dispatch } from './dispatch.ts'
-import type { Shed } from './handover.ts'
+import type { ShedLoad } from './handover.ts'
 import { Handover } from './handover.ts'
 import type { Legacy } from './legacy.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
@@ -24,11 +24,11 @@ import type { Reply } from './reply.ts'
 import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
 import { registerResource, registerTemplate } from './resource.ts'
 import type { Tasks } from './tasks.ts'
-import type { Bus, Notify } from './subscriptions.ts'
+import type { Bus, ChangeNotifier } from './subscriptions.ts'
 import { inProcessBus, Subscriptions } from './subscriptions.ts'
 import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
 import { registerTool } from './tool.ts'
-import type { Variables } from './uri-template.ts'
+import type { TemplateVariables } from './uri-template.ts'
 
 export interface AppOptions {
   name: string
@@ -43,9 +43,9 @@ export interface AppOptions {
    * Secrets of at least 32 bytes that seal the state the client carries: the first one mints, all of them open. Share
    * them across a fleet. Default: one made at start-up, so that flows end with the process.
    */
-  keys?: readonly Secret[]
+  keys?: readonly KeySecret[]
   /** Brings its own crypto in place of `keys`, such as a KMS. */
-  codec?: Codec
+  codec?: StateCodec
   /** Seconds that a client may take over one round. Default 600. */
   ttl?: number
   /** Seconds that a whole flow may take. Default 86 400. */
@@ -63,7 +63,7 @@ export interface AppOptions {
   /** Makes every state single-use, as this store remembers: see SECURITY.md. Default: a state may be used again. */
   once?: OnceStore
   /** Hands flows over to other instances while this one has too much to do. Default: never for load. */
-  shed?: Shed
+  shed?: ShedLoad
   /** Carries change notifications across a fleet. Default: to the clients of this process. */
   bus?: Bus
   /** Default: the console's error stream. */
@@ -86,7 +86,7 @@ export class App {
   readonly info: Implementation
   readonly logger: Logger
   /** Tells clients that have subscribed what has changed. */
-  readonly notify: Notify
+  readonly notify: ChangeNotifier
   /** Serves 2025-era clients, where that is wanted: hosts hand over to it what is theirs. */
   readonly legacy: Legacy | undefined
   readonly #registry: Registry
@@ -120,7 +120,7 @@ export class App {
     I extends Schema = Record<string, never>,
     const A extends Asks = Record<never, never>,
     O extends Schema = Schema,
-    const N extends Needs<Output<I>> = Record<never, never>,
+    const N extends Requirements<Output<I>> = Record<never, never>,
     const R extends Returned<O> = Returned<O>,
   >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
     const tool = registerTool(name, options, handler)
@@ -135,14 +135,14 @@ export class App {
   prompt<
     I extends Schema = Record<string, never>,
     const A extends Asks = Record<never, never>,
-    const N extends Needs<Output<I>> = Record<never, never>,
+    const N extends Requirements<Output<I>> = Record<never, never>,
   >(name: string, options: PromptOptions<I, A, N>, handler: PromptHandler<I, A, N>): this {
     this.#registry.prompts.add(name, registerPrompt(name, options, handler))
     return this.#changed('prompts')
   }
 
   /** Registers the resource of one URI. */
-  resource<const A extends Asks = Record<never, never>, const N extends Needs = Record<never, never>>(
+  resource<const A extends Asks = Record<never, never>, const N extends Requirements = Record<never, never>>(
     uri: string,
     options: ResourceOptions<A, N>,
     read: ResourceReader<A, N>,
@@ -155,7 +155,7 @@ export class App {
   resourceTemplate<
     const T extends string,
     const A extends Asks = Record<never, never>,
-    const N extends Needs<Variables<T>> = Record<never, never>,
+    const N extends Requirements<TemplateVariables<T>> = Record<never, never>,
   >(uriTemplate: T, options: TemplateOptions<A, N>, read: TemplateReader<T, A, N>): this {
     this.#registry.templates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
     return this.#changed('resources')
@@ -249,7 +249,7 @@ export class App {
   }
 }
 
-function notifier(subscriptions: Subscriptions): Notify {
+function notifier(subscriptions: Subscriptions): ChangeNotifier {
   return {
     toolsChanged: () => subscriptions.publish({ type: 'tools' }),
     promptsChanged: () => subscriptions.publish({ type: 'prompts' }),

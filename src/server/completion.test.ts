@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { INVALID_PARAMS } from '../protocol/errors.ts'
 import { specValidator } from '../../test/spec/validate.ts'
-import type { Complete } from './completion.ts'
+import type { CompletionSource } from './completion.ts'
 import { completionText, prepareCompleters } from './completion.ts'
 
 const META = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': { name: 's', version: '1' } })
@@ -13,7 +13,7 @@ interface Completion {
 }
 
 /** Completes the variable `a` of the one prompt there is, `p`. */
-async function complete(how: Complete | undefined, params: object = {}): Promise<Completion> {
+async function complete(how: CompletionSource | undefined, params: object = {}): Promise<Completion> {
   const completers = prepareCompleters(how && { a: how }, ['a', 'b'], 'The prompt "p"')
   const text = await completionText(
     { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' }, ...params },
@@ -84,7 +84,7 @@ describe('more than a hundred values', () => {
     ['a function that gives a list', () => many, 250],
     ['a function that gives values alone', () => ({ values: many }), undefined],
     ['a function that counts', () => ({ values: many, total: 1_000, hasMore: false }), 1_000],
-  ] satisfies [string, Complete, number | undefined][])(
+  ] satisfies [string, CompletionSource, number | undefined][])(
     'are cut, and the client is told so: %s',
     async (_, how, total) => {
       const completion = await complete(how)

@@ -3,27 +3,27 @@ import { isObject } from '../protocol/json.ts'
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 
 /** The values that begin as the user did, or a function that finds them. */
-export type Complete = readonly string[] | CompleteFunction
+export type CompletionSource = readonly string[] | CompletionFunction
 
-export type CompleteFunction = (
+export type CompletionFunction = (
   value: string,
   /** What the user has filled in already. */
   context: { arguments: Readonly<Record<string, string>> },
-) => Completed | Promise<Completed>
+) => CompletionResult | Promise<CompletionResult>
 
 /** Further ones than 100 are left off, and the client is told so. */
-export type Completed = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean }
+export type CompletionResult = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean }
 
-export type Completers = ReadonlyMap<string, CompleteFunction>
+export type Completers = ReadonlyMap<string, CompletionFunction>
 
 const MOST_VALUES = 100
 
 export function prepareCompleters(
-  complete: Readonly<Record<string, Complete>> | undefined,
+  complete: Readonly<Record<string, CompletionSource>> | undefined,
   names: readonly string[],
   where: string,
 ): Completers {
-  const completers = new Map<string, CompleteFunction>()
+  const completers = new Map<string, CompletionFunction>()
   for (const [name, each] of Object.entries(complete ?? {})) {
     if (!names.includes(name)) {
       throw new RallyError('COMPLETE', `${where} has no "${name}" to complete, only: ${names.join(', ') || 'nothing'}.`)
@@ -33,7 +33,7 @@ export function prepareCompleters(
   return completers
 }
 
-function beginningAs(values: readonly string[]): CompleteFunction {
+function beginningAs(values: readonly string[]): CompletionFunction {
   return (typed) => values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
 }
 
@@ -60,7 +60,7 @@ export async function completionText(
   return `{"resultType":"complete","completion":${JSON.stringify(bounded(completed ?? []))},"_meta":${serverMeta}}`
 }
 
-function bounded(completed: Completed): { values: readonly string[]; total?: number; hasMore: boolean } {
+function bounded(completed: CompletionResult): { values: readonly string[]; total?: number; hasMore: boolean } {
   const {
     values,
     total,
@@ -73,7 +73,7 @@ function bounded(completed: Completed): { values: readonly string[]; total?: num
   }
 }
 
-function isList(completed: Completed): completed is readonly string[] {
+function isList(completed: CompletionResult): completed is readonly string[] {
   return Array.isArray(completed)
 }
 

@@ -2,7 +2,7 @@
 import type { Asks, Io } from '../flow/io.ts'
 import type { Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
-import type { Need, Needs } from '../flow/resolver.ts'
+import type { Requirement, Requirements } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
@@ -30,7 +30,7 @@ export interface Handled {
 }
 
 /** Whatever is wrong with the options is an error here, not when somebody calls. `where` is such as `The tool "x"`. */
-export function prepareHandler(where: string, options: HandlerOptions<Asks, Needs>, handler: unknown): Handled {
+export function prepareHandler(where: string, options: HandlerOptions<Asks, Requirements>, handler: unknown): Handled {
   if (typeof handler !== 'function') throw new RallyError('HANDLER', `${where} needs a handler, a function.`)
   const { asks = {}, needs = {}, version, timeoutMs, scopes } = options
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
@@ -47,7 +47,7 @@ type Handler = (args: unknown, io: Io, needs: Readonly<Record<string, unknown>>)
 
 const NOTHING = {}
 
-function runner(where: string, needs: Readonly<Record<string, Need>>, handler: Handler): Handled['run'] {
+function runner(where: string, needs: Readonly<Record<string, Requirement>>, handler: Handler): Handled['run'] {
   if (Object.keys(needs).length === 0) return (args, io) => handler(args, io, NOTHING)
   checkNeeds(needs, where)
   return async (args, io) => handler(args, io, await resolveNeeds(needs, args, io))

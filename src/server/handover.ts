@@ -4,7 +4,7 @@ import { Underway } from '../flow/underway.ts'
 import type { Logger } from '../protocol/logger.ts'
 
 /** Whether to hand flows over for load: past this lag of the event loop, or by the author's own test. */
-export type Shed = { lagMs: number } | (() => boolean)
+export type ShedLoad = { lagMs: number } | (() => boolean)
 
 /** Most clients give up after ten rounds, and a flow that is only pushed around gets nowhere. */
 const MOST_DEFERRALS = 3
@@ -17,7 +17,7 @@ export class Handover {
   readonly #overloaded: (() => boolean) | undefined
   #draining = false
 
-  constructor(shed: Shed | undefined, logger: Logger) {
+  constructor(shed: ShedLoad | undefined, logger: Logger) {
     this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed && harmless(shed, logger)
   }
 

@@ -2,19 +2,19 @@
 import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
-import type { Needs, Resolved } from '../flow/resolver.ts'
+import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { toCheck } from '../schema/validator.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ContentBlock, Icon, Meta, Prompt, PromptArgument, PromptMessage } from '../protocol/messages.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { jsonSchemaOf } from '../schema/standard.ts'
-import type { Complete, Completers } from './completion.ts'
+import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { isBlock, withServerMeta } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
-import type { Carried } from './round.ts'
+import type { Target } from './round.ts'
 import { tellFailure } from './failure.ts'
 
 export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
@@ -23,7 +23,7 @@ export interface PromptOptions<I extends Schema, A extends Asks, N> extends Hand
   /** What it takes: an object of strings, because people type them in. Default: nothing. */
   arguments?: I
   /** Suggestions for an argument, by its name. */
-  complete?: Readonly<Record<string, Complete>>
+  complete?: Readonly<Record<string, CompletionSource>>
   icons?: Icon[]
   _meta?: Meta
 }
@@ -40,16 +40,16 @@ export interface PromptResult {
 export type PromptHandler<I extends Schema, A extends Asks, N> = (
   args: Output<I>,
   io: Io<A>,
-  needs: Resolved<N>,
+  needs: ResolvedNeeds<N>,
 ) => PromptReturn | Promise<PromptReturn>
 
-export interface RegisteredPrompt extends Handled, Carried {
+export interface RegisteredPrompt extends Handled, Target {
   readonly arguments: readonly string[]
   readonly completers: Completers
   readonly listing: string
 }
 
-export function registerPrompt<I extends Schema, A extends Asks, N extends Needs<Output<I>>>(
+export function registerPrompt<I extends Schema, A extends Asks, N extends Requirements<Output<I>>>(
   name: string,
   options: PromptOptions<I, A, N>,
   handler: PromptHandler<I, A, N>,

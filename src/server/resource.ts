@@ -2,7 +2,7 @@
 import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
-import type { Needs, Resolved } from '../flow/resolver.ts'
+import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type {
   Annotations,
@@ -14,15 +14,15 @@ import type {
   ResourceTemplate,
   TextResourceContents,
 } from '../protocol/messages.ts'
-import type { Complete, Completers } from './completion.ts'
+import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { cacheHints, withServerMeta } from './content.ts'
 import type { Handled, HandlerOptions } from './handler.ts'
 import { pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
-import type { Carried, RoundRequest } from './round.ts'
+import type { Target, RoundRequest } from './round.ts'
 import { tellFailure } from './failure.ts'
-import type { Variables } from './uri-template.ts'
+import type { TemplateVariables } from './uri-template.ts'
 import { UriTemplate } from './uri-template.ts'
 
 interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<CacheHints> {
@@ -43,27 +43,34 @@ export interface ResourceOptions<A extends Asks, N> extends ReadOptions<A, N> {
 
 export interface TemplateOptions<A extends Asks, N> extends ReadOptions<A, N> {
   /** Suggestions for a variable, by its name. */
-  complete?: Readonly<Record<string, Complete>>
+  complete?: Readonly<Record<string, CompletionSource>>
 }
 
 /** A text, bytes, or contents put together by hand. Nothing at all: there is no such resource. */
-export type ReadReturn = string | Uint8Array | Contents | Contents[] | ReadResult | undefined | InputRequired
+export type ReadReturn =
+  | string
+  | Uint8Array
+  | ResourceContent
+  | ResourceContent[]
+  | ReadResult
+  | undefined
+  | InputRequired
 
 /** The URI is that of the request, and the type that of the resource, where they are not given. */
-export type Contents = Loose<TextResourceContents> | Loose<BlobResourceContents>
+export type ResourceContent = Loose<TextResourceContents> | Loose<BlobResourceContents>
 type Loose<T extends { uri: string }> = Omit<T, 'uri'> & { uri?: string }
 
 export interface ReadResult extends Partial<CacheHints> {
-  contents: Contents[]
+  contents: ResourceContent[]
   _meta?: Meta
 }
 
-export type ResourceReader<A extends Asks, N> = (io: Io<A>, needs: Resolved<N>) => ReadReturn | Promise<ReadReturn>
+export type ResourceReader<A extends Asks, N> = (io: Io<A>, needs: ResolvedNeeds<N>) => ReadReturn | Promise<ReadReturn>
 
 export type TemplateReader<T extends string, A extends Asks, N> = (
-  variables: Variables<T>,
+  variables: TemplateVariables<T>,
   io: Io<A>,
-  needs: Resolved<N>,
+  needs: ResolvedNeeds<N>,
 ) => ReadReturn | Promise<ReadReturn>
 
 export interface RegisteredResource extends Handled {
@@ -80,7 +87,7 @@ export interface RegisteredTemplate extends RegisteredResource {
 
 const LISTED = ['title', 'description', 'mimeType', 'annotations', 'icons', '_meta'] as const
 
-export function registerResource<A extends Asks, N extends Needs>(
+export function registerResource<A extends Asks, N extends Requirements>(
   uri: string,
   options: ResourceOptions<A, N>,
   read: ResourceReader<A, N>,
@@ -95,7 +102,7 @@ export function registerResource<A extends Asks, N extends Needs>(
   const where = `The resource ${uri}`
   if (typeof read !== 'function') throw new RallyError('RESOURCE', `${where} needs a function that reads it.`)
   // One URI has no variables to be given.
-  const reader = (_variables: unknown, io: Io<A>, needs: Resolved<N>): unknown => read(io, needs)
+  const reader = (_variables: unknown, io: Io<A>, needs: ResolvedNeeds<N>): unknown => read(io, needs)
   return {
     ...prepareHandler(where, options, reader),
     mimeType: options.mimeType,
@@ -104,7 +111,7 @@ export function registerResource<A extends Asks, N extends Needs>(
   }
 }
 
-export function registerTemplate<T extends string, A extends Asks, N extends Needs<Variables<T>>>(
+export function registerTemplate<T extends string, A extends Asks, N extends Requirements<TemplateVariables<T>>>(
   uriTemplate: T,
   options: TemplateOptions<A, N>,
   read: TemplateReader<T, A, N>,
@@ -145,7 +152,7 @@ function readHints(
 }
 
 /** A resource as one request reads it. */
-export function carriedResource(uri: string, resource: RegisteredResource, variables: unknown): Carried {
+export function carriedResource(uri: string, resource: RegisteredResource, variables: unknown): Target {
   return {
     method: 'resources/read',
     target: uri,
@@ -191,6 +198,6 @@ function toResult(value: {}): ReadResult {
   )
 }
 
-function isContents(value: unknown): value is Contents {
+function isContents(value: unknown): value is ResourceContent {
   return isObject(value) && (typeof value['text'] === 'string' || typeof value['blob'] === 'string')
 }

@@ -1,7 +1,7 @@
 // Who a flow is and how far it has come, in one round of it: what the state says, or the beginning.
 import { randomBytes } from 'node:crypto'
-import type { Carry } from '../flow/carry.ts'
-import { writeCarry } from '../flow/carry.ts'
+import type { FlowState } from '../flow/carry.ts'
+import { writeFlowState } from '../flow/carry.ts'
 import type { Journal } from '../flow/journal.ts'
 import type { Flow } from '../flow/pass-input.ts'
 import type { Capability } from '../flow/question.ts'
@@ -33,7 +33,7 @@ export class RoundFlow implements Flow {
 
   declared = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
 
-  next(version: string | undefined, carry: Carry, journal: Journal, deferred: boolean): Claims {
+  next(version: string | undefined, carry: FlowState, journal: Journal, deferred: boolean): Claims {
     return {
       startedAt: this.startedAt,
       flowId: this.id,
@@ -42,7 +42,7 @@ export class RoundFlow implements Flow {
       version,
       capabilities: this.#capabilities,
       revision: this.revision,
-      carry: writeCarry(carry),
+      carry: writeFlowState(carry),
       journal: journal.text(),
     }
   }

@@ -1,8 +1,8 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
 import type { Answers } from '../flow/answering.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import type { Carry } from '../flow/carry.ts'
-import { carryOver, emptyCarry, readCarry } from '../flow/carry.ts'
+import type { FlowState } from '../flow/carry.ts'
+import { keepAnswers, emptyState, readFlowState } from '../flow/carry.ts'
 import { noTask } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
 import { startPass } from '../flow/io.ts'
@@ -43,7 +43,7 @@ export interface RoundHost {
 }
 
 /** What may take several rounds, whatever its method. */
-export interface Carried {
+export interface Target {
   readonly method: string
   /** The name of the tool or prompt, or the resource's URI. */
   readonly target: string
@@ -73,7 +73,7 @@ export interface RoundRequest {
 }
 
 /** Gives the text of the round's result, final or not; nothing where nobody waits for it. */
-export function serveRound(host: RoundHost, carried: Carried, request: RoundRequest): Promise<string | undefined> {
+export function serveRound(host: RoundHost, carried: Target, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
   if (state === undefined || state === null) {
     const { task } = carried
@@ -88,17 +88,17 @@ export function serveRound(host: RoundHost, carried: Carried, request: RoundRequ
   return goOn(host, carried, request, resumed)
 }
 
-function goOn(host: RoundHost, carried: Carried, request: RoundRequest, resumed: Resumed): Promise<string | undefined> {
+function goOn(host: RoundHost, carried: Target, request: RoundRequest, resumed: Resumed): Promise<string | undefined> {
   const { once } = host
   if (once === undefined) return takeRound(host, carried, request, resumed)
   return roundOnce(host, once, carried, request, resumed)
 }
 
 /** Makes a task of a flow before anything of it has run. */
-export function beginTask(host: RoundHost, carried: Carried, request: RoundRequest): Promise<string> {
+export function beginTask(host: RoundHost, carried: Target, request: RoundRequest): Promise<string> {
   if (host.tasks === undefined) throw noTask()
   const flow = new RoundFlow(request.info, undefined, host.now)
-  const claims = { ...flow.next(carried.version, emptyCarry(), Journal.empty(), false), round: 0 }
+  const claims = { ...flow.next(carried.version, emptyState(), Journal.empty(), false), round: 0 }
   const { args, principal, info, answers } = request
   return host.tasks.begin({ tool: carried.target, args, principal, info, claims, answers })
 }
@@ -113,7 +113,7 @@ const CLOCKS_DIFFER_MS = 120_000
 async function roundOnce(
   host: RoundHost,
   store: OnceStore,
-  carried: Carried,
+  carried: Target,
   request: RoundRequest,
   resumed: Resumed,
 ): Promise<string | undefined> {
@@ -135,7 +135,7 @@ async function roundOnce(
 /** One promise for the whole round: this is the way that every call takes. */
 function takeRound(
   host: RoundHost,
-  carried: Carried,
+  carried: Target,
   request: RoundRequest,
   resumed: Resumed | undefined,
 ): Promise<string | undefined> {
@@ -144,7 +144,7 @@ function takeRound(
   const input: PassInput = {
     flow,
     journal: resumed?.journal ?? Journal.empty(),
-    carry: resumed?.carry ?? emptyCarry(),
+    carry: resumed?.carry ?? emptyState(),
     answers: request.answers,
     forms: carried.forms,
     can: (capability) => hasCapability(request.info.capabilities, capability),
@@ -173,7 +173,7 @@ function takeRound(
 
 function conclude(
   host: RoundHost,
-  carried: Carried,
+  carried: Target,
   request: RoundRequest,
   flow: RoundFlow,
   outcome: Outcome,
@@ -193,13 +193,13 @@ function conclude(
   }
 }
 
-function mayDetach({ tasks }: RoundHost, { task = 'never' }: Carried, { info }: RoundRequest): boolean {
+function mayDetach({ tasks }: RoundHost, { task = 'never' }: Target, { info }: RoundRequest): boolean {
   return tasks !== undefined && task !== 'never' && hasCapability(info.capabilities, 'tasks')
 }
 
 function detach(
   host: RoundHost,
-  carried: Carried,
+  carried: Target,
   request: RoundRequest,
   flow: RoundFlow,
   { journal, carry }: Outcome & { kind: 'detached' },
@@ -211,7 +211,7 @@ function detach(
 }
 
 /** A value that cannot be told, because it is no JSON or does not fit, is a failure like any other. */
-function finalText(host: RoundHost, carried: Carried, request: RoundRequest, value: unknown): string | Promise<string> {
+function finalText(host: RoundHost, carried: Target, request: RoundRequest, value: unknown): string | Promise<string> {
   const failed = (error: unknown): string => carried.failureText(error, host)
   try {
     const text = carried.resultText(value, host, request)
@@ -223,7 +223,7 @@ function finalText(host: RoundHost, carried: Carried, request: RoundRequest, val
 
 function suspend(
   host: RoundHost,
-  carried: Carried,
+  carried: Target,
   request: RoundRequest,
   flow: RoundFlow,
   outcome: Outcome & { kind: 'asks' | 'deferred' },
@@ -240,32 +240,32 @@ function suspend(
 interface Resumed {
   claims: Claims
   journal: Journal
-  carry: Carry
+  carry: FlowState
 }
 
-function resume(host: RoundHost, carried: Carried, request: RoundRequest): Resumed | Promise<Resumed> {
+function resume(host: RoundHost, carried: Target, request: RoundRequest): Resumed | Promise<Resumed> {
   const claims = host.seal.open(request.state, bindingOf(carried, request))
   if (claims instanceof Promise) return claims.then((later) => readClaims(host, carried, later))
   return readClaims(host, carried, claims)
 }
 
 /** What a state brings back for this version of the handler. Throws where it cannot go on from there. */
-export function readClaims(host: RoundHost, carried: Carried, claims: Claims): Resumed {
+export function readClaims(host: RoundHost, carried: Target, claims: Claims): Resumed {
   let journal: Journal
-  let carry: Carry
+  let carry: FlowState
   try {
     journal = Journal.read(claims.journal)
-    carry = readCarry(claims.carry)
+    carry = readFlowState(claims.carry)
   } catch (cause) {
     host.logger.error('A requestState opened, but what it holds cannot be read.', { cause })
     throw new InvalidState(cause)
   }
   if (claims.version === carried.version) return { claims, journal, carry }
   if (journal.hasEffects()) throw versionChanged(carried, claims.version)
-  return { claims, journal: Journal.empty(), carry: carryOver(journal, carry) }
+  return { claims, journal: Journal.empty(), carry: keepAnswers(journal, carry) }
 }
 
-export function versionChanged({ target, version }: Carried, was: string | undefined): ProtocolError {
+export function versionChanged({ target, version }: Target, was: string | undefined): ProtocolError {
   return new ProtocolError(
     INVALID_PARAMS,
     `This call of "${target}" was begun under version ${was ?? '(none)'} and has done steps that version ${version ?? '(none)'} cannot go on from. Start it again.`,
@@ -275,7 +275,7 @@ export function versionChanged({ target, version }: Carried, was: string | undef
 
 const LONGEST_PLAIN = 64
 
-function bindingOf({ method, target }: Carried, { args, principal }: RoundRequest): Binding {
+function bindingOf({ method, target }: Target, { args, principal }: RoundRequest): Binding {
   const text = canonicalOf(args, 'arguments')
   // Short arguments stand for themselves: no digest begins with a brace.
   return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Cancel } from '../protocol/cancel.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/meta.ts'
-import type { Bus, Change } from './subscriptions.ts'
+import type { Bus, ChangeEvent } from './subscriptions.ts'
 import { inProcessBus, readFilter, Subscriptions } from './subscriptions.ts'
 
 interface Notification {
@@ -61,7 +61,7 @@ const EVERYTHING: SubscriptionFilter = {
   resourceSubscriptions: ['a://b', 'a://c'],
 }
 
-const CHANGES: readonly Change[] = [
+const CHANGES: readonly ChangeEvent[] = [
   { type: 'tools' },
   { type: 'prompts' },
   { type: 'resources' },

@@ -7,17 +7,17 @@ import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/meta.ts'
 
 /** Something that clients may have subscribed to. Plain JSON, so that a bus can carry it. */
-export type Change = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }
+export type ChangeEvent = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }
 
 /** Carries changes to every instance of a fleet, the publishing one included. Default: this process alone. */
 export interface Bus {
-  publish(change: Change): void | Promise<void>
+  publish(change: ChangeEvent): void | Promise<void>
   /** Gives a function that ends it. */
-  subscribe(listener: (change: Change) => void): () => void
+  subscribe(listener: (change: ChangeEvent) => void): () => void
 }
 
 /** Tells clients that have subscribed, on every instance that shares the bus. */
-export interface Notify {
+export interface ChangeNotifier {
   toolsChanged(): void
   promptsChanged(): void
   resourcesChanged(): void
@@ -45,7 +45,7 @@ export class Subscriptions {
   readonly #bus: Bus
   readonly #logger: Logger
   readonly #open = new Set<Subscription>()
-  readonly #watchers = new Set<(change: Change) => void>()
+  readonly #watchers = new Set<(change: ChangeEvent) => void>()
   #leaveBus: (() => void) | undefined
   #over = false
 
@@ -95,7 +95,7 @@ export class Subscriptions {
   }
 
   /** Every change, for who tells of it in another way. Gives a function that ends it. */
-  watch(watcher: (change: Change) => void): () => void {
+  watch(watcher: (change: ChangeEvent) => void): () => void {
     this.#join()
     this.#watchers.add(watcher)
     return () => {
@@ -104,7 +104,7 @@ export class Subscriptions {
     }
   }
 
-  publish(change: Change): void {
+  publish(change: ChangeEvent): void {
     const failed = (error: unknown): void => this.#logger.error('The bus did not take a change.', { change, error })
     try {
       void Promise.resolve(this.#bus.publish(change)).catch(failed)
@@ -114,7 +114,7 @@ export class Subscriptions {
   }
 
   /** To the streams of this instance alone. */
-  deliver(change: Change): void {
+  deliver(change: ChangeEvent): void {
     for (const subscription of this.#open) {
       const message = messageFor(change, subscription)
       if (message !== undefined) tell(subscription, message)
@@ -144,7 +144,7 @@ function tell({ notify, end }: Subscription, message: string): void {
   if (notify(message) === false) end()
 }
 
-function messageFor(change: Change, subscription: Subscription): string | undefined {
+function messageFor(change: ChangeEvent, subscription: Subscription): string | undefined {
   const { filter, uris } = subscription
   switch (change.type) {
     case 'tools':
@@ -196,7 +196,7 @@ function wants(wished: Record<string, unknown>, kind: string): boolean {
 
 /** One process: whoever publishes calls the listeners. */
 export function inProcessBus(): Bus {
-  const listeners = new Set<(change: Change) => void>()
+  const listeners = new Set<(change: ChangeEvent) => void>()
   return {
     publish: (change) => {
       for (const listener of listeners) listener(change)

@@ -1,7 +1,7 @@
 // A tool as it is registered: checked and converted once, when the app is built.
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
-import type { Needs, Resolved } from '../flow/resolver.ts'
+import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { toCheck } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Icon, Meta, Tool, ToolAnnotations } from '../protocol/messages.ts'
@@ -13,7 +13,7 @@ import type { Handled, HandlerOptions } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
-import type { Carried, RoundHost } from './round.ts'
+import type { Target, RoundHost } from './round.ts'
 import { protocolErrorOf } from './failure.ts'
 import type { TaskMode } from './tasks.ts'
 
@@ -37,7 +37,7 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
 export type ToolHandler<I extends Schema, A extends Asks, O extends Schema, N, R extends Returned<O> = Returned<O>> = (
   args: Output<I>,
   io: Io<A>,
-  needs: Resolved<N>,
+  needs: ResolvedNeeds<N>,
 ) => R | Promise<R>
 
 export type Returned<O extends Schema> =
@@ -47,7 +47,7 @@ export type Returned<O extends Schema> =
 /** What is returned is only read. */
 type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 
-export interface RegisteredTool extends Handled, Carried {
+export interface RegisteredTool extends Handled, Target {
   readonly resultText: (value: unknown, host: RoundHost) => string | Promise<string>
   /** Arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
@@ -57,7 +57,7 @@ export interface RegisteredTool extends Handled, Carried {
 
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
 
-export function registerTool<I extends Schema, A extends Asks, O extends Schema, N extends Needs<Output<I>>>(
+export function registerTool<I extends Schema, A extends Asks, O extends Schema, N extends Requirements<Output<I>>>(
   name: string,
   options: ToolOptions<I, A, O, N>,
   handler: ToolHandler<I, A, O, N>,

@@ -3,7 +3,7 @@ import { RallyError } from '../protocol/errors.ts'
 import { UriPattern } from './uri-pattern.ts'
 
 /** What a template's variables are in a URI. Decoded, and the caller's own words: a path in it may lead anywhere. */
-export type Variables<Template extends string> = string extends Template
+export type TemplateVariables<Template extends string> = string extends Template
   ? Readonly<Record<string, string | string[] | undefined>>
   : Readonly<Flat<Expressions<Template>>>
 

@@ -7,12 +7,12 @@ export interface Mailbox {
    */
   leave(box: string, number: number, text: string, keepMs: number): Promise<boolean>
   /** The messages of a box with numbers above this one, in the order of their numbers. */
-  after(box: string, number: number): Promise<Letter[]>
+  after(box: string, number: number): Promise<StoredEvent[]>
   /** Calls back soon after a message is left in the box, by whichever instance. Once too often does no harm. Gives how to stop. */
   watch(box: string, arrived: () => void): () => void
 }
 
-export interface Letter {
+export interface StoredEvent {
   readonly number: number
   readonly text: string
 }

@@ -6,7 +6,7 @@
  */
 export interface OnceStore {
   /** Takes the key, unless somebody holds it or has settled it: then gives the note that was left with it. */
-  claim(key: string, note: string, leaseMs: number): Claim | Promise<Claim>
+  claim(key: string, note: string, leaseMs: number): OnceClaim | Promise<OnceClaim>
   /** `false` when the claim has lapsed and is another's. */
   renew(key: string, fence: string, leaseMs: number): boolean | Promise<boolean>
   /** Keeps the record for everybody that comes later. `false` when the claim is another's by now. */
@@ -15,7 +15,7 @@ export interface OnceStore {
   release(key: string, fence: string): void | Promise<void>
 }
 
-export type Claim =
+export type OnceClaim =
   /** `fence` tells this claim from any other of the same key. */
   { kind: 'yours'; fence: string } | { kind: 'held'; note: string } | { kind: 'settled'; note: string; record: string }
 

@@ -31,15 +31,15 @@ export interface TaskStore {
    */
   claim(turn: { after: string; except?: string | undefined; leaseMs: number }): Promise<ClaimedTask | undefined>
   /** Prolongs the leases of these, and gives how those of them stand that are still held under this fence. */
-  renew(held: readonly Held[], leaseMs: number): Promise<Standing[]>
+  renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]>
   /** Adds entries to the journal. `false` when the task is another's by now. */
-  append(held: Held, entriesText: string): Promise<boolean>
+  append(held: TaskLease, entriesText: string): Promise<boolean>
   /** Changes the task if it stands as the caller believes; gives its new version, or nothing where it does not. */
-  change(id: string, belief: Belief, change: TaskChange): Promise<number | undefined>
+  change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined>
   /** Deletes what has outlived its ttl, a bounded number at a time. Gives how many. */
   sweep(): Promise<number>
   /** Calls back when a task has fallen due or has changed, on whichever instance. May call too often, and is no promise: who waits also looks now and then. */
-  watch(listener: (news: News) => void): () => void
+  watch(listener: (news: TaskEvent) => void): () => void
 }
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -77,24 +77,24 @@ export interface TaskRecord {
   readonly version: number
 }
 
-export interface Held {
+export interface TaskLease {
   readonly id: string
   readonly fence: number
 }
 
-export interface ClaimedTask extends TaskRecord, Held {
+export interface ClaimedTask extends TaskRecord, TaskLease {
   /** The journal's text: a JSON array of all that was given with `create` and appended since, or was put in its place. */
   readonly journal: string
   /** Whether a worker held it until its lease ran out, instead of letting it go. */
   readonly lost: boolean
 }
 
-export interface Standing extends Held {
+export interface RenewedLease extends TaskLease {
   readonly version: number
 }
 
 /** What the caller believes; each that is given must hold. A task that has come to its end believes nothing: no change is made. */
-export interface Belief {
+export interface TaskPrecondition {
   readonly fence?: number
   readonly version?: number
 }
@@ -113,9 +113,9 @@ export interface TaskChange {
    */
   readonly dueMs?: number | null
   /** The worker is through with it for now. */
-  readonly letGo?: boolean
+  readonly release?: boolean
 }
 
-export type News =
+export type TaskEvent =
   | { readonly type: 'due' }
   | { readonly type: 'changed'; readonly id: string; readonly version: number }

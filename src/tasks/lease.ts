@@ -2,21 +2,21 @@
 //
 // Writes follow each other, and each stands on the version that the one before made or read: what others wrote in between is
 // taken in, and never lost.
-import type { TaskState } from './record.ts'
+import type { TaskFlowState } from './record.ts'
 import { readState, writeState } from './record.ts'
 import { isEnd } from '../store/status.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
 
 /** Another worker has the task, or it is over. */
-export class Lost extends Error {}
+export class LeaseLost extends Error {}
 
-export class Hold {
+export class Lease {
   readonly #task: ClaimedTask
   readonly #store: TaskStore
   #version: number
   #stateText: string
   /** What the text says, once somebody has looked. */
-  #stateRead: TaskState | undefined
+  #stateRead: TaskFlowState | undefined
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor(task: ClaimedTask, store: TaskStore) {
@@ -30,7 +30,7 @@ export class Hold {
     return this.#version
   }
 
-  get state(): TaskState {
+  get state(): TaskFlowState {
     return (this.#stateRead ??= readState(this.#stateText))
   }
 
@@ -38,7 +38,7 @@ export class Hold {
    * Changes the state as it stands then; `make` is asked again where it has changed meanwhile. `written` is called before anything
    * else is written, and told whether there was something of others to take in.
    */
-  change(make: (state: TaskState) => TaskChange, written: (isNewer: boolean) => void): Promise<void> {
+  change(make: (state: TaskFlowState) => TaskChange, written: (isNewer: boolean) => void): Promise<void> {
     return this.#next(async () => {
       for (let isNewer = false; ; isNewer = true) {
         const { state } = this
@@ -61,7 +61,7 @@ export class Hold {
 
   append(entries: string): Promise<void> {
     return this.#next(async () => {
-      if (!(await this.#store.append(this.#task, entries))) throw new Lost()
+      if (!(await this.#store.append(this.#task, entries))) throw new LeaseLost()
     })
   }
 
@@ -69,7 +69,7 @@ export class Hold {
   end(makeEnding: () => TaskChange): Promise<void> {
     return this.#next(async () => {
       const { id, fence } = this.#task
-      if ((await this.#store.change(id, { fence }, makeEnding())) === undefined) throw new Lost()
+      if ((await this.#store.change(id, { fence }, makeEnding())) === undefined) throw new LeaseLost()
     })
   }
 
@@ -84,7 +84,7 @@ export class Hold {
   /** Only answers come in between: whatever else has changed, the task is not ours any more. */
   async #takeIn(): Promise<void> {
     const record = await this.#store.read(this.#task.id)
-    if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new Lost()
+    if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new LeaseLost()
     this.#version = record.version
     this.#stateText = record.state
     this.#stateRead = undefined

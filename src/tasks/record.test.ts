@@ -1,19 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { emptyCarry, writeCarry } from '../flow/carry.ts'
+import { emptyState, writeFlowState } from '../flow/carry.ts'
 import type { ShownQuestion } from '../flow/keeper.ts'
-import type { TaskState } from './record.ts'
+import type { TaskFlowState } from './record.ts'
 import { carryOf, expose, isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
 
 function question(pin: string, text = `"${pin}"`, asked = 1): ShownQuestion {
   return { pin, asked, text }
 }
 
-function shows(state: TaskState): Record<string, string> {
+function shows(state: TaskFlowState): Record<string, string> {
   return Object.fromEntries(Object.entries(state.shown).map(([wire, { text }]) => [wire, text]))
 }
 
-function fresh(): TaskState {
-  return newState(undefined, writeCarry(emptyCarry()))
+function fresh(): TaskFlowState {
+  return newState(undefined, writeFlowState(emptyState()))
 }
 
 describe('wire keys', () => {
@@ -116,7 +116,7 @@ describe('answers', () => {
 
 describe('a state', () => {
   test('comes back from its text as it was, whatever its keys are called', () => {
-    const state = newState('2', writeCarry(emptyCarry()), JSON.parse('{"__proto__":{"a":1},"toString":{}}'))
+    const state = newState('2', writeFlowState(emptyState()), JSON.parse('{"__proto__":{"a":1},"toString":{}}'))
     expose(state, new Map([['constructor', question('1')]]))
     const read = readState(writeState(state))
     expect(read).toEqual(state)
@@ -130,6 +130,6 @@ describe('a state', () => {
 
   test('is by hand once its handler has returned what to ask', () => {
     expect(isByHand(fresh())).toBe(false)
-    expect(isByHand(newState(undefined, writeCarry({ ...emptyCarry(), byHand: {} })))).toBe(true)
+    expect(isByHand(newState(undefined, writeFlowState({ ...emptyState(), byHand: {} })))).toBe(true)
   })
 })

@@ -2,8 +2,8 @@
 //
 // Wire keys are never used again in a task's life: a question that is shown anew, because its answer did not fit or because it has
 // changed, gets a fresh one.
-import type { Carry, OpenQuestion } from '../flow/carry.ts'
-import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
+import type { FlowState, OpenQuestion } from '../flow/carry.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
 import type { ShownQuestion } from '../flow/keeper.ts'
 
 /** What was asked for, and by whom it can be answered. */
@@ -21,7 +21,7 @@ export interface TaskRequest {
   readonly can: number
 }
 
-export interface TaskState {
+export interface TaskFlowState {
   /** Of the tool, when it last began from the top. */
   version: string | undefined
   /** As `writeCarry` gives it. */
@@ -52,18 +52,18 @@ export function newState(
   version: string | undefined,
   carry: unknown,
   answers: Readonly<Record<string, Record<string, unknown>>> = {},
-): TaskState {
-  const state: TaskState = { version, carry, passes: 0, shown: bare(), wires: bare(), answers: bare() }
+): TaskFlowState {
+  const state: TaskFlowState = { version, carry, passes: 0, shown: bare(), wires: bare(), answers: bare() }
   for (const [key, raw] of Object.entries(answers)) state.answers[key] = { raw }
   return state
 }
 
-export function writeState(state: TaskState): string {
+export function writeState(state: TaskFlowState): string {
   return JSON.stringify(state)
 }
 
-export function readState(text: string): TaskState {
-  const state = JSON.parse(text) as TaskState
+export function readState(text: string): TaskFlowState {
+  const state = JSON.parse(text) as TaskFlowState
   // Keys come from clients: none of them may be taken for what every object has.
   return {
     ...state,
@@ -75,13 +75,13 @@ export function readState(text: string): TaskState {
 }
 
 /** The questions that clients see, by wire key. */
-export function readShown(text: string): TaskState['shown'] {
-  return (JSON.parse(text) as TaskState).shown
+export function readShown(text: string): TaskFlowState['shown'] {
+  return (JSON.parse(text) as TaskFlowState).shown
 }
 
 /** What the next pass begins with. A worker that died had shown more than it carried on. */
-export function carryOf(state: TaskState): Carry {
-  const carry = readCarry(state.carry ?? writeCarry(emptyCarry()))
+export function carryOf(state: TaskFlowState): FlowState {
+  const carry = readFlowState(state.carry ?? writeFlowState(emptyState()))
   for (const { key, pin, asked } of Object.values(state.shown)) carry.open.set(key, { pin, asked })
   for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
   return carry
@@ -92,7 +92,7 @@ export function carryOf(state: TaskState): Carry {
  * has not reached yet.
  */
 export function expose(
-  state: TaskState,
+  state: TaskFlowState,
   open: ReadonlyMap<string, ShownQuestion>,
   unreached: ReadonlyMap<string, unknown> = new Map(),
 ): void {
@@ -110,7 +110,7 @@ export function expose(
 }
 
 /** Takes the answers to what is shown, and gives how many there were. */
-export function takeAnswers(state: TaskState, given: Readonly<Record<string, Record<string, unknown>>>): number {
+export function takeAnswers(state: TaskFlowState, given: Readonly<Record<string, Record<string, unknown>>>): number {
   let taken = 0
   for (const [wire, raw] of Object.entries(given)) {
     const shown = state.shown[wire]
@@ -124,19 +124,19 @@ export function takeAnswers(state: TaskState, given: Readonly<Record<string, Rec
 }
 
 /** Gives how often that has happened since the journal last grew. */
-export function countLoss(state: TaskState, bytes: number): number {
+export function countLoss(state: TaskFlowState, bytes: number): number {
   const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
   state.losses = { bytes, count }
   return count
 }
 
 /** By hand, a handler sees the answers of a round together. */
-export function isByHand(state: TaskState): boolean {
+export function isByHand(state: TaskFlowState): boolean {
   return Array.isArray(state.carry) && state.carry.length > 2
 }
 
 /** No key of an author's has a tilde. */
-function nextWire(state: TaskState, key: string): string {
+function nextWire(state: TaskFlowState, key: string): string {
   const times = (state.wires[key] ?? 0) + 1
   state.wires[key] = times
   return times === 1 ? key : `${key}~${times}`

@@ -6,12 +6,12 @@
 // 4. An answer stays in the store until what became of it is there too: a record, a carry, or the question asked again.
 import type { Answers } from '../flow/answering.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import type { Carry } from '../flow/carry.ts'
-import { carryOver, writeCarry } from '../flow/carry.ts'
+import type { FlowState } from '../flow/carry.ts'
+import { keepAnswers, writeFlowState } from '../flow/carry.ts'
 import { FlowError } from '../flow/errors.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Keeper, ShownQuestion } from '../flow/keeper.ts'
+import type { JournalWriter, ShownQuestion } from '../flow/keeper.ts'
 import type { Outcome } from '../flow/outcome.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
@@ -21,9 +21,9 @@ import type { DispatchHost } from '../server/context.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
 import { endingOf, failed } from './ending.ts'
-import { Hold, Lost } from './lease.ts'
+import { Lease, LeaseLost } from './lease.ts'
 import { Message } from './message.ts'
-import type { TaskRequest, TaskState } from './record.ts'
+import type { TaskRequest, TaskFlowState } from './record.ts'
 import { carryOf, countLoss, expose, isByHand } from './record.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
 
@@ -43,12 +43,12 @@ const LONGEST_BACK_OFF_MS = 30_000
 /** Longer than any timer. */
 const LONGEST_PASS_MS = 2_147_483_647
 
-export class TaskRun implements Keeper {
+export class TaskRun implements JournalWriter {
   readonly task: ClaimedTask
   readonly #host: RunHost
   readonly #cancel = new Cancel()
   readonly #message: Message
-  readonly #hold: Hold
+  readonly #hold: Lease
   #pass: Pass | undefined
   /** Keys of answers that a pass has been given, and that the store still holds. */
   readonly #given = new Set<string>()
@@ -58,7 +58,7 @@ export class TaskRun implements Keeper {
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
     this.#host = host
-    this.#hold = new Hold(task, host.store)
+    this.#hold = new Lease(task, host.store)
     this.#message = new Message(() => this.#writeSoon())
   }
 
@@ -71,7 +71,7 @@ export class TaskRun implements Keeper {
       if (tool === undefined) return await this.#leave(`No tool "${request.tool}" is there.`)
       await this.#passes(tool, request)
     } catch (error) {
-      if (!(error instanceof Lost)) await this.#letGoAfter(error)
+      if (!(error instanceof LeaseLost)) await this.#letGoAfter(error)
     } finally {
       this.#message.stop()
     }
@@ -90,18 +90,18 @@ export class TaskRun implements Keeper {
       .then(() => this.#offer())
       .catch((error: unknown) => {
         // Anything else is met again by whatever is written next.
-        if (error instanceof Lost) this.stop()
+        if (error instanceof LeaseLost) this.stop()
       })
   }
 
-  async keep(journal: Journal): Promise<void> {
-    const unkept = journal.takeUnkept()
+  async persist(journal: Journal): Promise<void> {
+    const unkept = journal.takePending()
     if (unkept === undefined) return
     try {
       if ('all' in unkept) await this.#change(() => ({ journal: unkept.all }))
       else await this.#hold.append(unkept.entries)
     } catch (error) {
-      throw error instanceof Lost ? error : new StoreFault(error)
+      throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
   }
 
@@ -109,7 +109,7 @@ export class TaskRun implements Keeper {
     this.#open = new Map(questions)
     const { journal, carry } = this.#pass?.input ?? {}
     // Answers that a changed question took out of the journal: the question must not be shown while they are still there.
-    const unkept = journal?.takeUnkept()
+    const unkept = journal?.takePending()
     const kept = unkept === undefined ? {} : { journal: journal?.text() ?? '[]' }
     this.#change(
       (state) => {
@@ -127,11 +127,11 @@ export class TaskRun implements Keeper {
     let carry = carryOf(state)
     if (state.version !== tool.version) {
       if (journal.hasEffects()) return this.#leave(versionChanged(tool, state.version).message)
-      carry = carryOver(journal, carry)
+      carry = keepAnswers(journal, carry)
       journal = Journal.empty()
       await this.#change((latest) => {
         latest.version = tool.version
-        latest.carry = writeCarry(carry)
+        latest.carry = writeFlowState(carry)
         return { journal: journal.text() }
       })
     }
@@ -151,8 +151,8 @@ export class TaskRun implements Keeper {
     tool: RegisteredTool,
     request: TaskRequest,
     journal: Journal,
-    carry: Carry,
-    state: TaskState,
+    carry: FlowState,
+    state: TaskFlowState,
   ): Promise<Outcome> {
     const { app, underway, maxJournalBytes, draining } = this.#host
     const { flowId, startedAt, round, revision, declared, can, args } = request
@@ -197,9 +197,9 @@ export class TaskRun implements Keeper {
         await this.#end(await endingOf(tool, this.#host.app, () => tool.resultText(outcome.value, this.#host.app)))
         return true
       case 'failed':
-        if (outcome.error instanceof Lost || outcome.error instanceof StoreFault) throw outcome.error
+        if (outcome.error instanceof LeaseLost || outcome.error instanceof StoreFault) throw outcome.error
         if (isInterruption(outcome.error)) {
-          await this.#change(() => ({ letGo: true, dueMs: 0 }))
+          await this.#change(() => ({ release: true, dueMs: 0 }))
           return true
         }
         await this.#end(await endingOf(tool, this.#host.app, () => tool.failureText(outcome.error, this.#host.app)))
@@ -211,7 +211,7 @@ export class TaskRun implements Keeper {
         await this.#carryOn(outcome, (state) => {
           expose(state, new Map())
           // Where nobody drains it is a wish by hand to be run again, and hardly at once.
-          return { status: 'working', letGo: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
+          return { status: 'working', release: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
         })
         return true
       case 'asks':
@@ -229,20 +229,20 @@ export class TaskRun implements Keeper {
       expose(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // On a drain somebody else goes on with what is beside the questions, or has been answered.
-      return { status: statusOf(state), ...(parked && { letGo: true, dueMs: draining ? 0 : null }) }
+      return { status: statusOf(state), ...(parked && { release: true, dueMs: draining ? 0 : null }) }
     })
     return parked
   }
 
   /** Writes what the pass leaves for the next one, and with it what became of all the answers that it was given. */
   async #carryOn(
-    { journal, carry }: { journal: Journal; carry: Carry },
-    make: (state: TaskState) => TaskChange,
+    { journal, carry }: { journal: Journal; carry: FlowState },
+    make: (state: TaskFlowState) => TaskChange,
   ): Promise<void> {
-    const kept = journal.takeUnkept() === undefined ? {} : { journal: journal.text() }
+    const kept = journal.takePending() === undefined ? {} : { journal: journal.text() }
     await this.#change(
       (state) => {
-        state.carry = writeCarry(carry)
+        state.carry = writeFlowState(carry)
         state.passes += 1
         delete state.losses
         return { ...kept, ...make(state) }
@@ -276,7 +276,7 @@ export class TaskRun implements Keeper {
     await this.#change((state) => {
       const count = countLoss(state, this.task.journal.length)
       if (count > MOST_TRIES) return failed(new ProtocolError(INTERNAL_ERROR, `This cannot go on. ${why}`))
-      return { letGo: true, dueMs: backOff(count) }
+      return { release: true, dueMs: backOff(count) }
     })
   }
 
@@ -291,7 +291,7 @@ export class TaskRun implements Keeper {
   }
 
   #fault(error: unknown): void {
-    void this.#pass?.fail(error instanceof Lost ? error : new StoreFault(error))
+    void this.#pass?.fail(error instanceof LeaseLost ? error : new StoreFault(error))
   }
 
   #writeSoon(): void {
@@ -299,7 +299,7 @@ export class TaskRun implements Keeper {
   }
 
   /** Changes the state as it stands then, whatever came in meanwhile, and drops the answers of these keys from it. */
-  #change(make: (state: TaskState) => TaskChange, spentThen: () => readonly string[] = nothing): Promise<void> {
+  #change(make: (state: TaskFlowState) => TaskChange, spentThen: () => readonly string[] = nothing): Promise<void> {
     let message: { message?: string } | undefined
     let spent: readonly string[] = []
     return this.#hold.change(
@@ -325,7 +325,7 @@ export class TaskRun implements Keeper {
   }
 
   /** The answers that no pass has been given yet. */
-  #give(state: TaskState): Answers {
+  #give(state: TaskFlowState): Answers {
     const answers = Object.create(null) as Record<string, Record<string, unknown>>
     for (const [key, { raw }] of Object.entries(state.answers)) {
       if (this.#given.has(key)) continue
@@ -350,7 +350,7 @@ function isInterruption(error: unknown): boolean {
 }
 
 /** Whether there are answers that came with the call: they are for whatever its first pass asks, however often that is begun. */
-function cameWithCall(state: TaskState): boolean {
+function cameWithCall(state: TaskFlowState): boolean {
   return Object.values(state.answers).some(({ open }) => open === undefined)
 }
 
@@ -367,7 +367,7 @@ function shownOf({ questions, carry }: Outcome & { kind: 'asks' }): Map<string, 
   return shown
 }
 
-function statusOf(state: TaskState): 'input_required' | 'working' {
+function statusOf(state: TaskFlowState): 'input_required' | 'working' {
   return Object.keys(state.shown).length > 0 ? 'input_required' : 'working'
 }
 

@@ -2,7 +2,7 @@
 // at first, a few at a time.
 import { isDeepStrictEqual } from 'node:util'
 import type { Asks } from '../flow/io.ts'
-import type { Needs } from '../flow/resolver.ts'
+import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './made-up.ts'
@@ -51,7 +51,7 @@ export async function harsh<
   R,
   Args = Record<string, never>,
   const A extends Asks = Record<never, never>,
-  N extends Needs = {},
+  N extends Requirements = {},
 >(handler: Handler<Args, A, R, N>, options: HarshOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
   const { seed = 1, runs = 10 } = options
   const report = await oneWay(handler, { ...options, seed })
@@ -62,7 +62,7 @@ export async function harsh<
 }
 
 /** One flow, and the same with every answer at hand. */
-async function oneWay<R, Args, A extends Asks, N extends Needs>(
+async function oneWay<R, Args, A extends Asks, N extends Requirements>(
   handler: Handler<Args, A, R, N>,
   options: HarshOptions<Args, A, N> & { seed: number },
 ): Promise<Report<Ended<R>>> {
@@ -86,7 +86,7 @@ async function oneWay<R, Args, A extends Asks, N extends Needs>(
   }
 }
 
-async function inRounds<R, Args, A extends Asks, N extends Needs>(
+async function inRounds<R, Args, A extends Asks, N extends Requirements>(
   handler: Handler<Args, A, R, N>,
   options: HarshOptions<Args, A, N>,
   delivery: Delivery,

@@ -3,13 +3,17 @@ import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { TraceEvent } from '../flow/pass-input.ts'
 import type { Capability } from '../flow/question.ts'
-import type { Needs, Resolved } from '../flow/resolver.ts'
+import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Answerer } from './questions.ts'
 import type { Rounds, Run } from './rounds.ts'
 
 /** A handler as a tool, prompt or resource has it. */
-export type Handler<Args, A extends Asks, R, N = {}> = (args: Args, io: Io<A>, needs: Resolved<N>) => R | Promise<R>
+export type Handler<Args, A extends Asks, R, N = {}> = (
+  args: Args,
+  io: Io<A>,
+  needs: ResolvedNeeds<N>,
+) => R | Promise<R>
 
 export interface RunOptions<Args, A extends Asks, N = {}> {
   /** What the handler is called with; every pass gets a copy. Default: `{}`. */
@@ -55,12 +59,12 @@ export function toReport<R>(rounds: Rounds, end: { result?: unknown; error?: unk
   }
 }
 
-export function toRun<Args, A extends Asks, N extends Needs>(
+export function toRun<Args, A extends Asks, N extends Requirements>(
   handler: Handler<Args, A, unknown, N>,
   { args, needs }: RunOptions<Args, A, N>,
 ): Run {
   const run = (io: Io, resolved: unknown): unknown =>
-    handler(structuredClone(args ?? {}) as Args, io as unknown as Io<A>, resolved as Resolved<N>)
+    handler(structuredClone(args ?? {}) as Args, io as unknown as Io<A>, resolved as ResolvedNeeds<N>)
   if (needs === undefined) return (io) => run(io, {})
   checkNeeds(needs, 'The handler')
   return async (io) => run(io, await resolveNeeds(needs, structuredClone(args ?? {}), io))

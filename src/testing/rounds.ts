@@ -1,5 +1,5 @@
 // A flow under test, taken from round to round as a carrier would: nothing but text survives a pass.
-import { emptyCarry, readCarry, writeCarry } from '../flow/carry.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
 import type { Answers } from '../flow/answering.ts'
 import { InputRequired } from '../flow/by-hand.ts'
 import type { Asking } from '../flow/call.ts'
@@ -83,16 +83,16 @@ export class Rounds {
     this.byHand = false
     const outcome = await this.#pass(run, { ...this.#input(trace), journal, carry, answers, ...input })
     if (outcome.kind === 'asks' || outcome.kind === 'deferred') {
-      this.#state = JSON.stringify([outcome.journal.text(), writeCarry(outcome.carry)])
+      this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.carry)])
       this.#round += 1
     }
     return outcome
   }
 
   #open(): Pick<PassInput, 'journal' | 'carry'> {
-    if (this.#state === undefined) return { journal: Journal.empty(), carry: emptyCarry() }
+    if (this.#state === undefined) return { journal: Journal.empty(), carry: emptyState() }
     const [journal, carry] = JSON.parse(this.#state) as [string, unknown]
-    return { journal: Journal.read(journal), carry: readCarry(carry) }
+    return { journal: Journal.read(journal), carry: readFlowState(carry) }
   }
 
   #pass(run: Run, input: PassInput): Promise<Outcome> {

@@ -2,7 +2,7 @@
 import type { Asks } from '../flow/io.ts'
 import type { Outcome } from '../flow/outcome.ts'
 import type { Fit, Question } from '../flow/question.ts'
-import type { Needs } from '../flow/resolver.ts'
+import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import { madeUp } from './made-up.ts'
@@ -23,7 +23,7 @@ export async function straight<
   R,
   Args = Record<string, never>,
   const A extends Asks = Record<never, never>,
-  N extends Needs = {},
+  N extends Requirements = {},
 >(handler: Handler<Args, A, R, N>, options: RunOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
   const { asks, capabilities, answer = madeUp } = options
   // Something under every key that is asked: what it is does not matter, because the question fetches its own answer.

@@ -1,12 +1,19 @@
 // Whole calls over every wire, against a real app: what comes back is a plain result, however many rounds it took.
-import type { AnswerContext, ClientOptions, FormQuestion, LogEntry, Progress, Question } from 'mcp-rally/client'
+import type {
+  AnswerContext,
+  ClientOptions,
+  FormQuestion,
+  LogEntry,
+  ProgressUpdate,
+  ServerQuestion,
+} from 'mcp-rally/client'
 import { ClientError, ProtocolError } from 'mcp-rally/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Connected } from './wires.ts'
 import { inMemory, textOf, wires } from './wires.ts'
 
 interface Asked {
-  question: Question
+  question: ServerQuestion
   context: AnswerContext
 }
 
@@ -129,7 +136,7 @@ describe.each(wires)('over $name', (wire) => {
   })
 
   test('progress and logs are told as they come', async () => {
-    const progress: Progress[] = []
+    const progress: ProgressUpdate[] = []
     logged.length = 0
     const result = await connected.client.callTool('busy', {}, { onProgress: (step) => progress.push(step) })
     expect(textOf(result)).toBe('Done.')

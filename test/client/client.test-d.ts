@@ -4,19 +4,19 @@ import type {
   CallToolResult,
   Client,
   GetPromptResult,
-  Pending,
+  PendingCall,
   PendingPrompt,
   ProtocolError,
-  Question,
+  ServerQuestion,
   ReadResourceResult,
-  Round,
-  Task,
+  CallRound,
+  ClientTask,
 } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { describe, expectTypeOf, test } from 'vitest'
 
 declare const client: Client
-declare const pending: Pending
+declare const pending: PendingCall
 declare const pendingPrompt: PendingPrompt
 
 /** What the rounds of a call are. */
@@ -27,14 +27,14 @@ describe('rounds', () => {
     const tool = client.rounds({ tool: 'a', arguments: { b: 1 } })
     const prompt = client.rounds({ prompt: 'a' })
     const resource = client.rounds({ resource: 'a://b' })
-    expectTypeOf<RoundOf<typeof tool>>().toEqualTypeOf<Round<CallToolResult>>()
-    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<Round<GetPromptResult>>()
-    expectTypeOf<RoundOf<typeof resource>>().toEqualTypeOf<Round<ReadResourceResult>>()
+    expectTypeOf<RoundOf<typeof tool>>().toEqualTypeOf<CallRound<CallToolResult>>()
+    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<CallRound<GetPromptResult>>()
+    expectTypeOf<RoundOf<typeof resource>>().toEqualTypeOf<CallRound<ReadResourceResult>>()
   })
 
   test('that are pending end with what they were begun for', () => {
     const prompt = client.rounds(pendingPrompt)
-    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<Round<GetPromptResult>>()
+    expectTypeOf<RoundOf<typeof prompt>>().toEqualTypeOf<CallRound<GetPromptResult>>()
     expectTypeOf(client.resume(pendingPrompt)).resolves.toEqualTypeOf<GetPromptResult>()
     expectTypeOf(client.resume(pending)).resolves.toEqualTypeOf<CallToolResult | GetPromptResult | ReadResourceResult>()
   })
@@ -43,12 +43,12 @@ describe('rounds', () => {
 test('a tool that is started has its result, or is a task that tells what belongs to each status', async () => {
   const started = await client.startTool('a', { b: 1 })
   if (started.kind === 'done') expectTypeOf(started.result).toEqualTypeOf<CallToolResult>()
-  else expectTypeOf(started.task).toEqualTypeOf<Task>()
+  else expectTypeOf(started.task).toEqualTypeOf<ClientTask>()
   const task = client.task('id')
-  expectTypeOf(client.task(task.toJSON())).toEqualTypeOf<Task>()
+  expectTypeOf(client.task(task.toJSON())).toEqualTypeOf<ClientTask>()
   expectTypeOf(task.result()).resolves.toEqualTypeOf<CallToolResult>()
   for await (const state of task) {
-    if (state.status === 'input_required') expectTypeOf(state.questions).toEqualTypeOf<readonly Question[]>()
+    if (state.status === 'input_required') expectTypeOf(state.questions).toEqualTypeOf<readonly ServerQuestion[]>()
     if (state.status === 'completed') expectTypeOf(state.result).toEqualTypeOf<CallToolResult>()
     if (state.status === 'failed') expectTypeOf(state.error).toEqualTypeOf<ProtocolError>()
     // @ts-expect-error only where it has come to its end

@@ -1,6 +1,6 @@
 // What goes over the wire with older servers, and what no honest one does.
 import type { ServerResponse } from 'node:http'
-import type { Change, ClientOptions, Question } from 'mcp-rally/client'
+import type { ServerChange, ClientOptions, ServerQuestion } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Script, Serve } from './legacy-raw.ts'
@@ -291,7 +291,7 @@ function asking(count: number, ...questions: readonly object[]): Script {
 
 describe('a question', () => {
   test('without a mode, with named options and a default, as in 2025-06-18, is answered', async () => {
-    const asked: Question[] = []
+    const asked: ServerQuestion[] = []
     const requestedSchema = {
       type: 'object',
       properties: {
@@ -336,7 +336,7 @@ describe('a question', () => {
   })
 
   test('that leads to a host that only looks like another is marked', async () => {
-    const asked: Question[] = []
+    const asked: ServerQuestion[] = []
     const params = { mode: 'url', elicitationId: 'e', message: 'Go.', url: 'https://\u0430pple.example/' }
     const { client } = await olderConnection(asking(1, { id: 1, method: 'elicitation/create', params }), {
       onVisit: (question) => {
@@ -537,7 +537,7 @@ describe('the stream that belongs to no call', () => {
         response.end()
       },
     })
-    const changes: Change[] = []
+    const changes: ServerChange[] = []
     for await (const each of client.subscribe({ tools: true })) {
       changes.push(each)
       if (each.type === 'tools') break
@@ -554,7 +554,7 @@ describe('the stream that belongs to no call', () => {
         stream(response, 'retry: 20\n\n')
       },
     })
-    const changes: Change[] = []
+    const changes: ServerChange[] = []
     for await (const each of client.subscribe({ uris: ['a://b'] })) {
       changes.push(each)
       if (each.type === 'acknowledged') open?.end()

@@ -1,7 +1,7 @@
 // Our client against the official servers as they serve 2025-era clients, and against our own server's way of doing so:
 // the same answerers, over HTTP and stdio.
 import { fileURLToPath } from 'node:url'
-import type { Change, Client, ClientOptions, LogEntry, Progress, Question } from 'mcp-rally/client'
+import type { ServerChange, Client, ClientOptions, LogEntry, ProgressUpdate, ServerQuestion } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -42,7 +42,7 @@ const official: readonly Peer[] = [
   { name: 'the v2 server over stdio', start: async () => ({ to: command(OFFICIAL, 'v2') }) },
 ]
 
-const asked: Question[] = []
+const asked: ServerQuestion[] = []
 const content: Record<string, Readonly<Record<string, unknown>>> = {
   'Deploy to prod?': { confirm: true },
   'Your name?': { name: 'Ada' },
@@ -186,7 +186,7 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
 
   test('progress and the log are told, from the level that was set', async () => {
     logged.length = 0
-    const progress: Progress[] = []
+    const progress: ProgressUpdate[] = []
     await client.callTool('report', {}, { onProgress: (each) => void progress.push(each) })
     expect(progress).toEqual([{ progress: 1, total: 2, message: 'half' }])
     await vi.waitFor(() => expect(logged).toEqual([{ level: 'warning', data: 'late' }]))
@@ -204,7 +204,7 @@ describe.each(official)('with $name', ({ start, options = {} }) => {
   })
 
   test('changes are told of', async () => {
-    const changes: Change[] = []
+    const changes: ServerChange[] = []
     const wish = { tools: true, prompts: true, uris: ['note://plain'] }
     for await (const change of client.subscribe(wish)) {
       changes.push(change)
@@ -276,7 +276,7 @@ describe.each(ours)('with $name', ({ start, options = {} }) => {
 
   test('progress and the log are told, from the level that was set', async () => {
     logged.length = 0
-    const progress: Progress[] = []
+    const progress: ProgressUpdate[] = []
     await client.callTool('report', {}, { onProgress: (each) => void progress.push(each) })
     expect(progress).toEqual([{ progress: 1, total: 2, message: 'half' }])
     await vi.waitFor(() => expect(logged).toEqual([{ level: 'warning', data: { it: 'is late' }, logger: 'clock' }]))

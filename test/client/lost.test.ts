@@ -5,7 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Rally } from 'mcp-rally'
 import { rally } from 'mcp-rally'
-import type { Client, Pending } from 'mcp-rally/client'
+import type { Client, PendingCall } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -189,7 +189,7 @@ describe.concurrent('a response that is lost', () => {
     const lost: unknown = await client.callTool('lasting').catch((error: unknown) => error)
     expect(lost).toMatchObject({ code: 'LOST', pending: { method: 'tools/call', params: { name: 'lasting' } } })
     expect(connection.calls).toHaveLength(4)
-    const { pending } = lost as { pending: Pending }
+    const { pending } = lost as { pending: PendingCall }
     expect(await client.resume(pending)).toMatchObject({ content: [{ text: 'call 1' }] })
   })
 })

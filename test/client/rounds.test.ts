@@ -1,6 +1,6 @@
 // Rounds in the caller's own hands: answered one by one, left where they are, and taken up by somebody else on another day.
 import { fileURLToPath } from 'node:url'
-import type { CallToolResult, Client, GetPromptResult, Pending, Question, Round } from 'mcp-rally/client'
+import type { CallToolResult, Client, GetPromptResult, PendingCall, ServerQuestion, CallRound } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { Child } from '../interop/child.ts'
@@ -27,12 +27,12 @@ const sure = { action: 'accept', content: { sure: true } } as const
 const order = { tool: 'order', arguments: { what: 'tea' } } as const
 
 /** Through JSON, as a file would carry it. */
-function carried<P extends Pending>(pending: P): P {
+function carried<P extends PendingCall>(pending: P): P {
   return JSON.parse(JSON.stringify(pending)) as P
 }
 
 /** Takes a call to its first question, and leaves it there. */
-async function begun(client: Client): Promise<Pending> {
+async function begun(client: Client): Promise<PendingCall> {
   for await (const round of client.rounds(order)) {
     if (round.kind === 'asks') return carried(round.pending)
   }
@@ -61,7 +61,7 @@ describe('the rounds of a call', () => {
   })
 
   test('that nobody answered by hand are answered by the answerers', async () => {
-    const onElicit = vi.fn<(question: Question) => typeof size | typeof sure>(({ key }) =>
+    const onElicit = vi.fn<(question: ServerQuestion) => typeof size | typeof sure>(({ key }) =>
       key === 'size' ? size : sure,
     )
     const client = await connected({ onElicit })
@@ -93,7 +93,7 @@ describe('the rounds of a call', () => {
     expect(first).toMatchObject({ kind: 'asks' })
     await expect(rounds.next()).rejects.toMatchObject({
       code: 'NO_ANSWERER',
-      pending: (first as { pending: Pending }).pending,
+      pending: (first as { pending: PendingCall }).pending,
     })
   })
 
@@ -109,7 +109,7 @@ describe('the rounds of a call', () => {
 
   test('that are put off are seen too', async () => {
     const { client } = await scripted((_request, n) => [deferred('s0'), asks(['a'], 's1'), done('ok')][n] ?? {}, yes)
-    const seen: Round<unknown>[] = []
+    const seen: CallRound<unknown>[] = []
     for await (const round of client.rounds({ tool: 'deploy' })) seen.push(round)
     expect(seen).toMatchObject([
       { kind: 'deferred', pending: { requestState: 's0' } },
@@ -196,7 +196,7 @@ describe('a pending round', () => {
 
   test('that is damaged is refused before anything is sent', async () => {
     const { client, requests } = await scripted(() => done('ok'))
-    const damaged = { ...(await begun(await connected())), revision: undefined } as unknown as Pending
+    const damaged = { ...(await begun(await connected())), revision: undefined } as unknown as PendingCall
     await expect(client.resume(damaged)).rejects.toMatchObject({ code: 'PENDING_INVALID' })
     await expect(client.rounds(damaged).next()).rejects.toMatchObject({ code: 'PENDING_INVALID' })
     expect(requests).toEqual([])
@@ -235,7 +235,7 @@ describe('across processes', () => {
     return { url, child }
   }
 
-  async function resumed(url: string, pending: Pending, daysLater: number): Promise<unknown> {
+  async function resumed(url: string, pending: PendingCall, daysLater: number): Promise<unknown> {
     const file = fileURLToPath(new URL('./resume.mjs', import.meta.url))
     const env = { URL: url, PENDING: JSON.stringify(pending), ANSWERS: JSON.stringify({ sure }) }
     const child = start(file, daysLater, env)
@@ -246,7 +246,7 @@ describe('across processes', () => {
   test('a call begun in one goes on in another, at another server, a day later, while its time is not over', async () => {
     const today = await serving(0)
     const client = await connect(today.url, { can: ['elicitation.form'] })
-    let pending: Pending | undefined
+    let pending: PendingCall | undefined
     for await (const round of client.rounds(order)) {
       if (round.kind !== 'asks') continue
       pending = round.pending

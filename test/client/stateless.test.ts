@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { NodeIncomingMessageLike } from '@modelcontextprotocol/node'
 import { toNodeHandler } from '@modelcontextprotocol/node'
 import { createMcpHandler, inputRequired, legacyStatelessFallback, McpServer } from '@modelcontextprotocol/server'
-import type { Client, LogEntry, Progress } from 'mcp-rally/client'
+import type { Client, LogEntry, ProgressUpdate } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -102,7 +102,7 @@ describe.each([
   })
 
   test('tells of its progress, and of what it logs, on the stream of the call', async () => {
-    const progress: Progress[] = []
+    const progress: ProgressUpdate[] = []
     await client.callTool('work', {}, { onProgress: (each) => void progress.push(each) })
     expect(progress).toEqual([{ progress: 1, total: 2, message: 'half' }])
     expect(logged).toEqual([{ level: 'warning', data: 'late' }])

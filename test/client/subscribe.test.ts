@@ -1,7 +1,7 @@
 // Subscriptions: acknowledged first, coalesced for the slow, and listened to again when they end.
 import type { Rally } from 'mcp-rally'
 import { rally } from 'mcp-rally'
-import type { Change, Client } from 'mcp-rally/client'
+import type { ServerChange, Client } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import type { Serving } from 'mcp-rally/node'
 import { serve } from 'mcp-rally/node'
@@ -35,9 +35,9 @@ const ways: readonly (readonly [string, (app: Rally) => Promise<Client>])[] = [
   ['app.fetch', (app) => connect('http://localhost/mcp', { fetch: (url, init) => app.fetch(new Request(url, init)) })],
 ]
 
-async function next(changes: AsyncGenerator<Change>): Promise<Change | undefined> {
+async function next(changes: AsyncGenerator<ServerChange>): Promise<ServerChange | undefined> {
   const { value } = await changes.next()
-  return value as Change | undefined
+  return value as ServerChange | undefined
 }
 
 const WISH = { tools: true, prompts: true, resources: true, uris: ['a://one'] }
@@ -46,7 +46,7 @@ describe.each(ways)('over %s', (_name, connectTo) => {
   test('changes are told after the acknowledgement, each kind, until the caller leaves', async () => {
     const app = changingApp()
     const client = await connectTo(app)
-    const seen: Change[] = []
+    const seen: ServerChange[] = []
     for await (const change of client.subscribe(WISH)) {
       seen.push(change)
       if (change.type === 'acknowledged') app.notify.resourceUpdated('a://one')

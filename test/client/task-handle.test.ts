@@ -1,6 +1,6 @@
 // Tasks in their caller's own hands: looked at, answered, cancelled, left, and taken up by somebody else on another day.
 import { rally } from 'mcp-rally'
-import type { ClientOptions, FormAnswer, SavedTask, Task, TaskState } from 'mcp-rally/client'
+import type { ClientOptions, FormAnswer, SavedTask, ClientTask, TaskState } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -23,7 +23,7 @@ async function started(told: Told = {}, options: TaskServerOptions = {}, of: Cli
 }
 
 /** Through JSON, as a file would carry it. */
-function carried(task: Task): SavedTask {
+function carried(task: ClientTask): SavedTask {
   return JSON.parse(JSON.stringify(task)) as SavedTask
 }
 
@@ -266,8 +266,8 @@ describe('a task that is put away', () => {
   })
 
   test.each([
-    { what: 'what was saved', saved: (task: Task): SavedTask | string => carried(task) },
-    { what: 'its id alone', saved: (task: Task): SavedTask | string => task.id },
+    { what: 'what was saved', saved: (task: ClientTask): SavedTask | string => carried(task) },
+    { what: 'its id alone', saved: (task: ClientTask): SavedTask | string => task.id },
   ])('is taken up by another client from $what', async ({ saved }) => {
     const { server, client, task } = await started(asking('name'), finishing)
     const given = saved(task)
@@ -331,7 +331,7 @@ describe('rounds in the caller`s own hands', () => {
   test('leave the task to the server when they are left', async () => {
     const server = new TaskServer()
     const client = await connected(server, byHand)
-    let task: Task | undefined
+    let task: ClientTask | undefined
     for await (const round of client.rounds({ tool: 'hello_world' })) {
       if (round.kind === 'task') ({ task } = round)
       break

@@ -1,6 +1,6 @@
 // Our client and our server in the drafts, over each wire: the same calls, answerers and limits as in the release.
 import { fileURLToPath } from 'node:url'
-import type { Client, ClientOptions, Pending, PendingTool } from 'mcp-rally/client'
+import type { Client, ClientOptions, PendingCall, PendingTool } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -155,7 +155,7 @@ test('A pending round of one revision is not taken up in another, and the error 
   const names = ['2026-06-XX', '2026-02-03-draft', '2026-07-28']
   const clients = await Promise.all(names.map(open))
   for (const from of clients) {
-    const pending = JSON.parse(await pendingOf(from, 'ConfirmAction', { action: 'x' })) as Pending
+    const pending = JSON.parse(await pendingOf(from, 'ConfirmAction', { action: 'x' })) as PendingCall
     for (const to of clients) {
       const resumed = to.resume(pending, { confirm: { action: 'decline' } })
       if (from === to) await expect(resumed).resolves.toMatchObject({ content: [{ text: 'Action cancelled.' }] })

@@ -1,5 +1,5 @@
 // Load shedding: flows go on elsewhere while an instance has too much to do, but never so often that a client gives up.
-import type { App, Shed } from 'mcp-rally'
+import type { App, ShedLoad } from 'mcp-rally'
 import { rally, send } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import { countsOf, deferredState, isDeferred, OPTIONS } from './states.ts'
 const QUESTIONS = 7
 
 /** Each of its seven questions is followed by two steps, between which a flow may be handed over. */
-function questioning(shed: Shed): App {
+function questioning(shed: ShedLoad): App {
   const app = rally({ ...OPTIONS, shed })
   app.tool('questions', { asks: { go: z.object({}) } }, async (_args, io) => {
     let steps = 0
@@ -22,7 +22,7 @@ function questioning(shed: Shed): App {
   return app
 }
 
-function counting(shed: Shed, onStep: (step: number) => void = () => {}): App {
+function counting(shed: ShedLoad, onStep: (step: number) => void = () => {}): App {
   const app = rally({ ...OPTIONS, shed })
   app.tool('count', { input: z.object({ to: z.number() }) }, async ({ to }, io) => {
     let sum = 0

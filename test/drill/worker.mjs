@@ -1,5 +1,5 @@
 // One instance of the kill drill. Each of its steps has an effect outside of it, keyed by the idempotency key.
-import { rally, Refused } from 'mcp-rally'
+import { rally, AuthenticationError } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import pg from 'pg'
 import { z } from 'zod'
@@ -51,7 +51,7 @@ const { port } = await serve(app, {
   port: 0,
   authenticate: (request) => {
     const principal = request.header('x-principal')
-    if (principal === undefined) throw new Refused(401, 'Say who you are.')
+    if (principal === undefined) throw new AuthenticationError(401, 'Say who you are.')
     return { principal }
   },
 })

@@ -1,5 +1,5 @@
 // Servers that misbehave towards a subscriber: what waits for a slow one is bounded, and the client stays usable.
-import type { Change } from 'mcp-rally/client'
+import type { ServerChange } from 'mcp-rally/client'
 import { describe, expect, test } from 'vitest'
 import { expectUsable, failureOf, growthDuring, hostileWires } from './hostile.ts'
 
@@ -12,7 +12,7 @@ describe.each([http, stdio])('over $name', (wire) => {
     ['lengthy', ['acknowledged', 'missed']],
   ])('a slow subscriber of a server that is %s holds little', async (mode, expected) => {
     const client = await wire.connect({}, mode)
-    const seen: Change[] = []
+    const seen: ServerChange[] = []
     const growth = await growthDuring(async () => {
       for await (const change of client.subscribe({ tools: true, uris: ['memo://a'] })) {
         seen.push(change)
@@ -38,7 +38,7 @@ describe.each([http, stdio])('over $name', (wire) => {
 
   test('what is odd about changes is passed over', async () => {
     const client = await wire.connect({}, 'odd')
-    const seen: Change[] = []
+    const seen: ServerChange[] = []
     for await (const change of client.subscribe({ tools: true, prompts: true })) {
       seen.push(change)
       if (change.type === 'prompts') break

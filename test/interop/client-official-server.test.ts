@@ -1,6 +1,6 @@
 // Our client against the official server: every way that it documents to ask, and the rest of what it serves.
 import { fileURLToPath } from 'node:url'
-import type { CallToolResult, Client, ClientOptions, Question } from 'mcp-rally/client'
+import type { CallToolResult, Client, ClientOptions, ServerQuestion } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { Child } from './child.ts'
@@ -44,7 +44,7 @@ const overHttp: Connecting = async (options) => {
 const overStdio: Connecting = (options) =>
   connected({ command: process.execPath, args: [SERVER, '--stdio'] }, options, () => {})
 
-const asked: Question[] = []
+const asked: ServerQuestion[] = []
 const answers: Record<string, Readonly<Record<string, unknown>>> = {
   who: { name: 'Ada', age: 36 },
   when: { days: ['sun'] },

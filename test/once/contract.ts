@@ -1,5 +1,5 @@
 // What every OnceStore must do. Each store runs this suite.
-import type { Claim, OnceStore } from 'mcp-rally'
+import type { OnceClaim, OnceStore } from 'mcp-rally'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 
 /** A store under test. */
@@ -35,7 +35,7 @@ export function onceStoreContract(name: string, open: () => OnceUnderTest | Prom
       return claim.fence
     }
 
-    const claimOften = (key: string): Promise<Claim[]> =>
+    const claimOften = (key: string): Promise<OnceClaim[]> =>
       Promise.all(Array.from({ length: 50 }, async (_, i) => (i % 2 ? store : another).claim(key, 'n', LONG_MS)))
 
     test('a key is taken by the first that claims it; the others get the note that was left', async () => {
@@ -175,7 +175,7 @@ export function onceStoreContract(name: string, open: () => OnceUnderTest | Prom
   })
 }
 
-function kindsOf(claims: readonly Claim[]): Record<string, number> {
+function kindsOf(claims: readonly OnceClaim[]): Record<string, number> {
   const kinds: Record<string, number> = {}
   for (const { kind } of claims) kinds[kind] = (kinds[kind] ?? 0) + 1
   return kinds

@@ -1,5 +1,5 @@
 // The four things that may take several rounds, each with a handler of the same kind: one suite holds them to the same rules.
-import type { Asks, HandlerOptions, InputRequired, Io, Needs, Rally } from 'mcp-rally'
+import type { Asks, HandlerOptions, InputRequired, Io, Requirements, Rally } from 'mcp-rally'
 import type { Round, WireRequest } from '../wire/messages.ts'
 import { call, errorOf, resultOf } from '../wire/messages.ts'
 import { prompt, read } from './messages.ts'
@@ -9,7 +9,7 @@ export type Run = (
   needs: Readonly<Record<string, unknown>>,
 ) => string | InputRequired | Promise<string | InputRequired>
 
-type Options = HandlerOptions<Asks, Needs<unknown>>
+type Options = HandlerOptions<Asks, Requirements<unknown>>
 
 export interface Kind {
   readonly kind: string

@@ -1,5 +1,5 @@
 // The fences of a task numbered from 1 on as it is claimed: what a fence is, beyond being never given twice, is a store's own affair.
-import type { ClaimedTask, Held, TaskRecord, TaskStore } from '../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/store.ts'
 
 /** What stands in for a fence that was never given. */
 const NEVER_GIVEN = Number.MAX_SAFE_INTEGER
@@ -45,7 +45,7 @@ export class Fences {
     return task && { ...task, fence: this.#fencesOf(task.id).push(task.fence) }
   }
 
-  #given({ id, fence }: Held): Held {
+  #given({ id, fence }: TaskLease): TaskLease {
     return { id, fence: this.#fencesOf(id)[fence - 1] ?? NEVER_GIVEN }
   }
 

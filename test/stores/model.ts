@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
-import type { Belief, TaskChange, TaskStatus, TaskStore } from '../../src/store/store.ts'
+import type { TaskPrecondition, TaskChange, TaskStatus, TaskStore } from '../../src/store/store.ts'
 import { newTask } from './contract.ts'
 import { Fences } from './fences.ts'
 
@@ -36,7 +36,7 @@ const held = fc.record({ id, fence: small })
 const renewed = fc
   .tuple(fc.array(held, { maxLength: 1 }), id)
   .map(([one, other]) => one.concat({ id: other, fence: 99 }))
-const belief: fc.Arbitrary<Belief> = fc.oneof(
+const belief: fc.Arbitrary<TaskPrecondition> = fc.oneof(
   fc.constant({}),
   fc.record({ fence: small, version: small }, { requiredKeys: [] }),
 )
@@ -53,7 +53,7 @@ const change: fc.Arbitrary<TaskChange> = fc.record(
     outcome: fc.constantFrom('1', '2'),
     journal: fc.constantFrom('[]', '[7]'),
     dueMs,
-    letGo: fc.boolean(),
+    release: fc.boolean(),
   },
   { requiredKeys: [] },
 )
@@ -137,7 +137,7 @@ function toAppend([to, text]: [{ id: string; fence: number }, string]): Asked {
   return named(`append ${JSON.stringify(to)} ${text}`, (tasks) => tasks.append(to, text))
 }
 
-function toChange([each, believed, made]: [string, Belief, TaskChange]): Asked {
+function toChange([each, believed, made]: [string, TaskPrecondition, TaskChange]): Asked {
   const name = `change ${each} ${JSON.stringify(believed)} ${JSON.stringify(made)}`
   return named(name, (tasks) => tasks.change(each, believed, made))
 }

@@ -78,7 +78,7 @@ test('each operation on a task is one round trip', async () => {
   expect(await trips(async () => ({ fence } = await claimed()))).toBe(1)
   expect(await trips(() => tasks.append({ id: 't', fence }, '1,2'))).toBe(1)
   expect(await trips(() => tasks.renew([{ id: 't', fence }], LONG_MS))).toBe(1)
-  expect(await trips(() => tasks.change('t', { fence }, { letGo: true, dueMs: 0 }))).toBe(1)
+  expect(await trips(() => tasks.change('t', { fence }, { release: true, dueMs: 0 }))).toBe(1)
   expect(await trips(() => claimed())).toBe(1)
   expect(await trips(() => tasks.change('t', {}, { status: 'completed', outcome: '1' }))).toBe(1)
   expect(await trips(() => tasks.read('t'))).toBe(1)

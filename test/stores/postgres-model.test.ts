@@ -2,7 +2,7 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, test } from 'vitest'
-import type { ClaimedTask, Held, Store, TaskRecord, TaskStore } from '../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, Store, TaskRecord, TaskStore } from '../../src/store/store.ts'
 import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
 import { likeTheModel } from './model.ts'
 
@@ -51,11 +51,11 @@ class Fences {
     return { ...task, fence: fences.push(task.fence) }
   }
 
-  real<T extends Held>(held: T): T {
+  real<T extends TaskLease>(held: T): T {
     return { ...held, fence: this.#lives.get(held.id)?.fences[held.fence - 1] ?? Number.MAX_SAFE_INTEGER }
   }
 
-  counted<T extends Held>(held: T): T {
+  counted<T extends TaskLease>(held: T): T {
     return { ...held, fence: (this.#lives.get(held.id)?.fences.indexOf(held.fence) ?? -1) + 1 }
   }
 }

@@ -2,7 +2,7 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { News, Store, TaskRecord } from '../../src/store/store.ts'
+import type { TaskEvent, Store, TaskRecord } from '../../src/store/store.ts'
 import { newTask } from './contract.ts'
 import {
   emptySchemas,
@@ -78,7 +78,7 @@ describe.each(['a URL', 'a pool that was given'])('a store on %s', (on) => {
 
   test('hears the news again once it is connected again, and is told to look at what it may have missed', async () => {
     await listening(store)
-    const heard: News[] = []
+    const heard: TaskEvent[] = []
     let look: (() => void) | undefined
     store.tasks.watch((news) => {
       heard.push(news)

@@ -26,7 +26,7 @@ const roles = {
         await store.tasks.append(claimed, String(entry))
         process.send({ appended: claimed.id, entry })
       }
-      await store.tasks.change(claimed.id, { fence: claimed.fence }, { letGo: true, dueMs: null, message: 'parked' })
+      await store.tasks.change(claimed.id, { fence: claimed.fence }, { release: true, dueMs: null, message: 'parked' })
       process.send({ parked: claimed.id })
     }
   },

@@ -201,8 +201,8 @@ describe('a store that fails', () => {
     const waits: number[] = []
     instance.view.before = (operation, ...args) => {
       if (operation === 'append') throw new Error('The disk is full.')
-      const { dueMs, letGo } = (args[2] ?? {}) as TaskChange
-      if (operation === 'change' && letGo) waits.push(dueMs ?? 0)
+      const { dueMs, release } = (args[2] ?? {}) as TaskChange
+      if (operation === 'change' && release) waits.push(dueMs ?? 0)
     }
     steps.finish('one')
     await outlast(office, caller, await caller.begin('work'))
@@ -474,7 +474,7 @@ describe('answers and news that cross', () => {
     const [parking, goesOn] = [gate(), gate()]
     instance.view.deaf = true
     instance.view.before = (operation, ...args) => {
-      if (operation !== 'change' || !(args[2] as TaskChange).letGo) return
+      if (operation !== 'change' || !(args[2] as TaskChange).release) return
       parking.open()
       return goesOn.promise
     }
@@ -499,7 +499,7 @@ describe('answers and news that cross', () => {
     const [parking, goesOn] = [gate(), gate()]
     let parked = 0
     view.before = (operation, ...args) => {
-      if (operation !== 'change' || !(args[2] as TaskChange).letGo || (parked += 1) > 1) return
+      if (operation !== 'change' || !(args[2] as TaskChange).release || (parked += 1) > 1) return
       parking.open()
       return goesOn.promise
     }
@@ -607,7 +607,7 @@ describe('deploys', () => {
     const [office, steps] = [new Office(), new Steps()]
     const old = office.instance(asking)
     const front = new Caller(office, office.instance(steps.tools('front'), { tasks: { concurrency: 0 } }).app)
-    const letGo = old.view.seen('change', (_id, _belief, change) => (change as TaskChange).letGo === true)
+    const letGo = old.view.seen('change', (_id, _belief, change) => (change as TaskChange).release === true)
     const id = await front.begin('work')
     await letGo
     expect((await front.get(id)).status).toBe('working')
@@ -639,7 +639,7 @@ describe('deploys', () => {
     await steps.heard('two on a')
     first.view.kill()
     const next = office.instance(steps.tools('b', '2'))
-    const letGo = next.view.seen('change', (_id, _belief, change) => (change as TaskChange).letGo === true)
+    const letGo = next.view.seen('change', (_id, _belief, change) => (change as TaskChange).release === true)
     office.elapse(LEASE_MS)
     await letGo
     next.view.kill()

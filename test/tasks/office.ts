@@ -5,12 +5,12 @@ import { onTestFinished } from 'vitest'
 import { Caller } from './caller.ts'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
 import type {
-  Belief,
+  TaskPrecondition,
   ClaimedTask,
-  Held,
-  News,
+  TaskLease,
+  TaskEvent,
   NewTask,
-  Standing,
+  RenewedLease,
   Store,
   TaskChange,
   TaskRecord,
@@ -108,7 +108,7 @@ export class View implements TaskStore {
   deaf = false
   #dead = false
   readonly #tasks: TaskStore
-  readonly #listeners = new Set<(news: News) => void>()
+  readonly #listeners = new Set<(news: TaskEvent) => void>()
   readonly #lookers = new Set<(operation: Operation, args: unknown[]) => void>()
 
   constructor(tasks: TaskStore) {
@@ -156,15 +156,15 @@ export class View implements TaskStore {
     return this.#reach('claim', [turn], () => this.#tasks.claim(turn))
   }
 
-  renew(held: readonly Held[], leaseMs: number): Promise<Standing[]> {
+  renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
     return this.#reach('renew', [held, leaseMs], () => this.#tasks.renew(held, leaseMs))
   }
 
-  append(held: Held, entriesText: string): Promise<boolean> {
+  append(held: TaskLease, entriesText: string): Promise<boolean> {
     return this.#reach('append', [held, entriesText], () => this.#tasks.append(held, entriesText))
   }
 
-  change(id: string, belief: Belief, change: TaskChange): Promise<number | undefined> {
+  change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     return this.#reach('change', [id, belief, change], () => this.#tasks.change(id, belief, change))
   }
 
@@ -172,8 +172,8 @@ export class View implements TaskStore {
     return this.#reach('sweep', [], () => this.#tasks.sweep())
   }
 
-  watch(listener: (news: News) => void): () => void {
-    const own = (news: News): void => {
+  watch(listener: (news: TaskEvent) => void): () => void {
+    const own = (news: TaskEvent): void => {
       if (!this.deaf && !this.#dead) listener(news)
     }
     this.#listeners.add(listener)

@@ -36,7 +36,7 @@ function inWords(text: string): (app: Rally) => void {
 
 /** Resolves once the instance has let go of a task. */
 function letGo({ view }: Instance): Promise<void> {
-  return view.seen('change', (_id, _belief, change) => (change as TaskChange).letGo === true)
+  return view.seen('change', (_id, _belief, change) => (change as TaskChange).release === true)
 }
 
 describe('questions', () => {

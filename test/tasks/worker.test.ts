@@ -202,7 +202,7 @@ describe('an instance that drains', () => {
     await caller.asked(id, 'a', 'b')
     const [parking, goesOn] = [gate(), gate()]
     instance.view.before = (operation, ...args) => {
-      if (operation !== 'change' || !(args[2] as TaskChange).letGo) return
+      if (operation !== 'change' || !(args[2] as TaskChange).release) return
       parking.open()
       return goesOn.promise
     }
@@ -348,7 +348,7 @@ describe('a task that waits', () => {
     const records = new Map<string, string>()
     // What the store keeps of a parked task is taken out of it: what then remains is the instance's.
     instance.view.after = async (operation, _result, ...args) => {
-      if (operation !== 'change' || !(args[2] as TaskChange).letGo) return
+      if (operation !== 'change' || !(args[2] as TaskChange).release) return
       await office.tasks.change(String(args[0]), {}, { status: 'cancelled', state: '{}' })
       records.set(String(args[0]), '')
     }

@@ -1,7 +1,7 @@
 // What an author sees while writing a handler: types that follow from the schemas, and mistakes underlined.
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
-import type { ContentBlock, Elicited, Io, StepContext, ToolResult } from 'mcp-rally'
+import type { ContentBlock, ElicitationAnswer, Io, StepContext, ToolResult } from 'mcp-rally'
 import { rally } from 'mcp-rally'
 import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
@@ -79,11 +79,11 @@ describe('declared questions', () => {
   test('can be branched on', () => {
     app.tool('elicit', { asks }, async (_args, io) => {
       const answer = await io.elicit('confirm', 'Sure?')
-      expectTypeOf(answer).toEqualTypeOf<Elicited<{ confirm: boolean }>>()
+      expectTypeOf(answer).toEqualTypeOf<ElicitationAnswer<{ confirm: boolean }>>()
       if (answer.action === 'accept') expectTypeOf(answer.content).toEqualTypeOf<{ confirm: boolean }>()
       // @ts-expect-error: only an accepted answer has content
       else void answer.content
-      expectTypeOf(await io.elicit('city[1]', 'Where?')).toEqualTypeOf<Elicited<{ city: string }>>()
+      expectTypeOf(await io.elicit('city[1]', 'Where?')).toEqualTypeOf<ElicitationAnswer<{ city: string }>>()
     })
   })
 

@@ -3,7 +3,7 @@ import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Io } from '../../src/flow/io.ts'
 import type { StepContext } from '../../src/flow/step.ts'
-import type { Needs, Resolution, Resolved } from '../../src/flow/resolver.ts'
+import type { Requirements, ResolverOutcome, ResolvedNeeds } from '../../src/flow/resolver.ts'
 import { outcome, resolver } from '../../src/flow/resolver.ts'
 import { harsh } from '../../src/testing.ts'
 
@@ -13,7 +13,7 @@ const stock = resolver('stock', { run: ({ title }: { title: string }) => ({ titl
 
 test('a resolver without needs takes the arguments that its run names', () => {
   expectTypeOf(stock.run).parameter(0).toEqualTypeOf<{ title: string }>()
-  expectTypeOf<Resolved<{ stock: typeof stock }>>().toEqualTypeOf<{
+  expectTypeOf<ResolvedNeeds<{ stock: typeof stock }>>().toEqualTypeOf<{
     readonly stock: { title: string; copies: number }
   }>()
 })
@@ -24,7 +24,7 @@ test('a resolver knows what it needs from the declarations alone', () => {
     run: (args, _io, needs) => {
       expectTypeOf(args).toEqualTypeOf<{ title: string }>()
       expectTypeOf(needs.stock).toEqualTypeOf<{ title: string; copies: number }>()
-      expectTypeOf(needs.careful).toEqualTypeOf<Resolution<{ title: string; copies: number }>>()
+      expectTypeOf(needs.careful).toEqualTypeOf<ResolverOutcome<{ title: string; copies: number }>>()
       // @ts-expect-error: it is not among the needs.
       return needs.price
     },
@@ -37,7 +37,7 @@ test('a resolver asks what it declared, and gives what its run gives', () => {
     asks: { ok: z.object({ confirm: z.boolean() }) },
     run: async (_args, inner, needs) => (needs.stock.copies > 0 ? { confirm: false } : inner.ask('ok', 'Order it in?')),
   })
-  expectTypeOf<Resolved<{ backorder: typeof backorder }>['backorder']>().toEqualTypeOf<{ confirm: boolean }>()
+  expectTypeOf<ResolvedNeeds<{ backorder: typeof backorder }>['backorder']>().toEqualTypeOf<{ confirm: boolean }>()
   // What it needs takes arguments, and so does it.
   expectTypeOf(backorder.run).parameter(0).toExtend<{ title: string }>()
 })
@@ -51,8 +51,8 @@ test('a resolver takes the arguments of all that it needs, and its own', () => {
 })
 
 test('needs fit a call only where its arguments have what they take', () => {
-  expectTypeOf<{ stock: typeof stock }>().toExtend<Needs<{ title: string; env: string }>>()
-  expectTypeOf<{ stock: typeof stock }>().not.toExtend<Needs<{ env: string }>>()
+  expectTypeOf<{ stock: typeof stock }>().toExtend<Requirements<{ title: string; env: string }>>()
+  expectTypeOf<{ stock: typeof stock }>().not.toExtend<Requirements<{ env: string }>>()
 })
 
 test('a missing need is an error when it is written', () => {

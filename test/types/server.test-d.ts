@@ -1,5 +1,5 @@
 // What TypeScript knows of prompts, resources and templates: their variables from the template alone.
-import type { Bus, Change, CompleteFunction, Notify, PromptMessage, Variables } from 'mcp-rally'
+import type { Bus, ChangeEvent, CompletionFunction, ChangeNotifier, PromptMessage, TemplateVariables } from 'mcp-rally'
 import { inputRequired, outcome, rally, resolver } from 'mcp-rally'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -10,34 +10,34 @@ const asks = { scope: z.object({ all: z.boolean() }) }
 
 describe('the variables of a template', () => {
   test('are texts where they are always there', () => {
-    expectTypeOf<Variables<'x://{id}'>>().toEqualTypeOf<Readonly<{ id: string }>>()
-    expectTypeOf<Variables<'x://{+path}'>>().toEqualTypeOf<Readonly<{ path: string }>>()
-    expectTypeOf<Variables<'x://{a,b}/{c}'>>().toEqualTypeOf<Readonly<{ a: string; b: string; c: string }>>()
-    expectTypeOf<Variables<'x://{id:3}'>>().toEqualTypeOf<Readonly<{ id: string }>>()
-    expectTypeOf<Variables<'x://{user.name}'>>().toEqualTypeOf<Readonly<{ 'user.name': string }>>()
+    expectTypeOf<TemplateVariables<'x://{id}'>>().toEqualTypeOf<Readonly<{ id: string }>>()
+    expectTypeOf<TemplateVariables<'x://{+path}'>>().toEqualTypeOf<Readonly<{ path: string }>>()
+    expectTypeOf<TemplateVariables<'x://{a,b}/{c}'>>().toEqualTypeOf<Readonly<{ a: string; b: string; c: string }>>()
+    expectTypeOf<TemplateVariables<'x://{id:3}'>>().toEqualTypeOf<Readonly<{ id: string }>>()
+    expectTypeOf<TemplateVariables<'x://{user.name}'>>().toEqualTypeOf<Readonly<{ 'user.name': string }>>()
   })
 
   test('may be missing behind the other operators', () => {
-    expectTypeOf<Variables<'x://f{?q}'>>().toEqualTypeOf<Readonly<{ q?: string }>>()
-    expectTypeOf<Variables<'x://f{?q,limit}{&more}'>>().toEqualTypeOf<
+    expectTypeOf<TemplateVariables<'x://f{?q}'>>().toEqualTypeOf<Readonly<{ q?: string }>>()
+    expectTypeOf<TemplateVariables<'x://f{?q,limit}{&more}'>>().toEqualTypeOf<
       Readonly<{ q?: string; limit?: string; more?: string }>
     >()
-    expectTypeOf<Variables<'x://f{#a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
-    expectTypeOf<Variables<'x://f{.a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
-    expectTypeOf<Variables<'x://f{/a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
-    expectTypeOf<Variables<'x://f{;a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
+    expectTypeOf<TemplateVariables<'x://f{#a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
+    expectTypeOf<TemplateVariables<'x://f{.a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
+    expectTypeOf<TemplateVariables<'x://f{/a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
+    expectTypeOf<TemplateVariables<'x://f{;a}'>>().toEqualTypeOf<Readonly<{ a?: string }>>()
   })
 
   test('are lists where they are exploded', () => {
-    expectTypeOf<Variables<'x://{rest*}'>>().toEqualTypeOf<Readonly<{ rest: string[] }>>()
-    expectTypeOf<Variables<'x://{+rest*}'>>().toEqualTypeOf<Readonly<{ rest: string[] }>>()
-    expectTypeOf<Variables<'x://{id}{/path*}{?tag*,q}'>>().toEqualTypeOf<
+    expectTypeOf<TemplateVariables<'x://{rest*}'>>().toEqualTypeOf<Readonly<{ rest: string[] }>>()
+    expectTypeOf<TemplateVariables<'x://{+rest*}'>>().toEqualTypeOf<Readonly<{ rest: string[] }>>()
+    expectTypeOf<TemplateVariables<'x://{id}{/path*}{?tag*,q}'>>().toEqualTypeOf<
       Readonly<{ id: string; path?: string[]; tag?: string[]; q?: string }>
     >()
   })
 
   test('are anything where the template is not known', () => {
-    expectTypeOf<Variables<string>>().toEqualTypeOf<Readonly<Record<string, string | string[] | undefined>>>()
+    expectTypeOf<TemplateVariables<string>>().toEqualTypeOf<Readonly<Record<string, string | string[] | undefined>>>()
   })
 
   test('reach the reader', () => {
@@ -126,7 +126,7 @@ test('a resource gives a text, bytes, contents, a whole result, nothing, or anot
 })
 
 test('a completion is a list, or a function of what was typed and filled in', () => {
-  expectTypeOf<CompleteFunction>().parameters.toEqualTypeOf<
+  expectTypeOf<CompletionFunction>().parameters.toEqualTypeOf<
     [value: string, context: { arguments: Readonly<Record<string, string>> }]
   >()
   const complete = { a: async (value: string) => ({ values: [value], total: 1, hasMore: false }) }
@@ -137,9 +137,9 @@ test('a completion is a list, or a function of what was typed and filled in', ()
 })
 
 test('a bus carries plain changes', () => {
-  expectTypeOf<Parameters<Bus['publish']>[0]>().toEqualTypeOf<Change>()
-  expectTypeOf<Change['type']>().toEqualTypeOf<'tools' | 'prompts' | 'resources' | 'updated'>()
-  expectTypeOf<Notify['resourceUpdated']>().parameters.toEqualTypeOf<[uri: string]>()
+  expectTypeOf<Parameters<Bus['publish']>[0]>().toEqualTypeOf<ChangeEvent>()
+  expectTypeOf<ChangeEvent['type']>().toEqualTypeOf<'tools' | 'prompts' | 'resources' | 'updated'>()
+  expectTypeOf<ChangeNotifier['resourceUpdated']>().parameters.toEqualTypeOf<[uri: string]>()
 })
 
 test('only drafts can be opted into', () => {

@@ -1,6 +1,6 @@
 // Who answers a server's questions: functions given once, which serve every call.
 import type { CreateMessageResult, Root } from '../../protocol/messages.ts'
-import type { Call } from '../call.ts'
+import type { ClientCall } from '../call.ts'
 import type { ServerInfo } from '../discovery.ts'
 import type { FormQuestion, RootsQuestion, SampleQuestion, VisitQuestion } from './question.ts'
 
@@ -11,12 +11,12 @@ export interface Answerers {
   /** Asks the user for consent to visit a page, and opens it for them if they give it. */
   onVisit?: (question: VisitQuestion, context: AnswerContext) => Answer<VisitAnswer>
   /** Asks a model. With `tools` and `context`, also where the prompt has tools or wants the context of servers. */
-  onSample?: Sampler | { answer: Sampler; tools?: boolean; context?: boolean }
+  onSample?: SampleAnswerer | { answer: SampleAnswerer; tools?: boolean; context?: boolean }
   /** Lists the folders that servers may know of. */
   onRoots?: (question: RootsQuestion, context: AnswerContext) => Answer<Root[]>
 }
 
-export type Sampler = (question: SampleQuestion, context: AnswerContext) => Answer<CreateMessageResult>
+export type SampleAnswerer = (question: SampleQuestion, context: AnswerContext) => Answer<CreateMessageResult>
 
 export type Answer<T> = T | Promise<T>
 
@@ -34,7 +34,7 @@ export interface AnswerContext {
   /** Who asks, as it says itself. */
   readonly server: ServerInfo
   /** In the course of what. Older servers do not always tell. */
-  readonly call: Call | undefined
+  readonly call: ClientCall | undefined
   /** Aborted when the call ends before this answer is there. */
   readonly signal: AbortSignal
 }

@@ -4,11 +4,11 @@ import { answerText } from './check.ts'
 import type { AnswerContext, Answerers } from './answerers.ts'
 import type { Capability } from '../capabilities.ts'
 import { ClientError, shown } from '../errors.ts'
-import type { Question, SampleQuestion } from './question.ts'
+import type { ServerQuestion, SampleQuestion } from './question.ts'
 
 /** The text of `inputResponses`: what was answered by hand, and the answerers' answers to the rest, asked for together. */
 export async function answerQuestions(
-  questions: readonly Question[],
+  questions: readonly ServerQuestion[],
   given: ReadonlyMap<string, string>,
   answerers: Answerers,
   can: ReadonlySet<Capability>,
@@ -28,7 +28,7 @@ export async function answerQuestions(
 
 /** The text of one answer, by its answerer. */
 export async function answerQuestion(
-  question: Question,
+  question: ServerQuestion,
   answerers: Answerers,
   can: ReadonlySet<Capability>,
   context: AnswerContext,
@@ -37,7 +37,7 @@ export async function answerQuestion(
 }
 
 /** Answers given by hand, each checked; those to questions that were not asked are an error. */
-export function readAnswers(questions: readonly Question[], responses: InputResponses): Map<string, string> {
+export function readAnswers(questions: readonly ServerQuestion[], responses: InputResponses): Map<string, string> {
   const byKey = new Map(questions.map((question) => [question.key, question]))
   const texts = new Map<string, string>()
   for (const [key, response] of Object.entries(responses)) {
@@ -54,7 +54,7 @@ export function readAnswers(questions: readonly Question[], responses: InputResp
 type Asker = (context: AnswerContext) => unknown
 
 /** Who answers a question. Throws `NO_ANSWERER` where nobody does. */
-export function askerOf(question: Question, answerers: Answerers, can: ReadonlySet<Capability>): Asker {
+export function askerOf(question: ServerQuestion, answerers: Answerers, can: ReadonlySet<Capability>): Asker {
   const { onElicit, onVisit, onSample, onRoots } = answerers
   switch (question.kind) {
     case 'form':
@@ -85,13 +85,13 @@ function undeclaredIn(question: SampleQuestion, can: ReadonlySet<Capability>): '
 
 const ASKED = { form: 'a form', visit: 'a page to visit', sample: "the client's model", roots: "the client's roots" }
 
-function unanswered({ kind, key }: Question, option: string): ClientError {
+function unanswered({ kind, key }: ServerQuestion, option: string): ClientError {
   return new ClientError(
     'NO_ANSWERER',
     `The server asks ${shown(key)}, a question of ${ASKED[kind]}, and nobody here answers it: give connect ${option}.`,
   )
 }
 
-function answersText(questions: readonly Question[], texts: readonly string[]): string {
+function answersText(questions: readonly ServerQuestion[], texts: readonly string[]): string {
   return `{${questions.map(({ key }, index) => `${JSON.stringify(key)}:${texts[index]}`).join(',')}}`
 }

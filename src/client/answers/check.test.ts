@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { answerText } from './check.ts'
 import { ClientError } from '../errors.ts'
-import type { Question } from './question.ts'
+import type { ServerQuestion } from './question.ts'
 
-const form: Question = {
+const form: ServerQuestion = {
   kind: 'form',
   key: 'size',
   message: 'Which?',
@@ -17,13 +17,20 @@ const form: Question = {
     required: ['size', 'count'],
   },
 }
-const visit: Question = { kind: 'visit', key: 'page', message: 'Go.', url: 'https://a/', host: 'a', lookalike: false }
-const sample: Question = { kind: 'sample', key: 'model', messages: [], maxTokens: 1 }
-const roots: Question = { kind: 'roots', key: 'roots' }
+const visit: ServerQuestion = {
+  kind: 'visit',
+  key: 'page',
+  message: 'Go.',
+  url: 'https://a/',
+  host: 'a',
+  lookalike: false,
+}
+const sample: ServerQuestion = { kind: 'sample', key: 'model', messages: [], maxTokens: 1 }
+const roots: ServerQuestion = { kind: 'roots', key: 'roots' }
 const said = { role: 'assistant', content: { type: 'text', text: 'Hi' }, model: 'm' }
 
 describe('an answer is sent', () => {
-  test.each<[string, Question, object, object]>([
+  test.each<[string, ServerQuestion, object, object]>([
     [
       'with the defaults of its form filled in',
       form,
@@ -48,7 +55,7 @@ describe('an answer is sent', () => {
 })
 
 describe('an answer that does not fit is an error that names what does not', () => {
-  test.each<[string, Question, unknown, string]>([
+  test.each<[string, ServerQuestion, unknown, string]>([
     ['a property that is missing', form, { action: 'accept' }, 'The answer to "size" does not fit: size is required'],
     [
       'every property that is wrong',

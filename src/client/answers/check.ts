@@ -3,10 +3,10 @@ import { checkForm, pickForm } from '../../schema/form.ts'
 import { isObject, toJsonText } from '../../protocol/json.ts'
 import type { FormSchema } from '../../protocol/messages.ts'
 import { ClientError, reasonOf, shown } from '../errors.ts'
-import type { Question } from './question.ts'
+import type { ServerQuestion } from './question.ts'
 
 /** The JSON text of an answer, its form's defaults filled in. Throws `ANSWER_INVALID`, and names what does not fit. */
-export function answerText(question: Question, answer: unknown): string {
+export function answerText(question: ServerQuestion, answer: unknown): string {
   const { key } = question
   if (!isObject(answer)) throw invalid(key, 'it must be an object')
   try {
@@ -16,7 +16,7 @@ export function answerText(question: Question, answer: unknown): string {
   }
 }
 
-function checkedAnswer(question: Question, answer: Record<string, unknown>): Record<string, unknown> {
+function checkedAnswer(question: ServerQuestion, answer: Record<string, unknown>): Record<string, unknown> {
   switch (question.kind) {
     case 'form':
       return formAnswer(question.key, question.form, answer)

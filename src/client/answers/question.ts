@@ -5,7 +5,7 @@ import { ClientError, reasonOf, shown } from '../errors.ts'
 import { isObject, withinSize } from '../../protocol/json.ts'
 import { readAddress } from './address.ts'
 
-export type Question = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
+export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
 
 /** A form for the user to fill in. */
 export interface FormQuestion {
@@ -46,7 +46,7 @@ const MOST_QUESTIONS = 100
 /** Properties and items of a form's schema, at any depth. */
 const LARGEST_FORM = 5_000
 
-export function readQuestions(requests: InputRequests): Question[] {
+export function readQuestions(requests: InputRequests): ServerQuestion[] {
   const entries = Object.entries(requests)
   if (entries.length > MOST_QUESTIONS) {
     throw new ClientError(
@@ -57,7 +57,7 @@ export function readQuestions(requests: InputRequests): Question[] {
   return entries.map(([key, request]) => readQuestion(key, request))
 }
 
-export function readQuestion(key: string, request: unknown): Question {
+export function readQuestion(key: string, request: unknown): ServerQuestion {
   if (!isObject(request)) throw invalid(key, 'it is no object')
   const { method, params = {} } = request
   if (!isObject(params)) throw invalid(key, 'its params are no object')
@@ -73,7 +73,7 @@ export function readQuestion(key: string, request: unknown): Question {
   }
 }
 
-function readElicitation(key: string, params: Record<string, unknown>): Question {
+function readElicitation(key: string, params: Record<string, unknown>): ServerQuestion {
   const { mode = 'form', message, requestedSchema, url } = params
   if (typeof message !== 'string') throw invalid(key, 'it has no message')
   if (mode === 'url') return { kind: 'visit', key, message, ...readAddress(url, (why) => invalid(key, why)) }

@@ -9,7 +9,7 @@ import type { Capability } from '../capabilities.ts'
 import type { ServerInfo } from '../discovery.ts'
 import { ClientError, lost, notResumable, reasonOf } from '../errors.ts'
 import { DEEPEST } from '../pending.ts'
-import type { Question } from '../answers/question.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestion } from '../answers/question.ts'
 import { errorMembers, resultMembers, stateIn, withoutState } from './echo.ts'
 import type { UnderWay } from './under-way.ts'
@@ -191,14 +191,14 @@ function nameOf(requestId: RequestId | undefined, id: RequestId): string {
 }
 
 /** In these revisions a server may ask for context without knowing that it can be had, and a client may leave it out. */
-function withoutContext(question: Question, can: ReadonlySet<Capability>): Question {
+function withoutContext(question: ServerQuestion, can: ReadonlySet<Capability>): ServerQuestion {
   if (question.kind !== 'sample' || can.has('sampling.context')) return question
   const { includeContext: _context, ...rest } = question
   return rest
 }
 
 /** Before 2025-11-25 a model says one thing at a time. */
-function inWordsOf(revision: string, { kind, key }: Question, text: string): string {
+function inWordsOf(revision: string, { kind, key }: ServerQuestion, text: string): string {
   if (kind !== 'sample' || revision >= '2025-11-25') return text
   const answer = JSON.parse(text) as { content: unknown }
   if (!Array.isArray(answer.content)) return text

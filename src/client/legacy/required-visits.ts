@@ -3,12 +3,12 @@
 import { ProtocolError, URL_ELICITATION_REQUIRED } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { InputRequests } from '../../protocol/messages.ts'
-import type { Question } from '../answers/question.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 
 export interface Sending {
   /** The answers to these questions, as JSON text by their keys. */
-  readonly ask: (pages: readonly Question[]) => Promise<string>
+  readonly ask: (pages: readonly ServerQuestion[]) => Promise<string>
   /** Waits so long, or until the server says that one of these pages is done with. */
   readonly pause: (ms: number, pages: ReadonlySet<string>) => Promise<void>
 }
@@ -38,7 +38,7 @@ export class RequiredVisits {
     return pages.length > 0 && this.#wait()
   }
 
-  async #ask(pages: readonly Question[]): Promise<boolean> {
+  async #ask(pages: readonly ServerQuestion[]): Promise<boolean> {
     if (this.#asked === MOST_ASKED) return false
     this.#asked += 1
     const answers = JSON.parse(await this.#sending.ask(pages)) as Record<string, { action: string }>
@@ -55,7 +55,7 @@ export class RequiredVisits {
 }
 
 /** Without any that a user could be sent to, it is an error like others. */
-function readPages(error: unknown): Question[] {
+function readPages(error: unknown): ServerQuestion[] {
   if (!(error instanceof ProtocolError) || error.rpcCode !== URL_ELICITATION_REQUIRED) return []
   const pages: unknown = isObject(error.data) ? error.data['elicitations'] : undefined
   if (!Array.isArray(pages) || !pages.every(isPage)) return []

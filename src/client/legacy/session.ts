@@ -16,7 +16,7 @@ import type { ServerInfo } from '../discovery.ts'
 import { readServer } from '../discovery.ts'
 import { ClientError, closed, shown } from '../errors.ts'
 import type { Limits } from '../options.ts'
-import { Patience } from '../deadline.ts'
+import { Deadline } from '../deadline.ts'
 import type { Answered, Outgoing, Receive, Transport, Waiter } from '../transports/transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 import { isSessionGone } from './channel.ts'
@@ -59,7 +59,7 @@ export class Session implements Transport {
   readonly #watching: Watching
   readonly #calls = new Map<RequestId, UnderWay>()
   /** Of requests of the session's own. */
-  readonly #waits = new Set<Patience>()
+  readonly #waits = new Set<Deadline>()
   #introduction: Promise<Introduction> | undefined
   /** The last one, which the next must agree with. */
   #introduced: Introduction | undefined
@@ -208,7 +208,7 @@ export class Session implements Transport {
     const id = nextId()
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     const request = { id, method, revision, name: undefined, headers: [], text }
-    const patience = new Patience(method, limits.timeoutMs, undefined)
+    const patience = new Deadline(method, limits.timeoutMs, undefined)
     this.#waits.add(patience)
     try {
       const { result, error } = await patience.wait<Answered>((answered, failed) =>

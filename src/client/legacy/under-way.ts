@@ -1,24 +1,24 @@
 // A call that an older server has under way, and may ask something in the middle of.
-import type { Call } from '../call.ts'
+import type { ClientCall } from '../call.ts'
 import { targetOfPending } from '../call.ts'
 import { ClientError } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Patience } from '../deadline.ts'
-import type { Pending } from '../pending.ts'
+import type { Deadline } from '../deadline.ts'
+import type { PendingCall } from '../pending.ts'
 import type { Outgoing } from '../transports/transport.ts'
 
 const MOST_QUESTIONS = 100
 
 export class UnderWay {
   readonly #request: Outgoing
-  readonly #patience: Patience | undefined
+  readonly #patience: Deadline | undefined
   readonly #open = new Set<AbortController>()
   #rounds = 0
   #carrying = 0
   #answered: (() => void) | undefined
   #inRound = 0
 
-  constructor(request: Outgoing, patience: Patience | undefined) {
+  constructor(request: Outgoing, patience: Deadline | undefined) {
     this.#request = request
     this.#patience = patience
   }
@@ -29,11 +29,11 @@ export class UnderWay {
     return method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
   }
 
-  get call(): Call | undefined {
+  get call(): ClientCall | undefined {
     if (!this.mayAsk) return undefined
     const { method, text } = this.#request
     const { params } = JSON.parse(text) as { params: unknown }
-    return isObject(params) ? targetOfPending({ method, params } as unknown as Pending).call : undefined
+    return isObject(params) ? targetOfPending({ method, params } as unknown as PendingCall).call : undefined
   }
 
   /** Nobody waits for the server while somebody thinks. */

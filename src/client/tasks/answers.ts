@@ -3,17 +3,17 @@
 import { answerText } from '../answers/check.ts'
 import type { AnswerContext } from '../answers/answerers.ts'
 import { askerOf } from '../answers/answering.ts'
-import type { Call } from '../call.ts'
+import type { ClientCall } from '../call.ts'
 import { tooMany } from '../errors.ts'
 import type { Host } from '../host.ts'
-import type { Patience } from '../deadline.ts'
-import type { Question } from '../answers/question.ts'
+import type { Deadline } from '../deadline.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 
 export interface TaskAnswersOptions {
   readonly host: Pick<Host, 'answerers' | 'can' | 'server' | 'limits'>
-  readonly call: Call | undefined
+  readonly call: ClientCall | undefined
   /** Its clock stands still while somebody thinks. */
-  readonly life: Patience
+  readonly life: Deadline
   /** Keys that are nobody else's to answer: keys are never used for a second question. */
   readonly taken: Set<string>
   /** An answer is there to be sent, or will never be. */
@@ -35,7 +35,7 @@ export class TaskAnswers {
   }
 
   /** Has those answered that are new. What was asked and is not open any more is not waited for. */
-  ask(questions: readonly Question[]): void {
+  ask(questions: readonly ServerQuestion[]): void {
     const open = new Set(questions.map(({ key }) => key))
     for (const key of this.#asked.keys()) if (!open.has(key)) this.#withdraw(key)
     const { host, taken } = this.#options
@@ -72,7 +72,7 @@ export class TaskAnswers {
     for (const key of this.#ready.keys()) this.#options.taken.delete(key)
   }
 
-  async #think(question: Question, asker: ReturnType<typeof askerOf> | undefined): Promise<void> {
+  async #think(question: ServerQuestion, asker: ReturnType<typeof askerOf> | undefined): Promise<void> {
     const { host, call, taken, life, onAnswer } = this.#options
     const { key } = question
     const controller = new AbortController()

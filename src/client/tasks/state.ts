@@ -5,7 +5,7 @@ import type { CallToolResult, InputRequests } from '../../protocol/messages.ts'
 import { readError } from '../transports/envelope.ts'
 import { badResponse, shown } from '../errors.ts'
 import { DEEPEST } from '../pending.ts'
-import type { Question } from '../answers/question.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 import { checkComplete, readDone } from '../round.ts'
 
@@ -35,7 +35,7 @@ export interface WorkingTask extends TaskHead {
 export interface AskingTask extends TaskHead {
   readonly status: 'input_required'
   /** All that are open, those too that were answered a moment ago. */
-  readonly questions: readonly Question[]
+  readonly questions: readonly ServerQuestion[]
 }
 
 export interface CompletedTask extends TaskHead {
@@ -116,7 +116,7 @@ export function isPollInterval(ms: unknown): ms is number {
   return Number.isSafeInteger(ms)
 }
 
-function readOpen(requests: unknown): Question[] {
+function readOpen(requests: unknown): ServerQuestion[] {
   if (!isObject(requests)) throw badResponse('the inputRequests of its task are no object')
   if (!isTame(requests, DEEPEST)) {
     throw badResponse('the inputRequests of its task are nested too deeply, or hold a number that is none')

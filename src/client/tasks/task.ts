@@ -2,14 +2,14 @@
 import type { CallToolResult, InputResponses } from '../../protocol/messages.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import { readAnswers } from '../answers/answering.ts'
-import type { Call } from '../call.ts'
+import type { ClientCall } from '../call.ts'
 import { checkOutput } from '../checked-output.ts'
 import { ClientError, noTasks, shown, wrongOption } from '../errors.ts'
 import type { Host } from '../host.ts'
 import type { TaskOptions } from '../options.ts'
 import { checkLimit } from '../options.ts'
-import type { Patience } from '../deadline.ts'
-import type { Question } from '../answers/question.ts'
+import type { Deadline } from '../deadline.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 import { TaskAnswers } from './answers.ts'
 import type { SavedTask } from './saved.ts'
 import type { TaskHead, TaskState, WorkingTask } from './state.ts'
@@ -22,7 +22,7 @@ import { isGone } from './wire.ts'
 export interface TaskOrigin {
   readonly id: string
   /** What was called, or only the name of the tool. */
-  readonly call: Call | undefined
+  readonly call: ClientCall | undefined
   readonly pollIntervalMs: number | undefined
   /** As the server told when it made the task a moment ago. */
   readonly made?: TaskHead
@@ -31,15 +31,15 @@ export interface TaskOrigin {
 /** After that a task may well stand in another way than when it was made. */
 const NEWS_MS = 1_000
 
-export class Task {
+export class ClientTask {
   readonly id: string
   readonly #host: Host
   readonly #wire: TaskWire
-  readonly #call: Call | undefined
+  readonly #call: ClientCall | undefined
   readonly #tool: string | undefined
   /** Of the server's last word on it. */
   #pollIntervalMs: number | undefined
-  #questions: readonly Question[] = []
+  #questions: readonly ServerQuestion[] = []
   /** As long as it is news. */
   #made: TaskHead | undefined
   readonly #madeAt = performance.now()
@@ -176,7 +176,7 @@ export class Task {
   }
 
   /** Gives how it stands, where that had to be found out. */
-  async #send(answers: TaskAnswers, life: Patience): Promise<TaskState | undefined> {
+  async #send(answers: TaskAnswers, life: Deadline): Promise<TaskState | undefined> {
     const ready = answers.ready()
     if (ready === undefined) return undefined
     const state = await this.#update(ready.text, life)
@@ -185,7 +185,7 @@ export class Task {
   }
 
   /** Gives its end, where it came to one before it was answered. */
-  async #update(text: string, life: Patience): Promise<TaskState | undefined> {
+  async #update(text: string, life: Deadline): Promise<TaskState | undefined> {
     try {
       await this.#wire.update(this.id, text, life)
       return undefined
@@ -197,7 +197,7 @@ export class Task {
     }
   }
 
-  async #look(life: Patience): Promise<TaskState> {
+  async #look(life: Deadline): Promise<TaskState> {
     const state = await this.#wire.persist(life, () => this.#wire.get(this.id, life))
     this.#note(state)
     return state
@@ -217,7 +217,7 @@ export class Task {
     if (state.pollIntervalMs !== undefined) this.#pollIntervalMs = state.pollIntervalMs
   }
 
-  async #resultOf(state: TaskState, life: Patience): Promise<CallToolResult> {
+  async #resultOf(state: TaskState, life: Deadline): Promise<CallToolResult> {
     switch (state.status) {
       case 'completed':
         if (this.#tool !== undefined) await checkOutput(this.#host, this.#tool, state.result, life)
@@ -229,7 +229,7 @@ export class Task {
     }
   }
 
-  #watch(life: Patience, isDue: boolean): TaskWatch {
+  #watch(life: Deadline, isDue: boolean): TaskWatch {
     return new TaskWatch({
       link: this.#host.link,
       wire: this.#wire,
@@ -240,12 +240,12 @@ export class Task {
     })
   }
 
-  #begin({ signal, taskMs = this.#host.limits.taskMs }: TaskOptions): Patience {
+  #begin({ signal, taskMs = this.#host.limits.taskMs }: TaskOptions): Deadline {
     checkLimit('taskMs', taskMs)
     return this.#host.link.begin(`Waiting for the task ${shown(this.id)}`, taskMs, signal)
   }
 
-  async #within<T>(options: TaskOptions, run: (life: Patience) => Promise<T>): Promise<T> {
+  async #within<T>(options: TaskOptions, run: (life: Deadline) => Promise<T>): Promise<T> {
     const life = this.#begin(options)
     try {
       return await this.#host.link.within(life, run)
@@ -254,7 +254,7 @@ export class Task {
     }
   }
 
-  #failed(error: unknown, life: Patience, { taskMs = this.#host.limits.taskMs }: TaskOptions): unknown {
+  #failed(error: unknown, life: Deadline, { taskMs = this.#host.limits.taskMs }: TaskOptions): unknown {
     const isLate = error instanceof ClientError && error.code === 'TIMEOUT' && life.isSpent
     const told = isLate ? late(this.id, taskMs, error) : error
     if (told instanceof ClientError && !ENDS.has(told.code)) told.task ??= this.toJSON()

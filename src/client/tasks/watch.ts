@@ -2,7 +2,7 @@
 import { isObject } from '../../protocol/json.ts'
 import { badResponse, ClientError } from '../errors.ts'
 import type { Link } from '../link.ts'
-import type { Patience } from '../deadline.ts'
+import type { Deadline } from '../deadline.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
 import type { TaskWire, Trouble } from './wire.ts'
@@ -24,7 +24,7 @@ export interface Watched {
   readonly wire: TaskWire
   readonly id: string
   /** All waiting is done within it. */
-  readonly life: Patience
+  readonly life: Deadline
   /** How often the server wants to be asked, as it said last. */
   readonly pollIntervalMs: number | undefined
   /** Whether how it stands now is not known. */
@@ -161,7 +161,7 @@ export class TaskWatch {
   }
 
   /** Nothing is due any sooner for it: what has happened until now is seen when it would have been. */
-  #acknowledged({ notifications }: Record<string, unknown>, attempt: Patience): void {
+  #acknowledged({ notifications }: Record<string, unknown>, attempt: Deadline): void {
     const { taskIds } = isObject(notifications) ? notifications : {}
     this.#isTelling = Array.isArray(taskIds) && taskIds.includes(this.#watched.id)
     if (!this.#isTelling) attempt.stop(badResponse('it does not tell of the task'))

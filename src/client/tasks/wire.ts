@@ -5,7 +5,7 @@ import type { Logger } from '../../protocol/logger.ts'
 import { ClientError, shown } from '../errors.ts'
 import type { Link, Listener } from '../link.ts'
 import type { Answered } from '../transports/transport.ts'
-import type { Patience } from '../deadline.ts'
+import type { Deadline } from '../deadline.ts'
 import { checkComplete } from '../round.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
@@ -32,18 +32,18 @@ export class TaskWire {
   }
 
   /** Tries it once. */
-  async get(id: string, life: Patience): Promise<TaskState> {
+  async get(id: string, life: Deadline): Promise<TaskState> {
     const result = await this.#request('tasks/get', id, '', life, this.#timeoutMs)
     return readTaskState(result, id)
   }
 
   /** `answers` is the text of `inputResponses`. */
-  async update(id: string, answers: string, life: Patience): Promise<void> {
+  async update(id: string, answers: string, life: Deadline): Promise<void> {
     const members = `,"inputResponses":${answers}`
     await this.persist(life, () => this.#request('tasks/update', id, members, life, this.#timeoutMs))
   }
 
-  async cancel(id: string, life: Patience): Promise<void> {
+  async cancel(id: string, life: Deadline): Promise<void> {
     await this.persist(life, () => this.#request('tasks/cancel', id, '', life, this.#timeoutMs))
   }
 
@@ -68,12 +68,12 @@ export class TaskWire {
   }
 
   /** Tells of the task's changes until the stream ends. */
-  listen(id: string, attempt: Patience, listener: Listener): Promise<Answered> {
+  listen(id: string, attempt: Deadline, listener: Listener): Promise<Answered> {
     return this.#link.listen(`"notifications":{"taskIds":[${JSON.stringify(id)}]}`, attempt, listener)
   }
 
   /** Tries again, after longer and longer pauses, for as long as a server may be out of reach. */
-  async persist<T>(life: Patience, run: () => Promise<T>): Promise<T> {
+  async persist<T>(life: Deadline, run: () => Promise<T>): Promise<T> {
     const trouble = this.newTrouble(life)
     for (;;) {
       try {
@@ -84,7 +84,7 @@ export class TaskWire {
     }
   }
 
-  newTrouble(life: Patience): Trouble {
+  newTrouble(life: Deadline): Trouble {
     return new Trouble(life, this.#timeoutMs)
   }
 
@@ -93,7 +93,7 @@ export class TaskWire {
     method: Method,
     id: string,
     more: string,
-    life: Patience,
+    life: Deadline,
     timeoutMs: number,
   ): Promise<Record<string, unknown>> {
     const link = this.#link
@@ -127,12 +127,12 @@ export class TaskWire {
 
 /** How long a server has been out of reach. */
 export class Trouble {
-  readonly #life: Patience
+  readonly #life: Deadline
   readonly #mostMs: number
   #count = 0
   #since = 0
 
-  constructor(life: Patience, mostMs: number) {
+  constructor(life: Deadline, mostMs: number) {
     this.#life = life
     this.#mostMs = mostMs
   }

@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { Lines } from '../../protocol/lines.ts'
 
-export interface Command {
+export interface ServerCommand {
   /** The program to run. */
   readonly command: string
   readonly args?: readonly string[]
@@ -54,7 +54,7 @@ export class Child {
   #tail = ''
   #isStarted = false
 
-  constructor({ command, args = [], env, cwd }: Command, maxLineBytes: number, events: ChildEvents) {
+  constructor({ command, args = [], env, cwd }: ServerCommand, maxLineBytes: number, events: ChildEvents) {
     this.#command = command
     const child = spawn(command, args, {
       cwd,

@@ -1,7 +1,7 @@
 // A child process as a way to a server: one JSON message a line. It is started when it is needed, and again after it died.
 import type { Logger } from '../../protocol/logger.ts'
 import type { RequestId } from '../../protocol/messages.ts'
-import { Child, type Command } from './child.ts'
+import { Child, type ServerCommand } from './child.ts'
 import { isResponse, parseMessage, readResponse } from './envelope.ts'
 import type { ClientError } from '../errors.ts'
 import { lost, notStarted, reasonOf, tooLarge, unreachable } from '../errors.ts'
@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 5_000
 
 export class StdioTransport implements Transport {
   readonly isHttp = false
-  readonly #command: Command
+  readonly #command: ServerCommand
   readonly #maxBytes: number
   readonly #logger: Logger
   #receive: Receive
@@ -27,7 +27,7 @@ export class StdioTransport implements Transport {
   #deaths = 0
   #isClosed = false
 
-  constructor(command: Command, maxBytes: number, logger: Logger, receive: Receive) {
+  constructor(command: ServerCommand, maxBytes: number, logger: Logger, receive: Receive) {
     this.#command = command
     this.#maxBytes = maxBytes
     this.#logger = logger

@@ -1,7 +1,7 @@
 // What every way to a server has in common: requests go out, and for each exactly one response or failure comes back.
 import type { JSONRPCErrorObject, RequestId } from '../../protocol/messages.ts'
 import type { ClientError } from '../errors.ts'
-import type { Patience } from '../deadline.ts'
+import type { Deadline } from '../deadline.ts'
 
 export interface Transport {
   /** Over HTTP some of a message is repeated in headers. */
@@ -33,7 +33,7 @@ export interface Waiter {
   answered(response: Answered): void
   failed(error: ClientError): void
   /** Of the call that waits: older servers ask in the middle of it. */
-  readonly patience?: Patience
+  readonly patience?: Deadline
 }
 
 /** A response whose envelope has been checked. */

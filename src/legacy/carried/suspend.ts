@@ -1,7 +1,7 @@
 // A call that its client carries: asks one question at a time, each with the state to go on from, and stands again where
 // it stood once an answer brings that back.
-import { writeCarry } from '../../flow/carry.ts'
-import type { Carried } from '../../server/round.ts'
+import { writeFlowState } from '../../flow/carry.ts'
+import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
 import { newAskId } from '../asks.ts'
 import type { Part, Standing } from '../call.ts'
@@ -25,7 +25,7 @@ export function partWith(host: LegacyHost, session: Session, parting: Parting, c
     const { flowId, startedAt, round, journal, carry, answers = {}, visits } = standing
     const askId = newAskId()
     const { box = '', leg } = parting
-    const flow = { flowId, startedAt, round, version, carry: writeCarry(carry), journal: journal.text() }
+    const flow = { flowId, startedAt, round, version, carry: writeFlowState(carry), journal: journal.text() }
     const state = { ...request, box, leg, askId, key: question.key, answers, left, visits, flow }
     const token = await host.states.mint(state, session, principal, () => journal.largest(3))
     if (host.states.ephemeral) host.app.mintedEphemeral(parting.box !== undefined)
@@ -37,7 +37,7 @@ export function partWith(host: LegacyHost, session: Session, parting: Parting, c
 /** Where the call stands with this answer. Throws where there is no going on. */
 export function standAgain(
   { app }: LegacyHost,
-  carried: Carried,
+  carried: Target,
   { flow, key, answers, visits }: CallState,
   answer: unknown,
 ): Standing {

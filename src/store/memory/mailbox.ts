@@ -1,6 +1,6 @@
 // The mailbox of one process: bounded in what it holds, and what nobody fetches is forgotten in time.
 import { RallyError } from '../../protocol/errors.ts'
-import type { Letter, Mailbox } from '../mailbox.ts'
+import type { StoredEvent, Mailbox } from '../mailbox.ts'
 
 export interface MemoryMailboxOptions {
   /** Default `Date.now`. */
@@ -55,8 +55,8 @@ export class MemoryMailbox implements Mailbox {
     return true
   }
 
-  async after(box: string, number: number): Promise<Letter[]> {
-    const letters: Letter[] = []
+  async after(box: string, number: number): Promise<StoredEvent[]> {
+    const letters: StoredEvent[] = []
     for (const [each, { text, until }] of this.#boxes.get(box) ?? []) {
       if (each > number && until > this.#now()) letters.push({ number: each, text })
     }

@@ -1,5 +1,5 @@
 // Single use, remembered by one process.
-import type { Claim, OnceStore } from '../once.ts'
+import type { OnceClaim, OnceStore } from '../once.ts'
 
 interface Held {
   note: string
@@ -26,7 +26,7 @@ export class MemoryOnceStore implements OnceStore {
     return this.#held.size
   }
 
-  claim(key: string, note: string, leaseMs: number): Claim {
+  claim(key: string, note: string, leaseMs: number): OnceClaim {
     this.#forget()
     const held = this.#held.get(key)
     if (held !== undefined && held.until > this.#now()) {

@@ -2,12 +2,12 @@
 import { entriesOf, journalOf } from '../journal-text.ts'
 import { isEnd } from '../status.ts'
 import type {
-  Belief,
+  TaskPrecondition,
   ClaimedTask,
-  Held,
-  News,
+  TaskLease,
+  TaskEvent,
   NewTask,
-  Standing,
+  RenewedLease,
   TaskChange,
   TaskRecord,
   TaskStatus,
@@ -43,7 +43,7 @@ export class MemoryTasks implements TaskStore {
   readonly #tasks = new Map<string, Kept>()
   /** Those that are due now or at a time that is known: what is parked or over is never looked at. */
   readonly #scheduled = new Set<Kept>()
-  readonly #watchers = new Watchers<News>()
+  readonly #watchers = new Watchers<TaskEvent>()
   #made = 0
   /** None is given twice: a task that is made again under an old id is not that of its old worker. */
   #fences = 0
@@ -106,8 +106,8 @@ export class MemoryTasks implements TaskStore {
     return { ...recordOf(task), fence: task.fence, journal: journalOf(task.journal), lost }
   }
 
-  async renew(held: readonly Held[], leaseMs: number): Promise<Standing[]> {
-    const standing: Standing[] = []
+  async renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
+    const standing: RenewedLease[] = []
     for (const { id, fence } of held) {
       const task = this.#find(id)
       if (task === undefined || !isHeld(task, fence)) continue
@@ -117,18 +117,18 @@ export class MemoryTasks implements TaskStore {
     return standing
   }
 
-  async append({ id, fence }: Held, entriesText: string): Promise<boolean> {
+  async append({ id, fence }: TaskLease, entriesText: string): Promise<boolean> {
     const task = this.#find(id)
     if (task === undefined || !isHeld(task, fence)) return false
     task.journal.push(entriesText)
     return true
   }
 
-  async change(id: string, belief: Belief, change: TaskChange): Promise<number | undefined> {
+  async change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const task = this.#find(id)
     if (task === undefined || isEnd(task.status) || !holds(belief, task)) return undefined
     const now = this.#now()
-    const { status = task.status, state = task.state, outcome = task.outcome, journal, dueMs, letGo = false } = change
+    const { status = task.status, state = task.state, outcome = task.outcome, journal, dueMs, release = false } = change
     if (journal !== undefined) task.journal = [entriesOf(journal)]
     if ('message' in change) task.message = change.message
     task.status = status
@@ -137,7 +137,7 @@ export class MemoryTasks implements TaskStore {
     task.updatedAt = now
     task.version += 1
     if (dueMs !== undefined) task.dueAt = dueMs === null ? null : now + dueMs
-    if (letGo) task.leaseUntil = null
+    if (release) task.leaseUntil = null
     if (isEnd(status)) {
       task.leaseUntil = null
       task.dueAt = null
@@ -160,7 +160,7 @@ export class MemoryTasks implements TaskStore {
     return swept
   }
 
-  watch(listener: (news: News) => void): () => void {
+  watch(listener: (news: TaskEvent) => void): () => void {
     return this.#watchers.add(listener)
   }
 
@@ -200,7 +200,7 @@ function isHeld(task: Kept, fence: number): boolean {
   return task.leaseUntil !== null && task.fence === fence
 }
 
-function holds({ fence, version }: Belief, task: Kept): boolean {
+function holds({ fence, version }: TaskPrecondition, task: Kept): boolean {
   return (fence === undefined || isHeld(task, fence)) && (version === undefined || task.version === version)
 }
 

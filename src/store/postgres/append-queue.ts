@@ -1,5 +1,5 @@
 // Entries on their way into journals: in the order they were given, and those that wait for others of the same task together.
-import type { Held } from '../store.ts'
+import type { TaskLease } from '../store.ts'
 
 interface Waiting {
   readonly entries: string[]
@@ -7,16 +7,16 @@ interface Waiting {
 }
 
 export class Appending {
-  readonly #write: (held: Held, entries: string) => Promise<boolean>
+  readonly #write: (held: TaskLease, entries: string) => Promise<boolean>
   /** What is being written, and what waits for that, by fence and task. */
   readonly #writing = new Map<string, Promise<boolean>>()
   readonly #waiting = new Map<string, Waiting>()
 
-  constructor(write: (held: Held, entries: string) => Promise<boolean>) {
+  constructor(write: (held: TaskLease, entries: string) => Promise<boolean>) {
     this.#write = write
   }
 
-  append(held: Held, entries: string): Promise<boolean> {
+  append(held: TaskLease, entries: string): Promise<boolean> {
     const key = `${held.fence} ${held.id}`
     const waiting = this.#waiting.get(key)
     if (waiting !== undefined) {
@@ -32,7 +32,7 @@ export class Appending {
   }
 
   /** Also after one that failed: each hears how it went with its own. */
-  async #follow(before: Promise<boolean>, key: string, held: Held, together: readonly string[]): Promise<boolean> {
+  async #follow(before: Promise<boolean>, key: string, held: TaskLease, together: readonly string[]): Promise<boolean> {
     try {
       await before
     } catch {}
@@ -40,7 +40,7 @@ export class Appending {
     return this.#begin(key, held, together)
   }
 
-  async #begin(key: string, held: Held, together: readonly string[]): Promise<boolean> {
+  async #begin(key: string, held: TaskLease, together: readonly string[]): Promise<boolean> {
     const entries = together.filter((text) => text !== '').join(',')
     const written = this.#write(held, entries)
     this.#writing.set(key, written)

@@ -3,7 +3,7 @@
 // 1. What is said while the connection is down is not heard; so once it is up, everybody is called back, to look.
 // 2. It keeps no process alive, and a database that is away is tried again, at growing intervals.
 import { hash } from 'node:crypto'
-import type { News } from '../store.ts'
+import type { TaskEvent } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import type { Database } from './database.ts'
 import type { ConnectionLike } from './pool.ts'
@@ -20,7 +20,7 @@ export const signals = { due: 'd', changed: 'c', changedAndDue: 'b', letter: 'm'
 export class Listening {
   readonly channel: string
   readonly #database: Database
-  readonly #tasks = new Watchers<News>()
+  readonly #tasks = new Watchers<TaskEvent>()
   readonly #boxes = new Map<string, Watchers<void>>()
   #begun = false
   #closed = false
@@ -32,7 +32,7 @@ export class Listening {
     this.channel = `rally_${hash('sha256', database.schema, 'hex').slice(0, 32)}`
   }
 
-  watchTasks(listener: (news: News) => void): () => void {
+  watchTasks(listener: (news: TaskEvent) => void): () => void {
     const stop = this.#tasks.add(listener)
     this.#begin()
     return stop

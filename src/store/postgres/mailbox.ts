@@ -1,6 +1,6 @@
 // Messages for clients that come back on any instance of the fleet.
 import { hash } from 'node:crypto'
-import type { Letter, Mailbox } from '../mailbox.ts'
+import type { StoredEvent, Mailbox } from '../mailbox.ts'
 import { NOW, statement, type Database, type Statement } from './database.ts'
 import { signals, type Listening } from './listener.ts'
 import { Sweeping } from './sweeper.ts'
@@ -36,7 +36,7 @@ export class PostgresMailbox implements Mailbox {
     return (await this.#database.run(this.#leave, values)).length > 0
   }
 
-  async after(box: string, number: number): Promise<Letter[]> {
+  async after(box: string, number: number): Promise<StoredEvent[]> {
     const name = asName(box)
     if (name === undefined) return []
     const rows = await this.#database.run(this.#after, [name, number])

@@ -1,5 +1,5 @@
 // Single use for a fleet: of all instances on the database, one takes a key.
-import type { Claim, OnceStore } from '../once.ts'
+import type { OnceClaim, OnceStore } from '../once.ts'
 import { RallyError } from '../../protocol/errors.ts'
 import { NOW, statement, type Database, type Statement } from './database.ts'
 import { Sweeping } from './sweeper.ts'
@@ -28,7 +28,7 @@ export class PostgresOnceStore implements OnceStore {
     this.#release = statement(`DELETE FROM ${table} WHERE ${mine}`)
   }
 
-  async claim(key: string, note: string, leaseMs: number): Promise<Claim> {
+  async claim(key: string, note: string, leaseMs: number): Promise<OnceClaim> {
     const values = [toName('key', key), toText('note', note), toSpan(leaseMs)]
     this.#sweeping.count()
     // Nothing comes back where another took or gave back the key after this statement had begun: the next one sees that.

@@ -4,7 +4,17 @@
 // what it believes is held against what the last writer left, not against what was there when it began (2).
 import { entriesOf, journalOf } from '../journal-text.ts'
 import { isEnd } from '../status.ts'
-import type { Belief, ClaimedTask, Held, News, NewTask, Standing, TaskChange, TaskRecord, TaskStore } from '../store.ts'
+import type {
+  TaskPrecondition,
+  ClaimedTask,
+  TaskLease,
+  TaskEvent,
+  NewTask,
+  RenewedLease,
+  TaskChange,
+  TaskRecord,
+  TaskStore,
+} from '../store.ts'
 import { Appending } from './append-queue.ts'
 import { Claiming } from './claim.ts'
 import type { Database } from './database.ts'
@@ -84,7 +94,7 @@ export class PostgresTasks implements TaskStore {
     return journal && { ...record, ...held, journal: journalOf(journal), lost: row['lost'] === true }
   }
 
-  async renew(held: readonly Held[], leaseMs: number): Promise<Standing[]> {
+  async renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
     const names = held.map(({ id }) => asName(id) ?? '')
     const fences = held.map(({ fence }) => fence)
     if (names.length === 0) return []
@@ -98,14 +108,14 @@ export class PostgresTasks implements TaskStore {
     })
   }
 
-  append(held: Held, entriesText: string): Promise<boolean> {
+  append(held: TaskLease, entriesText: string): Promise<boolean> {
     return this.#appending.append(held, entriesText)
   }
 
-  async change(id: string, belief: Belief, change: TaskChange): Promise<number | undefined> {
+  async change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const name = asName(id)
     if (name === undefined) return undefined
-    const { status, state, outcome, journal, dueMs, letGo = false } = change
+    const { status, state, outcome, journal, dueMs, release = false } = change
     const ends = status !== undefined && isEnd(status)
     const [row] = await this.#database.run(this.#statements.change, [
       name,
@@ -119,7 +129,7 @@ export class PostgresTasks implements TaskStore {
       ends ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
       ends || dueMs !== undefined,
       ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
-      ends || letGo,
+      ends || release,
     ])
     return row && Number(row['version'])
   }
@@ -129,11 +139,11 @@ export class PostgresTasks implements TaskStore {
     return tasks
   }
 
-  watch(listener: (news: News) => void): () => void {
+  watch(listener: (news: TaskEvent) => void): () => void {
     return this.#listening.watchTasks(listener)
   }
 
-  async #append({ id, fence }: Held, entries: string): Promise<boolean> {
+  async #append({ id, fence }: TaskLease, entries: string): Promise<boolean> {
     const name = asName(id)
     if (name === undefined) return false
     const values = [name, fence, toText('journal', entries)]
@@ -141,7 +151,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   /** Read once nobody else can add to it. Nothing where the task has changed hands again. */
-  async #journalOf({ id, fence }: Held): Promise<string[] | undefined> {
+  async #journalOf({ id, fence }: TaskLease): Promise<string[] | undefined> {
     const [row] = await this.#database.run(this.#statements.journal, [asName(id), fence])
     return row && partsOf(row)
   }

@@ -1,5 +1,5 @@
 // What has become of tasks, told at once in this process and soon in the others that have the file open.
-import type { News } from '../store.ts'
+import type { TaskEvent } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import { fromPlain } from '../plain-text.ts'
 import type { Database, Statement } from './driver.ts'
@@ -15,7 +15,7 @@ interface ChangedRow {
 
 export class SqliteNews {
   readonly #others: Others
-  readonly #watchers = new Watchers<News>()
+  readonly #watchers = new Watchers<TaskEvent>()
   readonly #last: Statement
   readonly #changed: Statement
   /** The last change that has been told of. Some of its own are told again when it looks for those of others. */
@@ -28,11 +28,11 @@ export class SqliteNews {
     this.#changed = database.prepare(SQL.changedSince)
   }
 
-  tell(news: News): void {
+  tell(news: TaskEvent): void {
     this.#watchers.tell(news)
   }
 
-  watch(listener: (news: News) => void): () => void {
+  watch(listener: (news: TaskEvent) => void): () => void {
     if (this.#unfollow === undefined) {
       const [row] = this.#last.all([]) as { number: number }[]
       this.#told = row?.number ?? 0

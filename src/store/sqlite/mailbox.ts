@@ -1,5 +1,5 @@
 // A mailbox in SQLite.
-import type { Letter, Mailbox } from '../mailbox.ts'
+import type { StoredEvent, Mailbox } from '../mailbox.ts'
 import { Watchers } from '../watchers.ts'
 import { fromPlain, toPlain } from '../plain-text.ts'
 import type { Database, Statement } from './driver.ts'
@@ -54,9 +54,9 @@ export class SqliteMailbox implements Mailbox {
     return isFirst
   }
 
-  after(box: string, number: number): Promise<Letter[]> {
+  after(box: string, number: number): Promise<StoredEvent[]> {
     return this.#turn.read(() => {
-      const rows = this.#after.all([toPlain(box), number, this.#now()]) as Letter[]
+      const rows = this.#after.all([toPlain(box), number, this.#now()]) as StoredEvent[]
       return rows.map((row) => ({ number: row.number, text: fromPlain(row.text) }))
     })
   }

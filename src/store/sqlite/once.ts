@@ -1,6 +1,6 @@
 // Single use, remembered in SQLite.
 import { randomUUID } from 'node:crypto'
-import type { Claim, OnceStore } from '../once.ts'
+import type { OnceClaim, OnceStore } from '../once.ts'
 import { fromPlain, toPlain } from '../plain-text.ts'
 import type { Database, Statement } from './driver.ts'
 import type { Turn } from './group-commit.ts'
@@ -35,7 +35,7 @@ export class SqliteOnceStore implements OnceStore {
     this.#release = database.prepare(`DELETE FROM rally_once ${mine}`)
   }
 
-  claim(key: string, note: string, leaseMs: number): Promise<Claim> {
+  claim(key: string, note: string, leaseMs: number): Promise<OnceClaim> {
     return this.#turn.write(() => {
       const now = this.#now()
       this.#forget.run([now])

@@ -1,7 +1,17 @@
 // Tasks in SQLite. A write sees and changes the file alone, inside of its transaction, so it reads first and then writes.
 import { entriesOf, journalOf } from '../journal-text.ts'
 import { isEnd } from '../status.ts'
-import type { Belief, ClaimedTask, Held, News, NewTask, Standing, TaskChange, TaskRecord, TaskStore } from '../store.ts'
+import type {
+  TaskPrecondition,
+  ClaimedTask,
+  TaskLease,
+  TaskEvent,
+  NewTask,
+  RenewedLease,
+  TaskChange,
+  TaskRecord,
+  TaskStore,
+} from '../store.ts'
 import { toPlain } from '../plain-text.ts'
 import type { Database, Statement } from './driver.ts'
 import type { SqliteNews } from './change-feed.ts'
@@ -75,7 +85,7 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  renew(held: readonly Held[], leaseMs: number): Promise<Standing[]> {
+  renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
     return this.#turn.write(() => {
       const now = this.#now()
       return held.flatMap(({ id, fence }) => {
@@ -85,7 +95,7 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  append({ id, fence }: Held, entriesText: string): Promise<boolean> {
+  append({ id, fence }: TaskLease, entriesText: string): Promise<boolean> {
     return this.#turn.write(() => {
       const [task] = this.#sql.held.all([toPlain(id), fence, this.#now()]) as { seq: number }[]
       if (task !== undefined && entriesText !== '') this.#sql.append.run([task.seq, entriesText])
@@ -93,7 +103,7 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  async change(id: string, belief: Belief, change: TaskChange): Promise<number | undefined> {
+  async change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const journal = change.journal === undefined ? undefined : entriesOf(change.journal)
     const changed = await this.#turn.write(() => {
       const [task] = this.#sql.standing.all([toPlain(id), this.#now()]) as StandingRow[]
@@ -113,7 +123,7 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  watch(listener: (news: News) => void): () => void {
+  watch(listener: (news: TaskEvent) => void): () => void {
     return this.#news.watch(listener)
   }
 
@@ -131,10 +141,10 @@ export class SqliteTasks implements TaskStore {
   #apply(task: StandingRow, change: TaskChange, journal: string | undefined): { version: number; isDue: boolean } {
     const { seq } = task
     const now = this.#now()
-    const { status = task.status, state = null, outcome = null, dueMs, letGo = false } = change
+    const { status = task.status, state = null, outcome = null, dueMs, release = false } = change
     const ends = isEnd(status)
     const message = 'message' in change ? (change.message === undefined ? null : toPlain(change.message)) : task.message
-    const leaseUntil = letGo || ends ? null : task.lease_until
+    const leaseUntil = release || ends ? null : task.lease_until
     const wanted = dueMs === undefined ? task.due_at : dueMs === null ? null : now + dueMs
     const dueAt = ends ? null : wanted
     const readyAt = leaseUntil ?? dueAt
@@ -188,7 +198,7 @@ function recordOf({ id, owner, request, state, message, pollMs, ttlMs }: NewTask
   return { id, owner, request, state, status: 'working', message, ...times, outcome: undefined, version: 1 }
 }
 
-function holds({ fence, version }: Belief, task: StandingRow): boolean {
+function holds({ fence, version }: TaskPrecondition, task: StandingRow): boolean {
   if (isEnd(task.status)) return false
   if (fence !== undefined && (task.lease_until === null || task.fence !== fence)) return false
   return version === undefined || task.version === version

@@ -81,10 +81,10 @@ export function changing(hands: () => Hands): void {
       await tasks.append(held, '2')
       await tasks.change('t', { fence: held.fence }, { journal: '[3,4]' })
       await tasks.append(held, '5')
-      await tasks.change('t', { fence: held.fence }, { letGo: true, dueMs: 0 })
+      await tasks.change('t', { fence: held.fence }, { release: true, dueMs: 0 })
       const again = await claimed()
       expect(again.journal).toBe('[3,4,5]')
-      await tasks.change('t', { fence: again.fence }, { journal: '[]', letGo: true, dueMs: 0 })
+      await tasks.change('t', { fence: again.fence }, { journal: '[]', release: true, dueMs: 0 })
       expect((await claimed()).journal).toBe('[]')
     })
 
@@ -102,7 +102,7 @@ export function changing(hands: () => Hands): void {
 
       expect(await another.change('t', {}, { status: 'working', dueMs: 0 })).toBeUndefined()
       expect(await tasks.change('t', { version: end.version }, { status: 'completed', outcome: '2' })).toBeUndefined()
-      expect(await tasks.change('t', { fence: held.fence }, { letGo: true, dueMs: 0 })).toBeUndefined()
+      expect(await tasks.change('t', { fence: held.fence }, { release: true, dueMs: 0 })).toBeUndefined()
       expect(await tasks.append(held, '3')).toBe(false)
       expect(await tasks.renew([held], LONG_MS)).toEqual([])
       expect(await tasks.read('t')).toEqual(end)
@@ -111,7 +111,7 @@ export function changing(hands: () => Hands): void {
     test.each(ENDS)('a task that is %s is not due, then and later', async (status) => {
       const { tasks, another, elapse, claim, made, heldTask } = hands()
       await heldTask('t', {}, SHORT_MS)
-      await tasks.change('t', {}, { status, dueMs: 0, letGo: true })
+      await tasks.change('t', {}, { status, dueMs: 0, release: true })
       await made('waiting')
       await another.change('waiting', {}, { status, dueMs: SHORT_MS })
       expect(await claim()).toBeUndefined()

@@ -41,7 +41,7 @@ export function claiming(hands: () => Hands): void {
     test('a task that was let go is not lost', async () => {
       const { tasks, elapse, claimed, heldTask } = hands()
       const first = await heldTask('t', {}, SHORT_MS)
-      await tasks.change('t', { fence: first.fence }, { letGo: true, dueMs: 0 })
+      await tasks.change('t', { fence: first.fence }, { release: true, dueMs: 0 })
       await elapse(PAST_SHORT_MS)
       const second = await claimed()
       expect(second.lost).toBe(false)
@@ -55,7 +55,7 @@ export function claiming(hands: () => Hands): void {
         await elapse(5)
       }
       const first = await claimed()
-      await tasks.change(first.id, { fence: first.fence }, { letGo: true, dueMs: 0 })
+      await tasks.change(first.id, { fence: first.fence }, { release: true, dueMs: 0 })
       const order = [first.id]
       for (let i = 0; i < 3; i += 1) order.push((await claimed()).id)
       expect(order).toEqual(['c', 'a', 'b', 'c'])
@@ -89,7 +89,7 @@ export function claiming(hands: () => Hands): void {
       await park(parked)
       await heldTask('held', { owner: 'bob' })
       const later = await heldTask('later', { owner: 'bob' })
-      await tasks.change('later', { fence: later.fence }, { letGo: true, dueMs: LONG_MS })
+      await tasks.change('later', { fence: later.fence }, { release: true, dueMs: LONG_MS })
       await made('t', { owner: 'cyd' })
       expect(await claim('ada')).toMatchObject({ id: 't' })
       expect(await claim('ada')).toBeUndefined()

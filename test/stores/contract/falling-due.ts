@@ -23,7 +23,7 @@ export function fallingDue(hands: () => Hands): void {
     test('a task that waits falls due when its time has come', async () => {
       const { tasks, another, elapse, claim, claimed, heldTask } = hands()
       const held = await heldTask()
-      await tasks.change('t', { fence: held.fence }, { letGo: true, dueMs: SHORT_MS })
+      await tasks.change('t', { fence: held.fence }, { release: true, dueMs: SHORT_MS })
       const early = await claim()
       await elapse(PAST_SHORT_MS)
       const task = early ?? (await claimed(LONG_MS, another))
@@ -33,7 +33,7 @@ export function fallingDue(hands: () => Hands): void {
     test('a task that is to wait for long is not due', async () => {
       const { tasks, elapse, claim, heldTask } = hands()
       const held = await heldTask()
-      await tasks.change('t', { fence: held.fence }, { letGo: true, dueMs: LONG_MS })
+      await tasks.change('t', { fence: held.fence }, { release: true, dueMs: LONG_MS })
       await elapse(PAST_SHORT_MS)
       expect(await claim()).toBeUndefined()
     })
@@ -53,7 +53,7 @@ export function fallingDue(hands: () => Hands): void {
       await another.change('t', {}, { dueMs: 0, state: '{"answered":true}' })
       expect(await claim('', LONG_MS, another)).toBeUndefined()
       expect(await tasks.append(held, '1')).toBe(true)
-      expect(await tasks.change('t', { fence: held.fence }, { letGo: true })).toBeDefined()
+      expect(await tasks.change('t', { fence: held.fence }, { release: true })).toBeDefined()
       expect(await claimed()).toMatchObject({ state: '{"answered":true}', journal: '[1]', lost: false })
     })
 
@@ -69,14 +69,14 @@ export function fallingDue(hands: () => Hands): void {
       const { tasks, claim, heldTask } = hands()
       const held = await heldTask()
       await tasks.change('t', { fence: held.fence }, { dueMs: null })
-      await tasks.change('t', { fence: held.fence }, { letGo: true })
+      await tasks.change('t', { fence: held.fence }, { release: true })
       expect(await claim()).toBeUndefined()
     })
 
     test('a task that is let go without a word is due as it was', async () => {
       const { tasks, claimed, heldTask } = hands()
       const held = await heldTask()
-      await tasks.change('t', { fence: held.fence }, { letGo: true })
+      await tasks.change('t', { fence: held.fence }, { release: true })
       expect(await claimed()).toMatchObject({ id: 't', lost: false })
     })
   })

@@ -1,6 +1,6 @@
 // A store under test, and what the tests of its contract do with it again and again.
 import { expect } from 'vitest'
-import type { ClaimedTask, Held, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/store/store.ts'
 
 /** A store under test. */
 export interface TasksUnderTest {
@@ -75,8 +75,8 @@ export function handsOn(opened: TasksUnderTest) {
     return { late, successor: await claimed(LONG_MS, another) }
   }
 
-  const park = (held: Held, by = tasks): Promise<number | undefined> =>
-    by.change(held.id, { fence: held.fence }, { status: 'input_required', letGo: true, dueMs: null })
+  const park = (held: TaskLease, by = tasks): Promise<number | undefined> =>
+    by.change(held.id, { fence: held.fence }, { status: 'input_required', release: true, dueMs: null })
 
   return { tasks, another, elapse, claim, claimed, made, present, heldTask, takenOver, park }
 }

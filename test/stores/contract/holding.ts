@@ -83,7 +83,7 @@ export function holding(hands: () => Hands): void {
       const numbers = Array.from({ length: 300 }, (_, i) => i + 1)
       // Not one after the other: what is asked for first comes first.
       expect(new Set(await Promise.all(numbers.map((n) => tasks.append(held, String(n)))))).toEqual(new Set([true]))
-      await tasks.change('t', { fence: held.fence }, { letGo: true, dueMs: 0 })
+      await tasks.change('t', { fence: held.fence }, { release: true, dueMs: 0 })
       expect((await claimed()).journal).toBe(JSON.stringify([0, ...numbers]))
     })
 
@@ -104,7 +104,7 @@ export function holding(hands: () => Hands): void {
       await tasks.append(one, '11')
       await tasks.append(two, '22')
       await tasks.append(one, '111')
-      for (const held of [one, two]) await tasks.change(held.id, { fence: held.fence }, { letGo: true, dueMs: 0 })
+      for (const held of [one, two]) await tasks.change(held.id, { fence: held.fence }, { release: true, dueMs: 0 })
       const both = [await claimed(), await claimed()].toSorted((a, b) => (a.id < b.id ? -1 : 1))
       expect(both.map(({ journal }) => journal)).toEqual(['[1,11,111]', '[2,22]'])
     })

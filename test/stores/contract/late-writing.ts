@@ -10,7 +10,7 @@ export function lateWriting(hands: () => Hands): void {
       const { late, successor } = await takenOver()
       expect(await tasks.append(late, '"late"')).toBe(false)
       expect(await another.append(successor, '"in time"')).toBe(true)
-      await another.change('t', { fence: successor.fence }, { letGo: true, dueMs: 0 })
+      await another.change('t', { fence: successor.fence }, { release: true, dueMs: 0 })
       expect((await claimed()).journal).toBe('["in time"]')
     })
 
@@ -20,7 +20,7 @@ export function lateWriting(hands: () => Hands): void {
       const before = await present('t')
       expect(await tasks.change('t', { fence: late.fence }, { message: 'Late.' })).toBeUndefined()
       expect(await tasks.change('t', { fence: late.fence }, { status: 'completed', outcome: '1' })).toBeUndefined()
-      expect(await tasks.change('t', { fence: late.fence, version: late.version }, { letGo: true })).toBeUndefined()
+      expect(await tasks.change('t', { fence: late.fence, version: late.version }, { release: true })).toBeUndefined()
       expect(await tasks.read('t')).toEqual(before)
       expect(await claim()).toBeUndefined()
       expect(await another.change('t', { fence: successor.fence }, { message: 'In time.' })).toBeDefined()

@@ -74,7 +74,7 @@ export function making(hands: () => Hands): void {
       const task = await claimed()
       expect(task).toMatchObject({ request: json, state: json, journal: `[${json}]`, message: text })
       await tasks.append(task, json)
-      await tasks.change('t', { fence: task.fence }, { state: `[${json}]`, letGo: true, dueMs: 0 })
+      await tasks.change('t', { fence: task.fence }, { state: `[${json}]`, release: true, dueMs: 0 })
       expect(await claimed()).toMatchObject({ state: `[${json}]`, journal: `[${json},${json}]` })
       await tasks.change('t', {}, { status: 'completed', outcome: json })
       expect(await another.read('t')).toMatchObject({ outcome: json })

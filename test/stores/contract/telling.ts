@@ -1,6 +1,6 @@
 // What reaches those that watch.
 import { describe, expect, test } from 'vitest'
-import type { News, TaskRecord, TaskStore } from '../../../src/store/store.ts'
+import type { TaskEvent, TaskRecord, TaskStore } from '../../../src/store/store.ts'
 import type { Gate } from '../../../src/testing/manual.ts'
 import { gate } from '../../../src/testing/manual.ts'
 import type { Hands } from './hands.ts'
@@ -76,11 +76,11 @@ class Ear {
   }
 
   /** Settles when such news comes, or at once where it has come already. */
-  hears(news: News): Promise<void> {
+  hears(news: TaskEvent): Promise<void> {
     return this.#gateOf(news).promise
   }
 
-  #gateOf(news: News): Gate<void> {
+  #gateOf(news: TaskEvent): Gate<void> {
     const text = news.type === 'due' ? 'due' : JSON.stringify([news.id, news.version])
     const there = this.#heard.get(text) ?? gate()
     this.#heard.set(text, there)

@@ -19,7 +19,7 @@ export function ttl(hands: () => Hands): void {
           expect(await another.read(id)).toBeUndefined()
           expect(await tasks.change(id, {}, { message: 'Late.' })).toBeUndefined()
         }
-        expect(await tasks.change('held', { fence: held.fence }, { letGo: true })).toBeUndefined()
+        expect(await tasks.change('held', { fence: held.fence }, { release: true })).toBeUndefined()
         expect(await tasks.append(held, '1')).toBe(false)
         expect(await tasks.renew([held], LONG_MS)).toEqual([])
         expect(await tasks.list('ada', 10)).toEqual([])
