@@ -1,9 +1,9 @@
 // A child process of the run, spoken to over IPC: one question at a time, each answered within a limit.
 import { fork } from 'node:child_process'
 
-export function startChild(name, file) {
+export function startChild(name, file, env = {}) {
   const child = fork(file, {
-    env: { ...process.env, NODE_ENV: 'production' },
+    env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
 

@@ -1,6 +1,8 @@
 // Rally's client as it is published, answering every form.
-import { connect } from '../dist/client.js'
 import { takeOrders } from './client-flows.mjs'
+import { importBuilt } from './dist.mjs'
+
+const { connect } = await importBuilt('client.js')
 
 const onElicit = () => ({ action: 'accept', content: { confirm: true } })
 

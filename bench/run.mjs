@@ -2,6 +2,7 @@
 // is another run, of the clients, and `npm run bench -- tasks` one of tasks.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
+import { benchBase } from './base.mjs'
 import { startChild } from './child.mjs'
 import { benchClients } from './client.mjs'
 import { importTable, measureImports } from './import.mjs'
@@ -28,6 +29,7 @@ try {
   const [what, ...rest] = process.argv.slice(2)
   if (what === 'client') await benchClients(rest)
   else if (what === 'tasks') await benchTasks(rest)
+  else if (what === 'base') await benchBase(rest)
   else await benchServers()
 } catch (error) {
   fail(error)

@@ -1,6 +1,8 @@
 // The two tools of the scenarios, as Rally has them.
 import { z } from 'zod'
-import { rally } from '../../dist/index.js'
+import { importBuilt } from '../dist.mjs'
+
+const { rally } = await importBuilt('index.js')
 
 export const app = rally({ name: 'bench', version: '1.0.0', keys: ['a bench key of at least thirty-two bytes'] })
 

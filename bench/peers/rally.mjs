@@ -1,7 +1,9 @@
 // Rally as it is published: the built package, its Node host, and sealed state under a given key.
-import { serve } from '../../dist/node.js'
+import { importBuilt } from '../dist.mjs'
 import { announce } from './announce.mjs'
 import { app } from './app.mjs'
+
+const { serve } = await importBuilt('node.js')
 
 const { port } = await serve(app, { port: 0 })
 announce(port)
