@@ -15,7 +15,7 @@ export interface TaskWaiting {
   readonly outlet: Outlet
   readonly taskId: string
   /** Tells how the task stands, now and whenever it has changed, and that it is gone. Gives how to stop. */
-  readonly follow: (tell: (taskText: string) => void, gone: () => void) => () => void
+  readonly follow: (tell: (task: NeutralTask) => void, gone: () => void) => () => void
   readonly answer: (inputResponses: Record<string, Record<string, unknown>>) => Promise<unknown>
 }
 
@@ -50,7 +50,7 @@ export class TaskWait implements Stoppable {
       this.#reject = reject
       outlet.open?.()
       const unfollow = follow(
-        (text) => this.#see(JSON.parse(`{${text}}`) as NeutralTask),
+        (task) => this.#see(task),
         () => this.#fail('Task not found: it has outlived its ttl.', INVALID_PARAMS),
       )
       const timer = setTimeout(() => {

@@ -4,8 +4,7 @@ import { INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError } f
 import { isObject } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import { META_RELATED_TASK, META_SERVER_INFO } from '../protocol/meta.ts'
-import type { OlderRevision, Result } from '../protocol/revisions/index.ts'
-import { mapped } from '../protocol/revisions/older.ts'
+import type { OlderRevision } from '../protocol/revisions/index.ts'
 import type { NeutralTask } from '../protocol/revisions/tasks.ts'
 import { olderTask } from '../protocol/revisions/tasks.ts'
 import { errorText } from '../server/content.ts'
@@ -76,8 +75,8 @@ async function cancel(caller: Caller, taskId: unknown): Promise<string> {
 }
 
 async function list({ tasks, principal }: Caller, cursor: unknown): Promise<string> {
-  const page = JSON.parse(await tasks.list(principal, cursor)) as Result
-  return JSON.stringify(mapped(page, 'tasks', (task) => olderTask(task as unknown as NeutralTask)))
+  const page = await tasks.list(principal, cursor)
+  return JSON.stringify({ ...page, tasks: page.tasks.map(olderTask) })
 }
 
 /** Acknowledged, whatever comes of it: what does not fit is asked again. */
@@ -108,7 +107,7 @@ async function waitForResult(
     session,
     outlet,
     taskId,
-    follow: (tell, gone) => caller.tasks.follow([taskId], tell, gone),
+    follow: (tell, gone) => caller.tasks.follow(taskId, tell, gone),
     answer: (inputResponses) => served(caller, 'tasks/update', { taskId, inputResponses }),
   })
   session.enter(id, wait)

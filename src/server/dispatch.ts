@@ -97,7 +97,7 @@ async function listen(
   const agreed = filter.taskIds === undefined ? filter : { ...filter, taskIds }
   const meta = `"_meta":${JSON.stringify({ [META_SUBSCRIPTION]: id })}`
   const follow = (tell: (message: string) => void): (() => void) =>
-    tasks?.follow(taskIds, (task) =>
+    tasks?.followText(taskIds, (task) =>
       tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${task}}}`),
     ) ?? nothing
   const ended = await subscriptions.listen(id, agreed, notify, cancel, follow)

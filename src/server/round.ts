@@ -100,7 +100,7 @@ export function beginTask(host: RoundHost, carried: Target, request: RoundReques
   const flow = new RoundFlow(request.info, undefined, host.now)
   const claims = { ...flow.next(carried.version, emptyState(), Journal.empty(), false), round: 0 }
   const { args, principal, info, answers } = request
-  return host.tasks.begin({ tool: carried.target, args, principal, info, claims, answers })
+  return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers })
 }
 
 /** By this much, either way, at the most. */
@@ -207,7 +207,7 @@ function detach(
   if (host.tasks === undefined) throw noTask()
   const { args, principal, info } = request
   const claims = flow.next(carried.version, carry, journal, false)
-  return host.tasks.begin({ tool: carried.target, args, principal, info, claims, answers: undefined })
+  return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers: undefined })
 }
 
 /** A value that cannot be told, because it is no JSON or does not fit, is a failure like any other. */

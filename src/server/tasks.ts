@@ -1,63 +1,90 @@
-// What the server sees of the room in which a store carries flows.
+// What the server knows of tasks. The room `tasks/` implements it.
 import type { Answers } from '../flow/answering.ts'
+import type { NeutralTask } from '../protocol/revisions/tasks.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { RequestInfo } from './request.ts'
 
 /** When a call of a tool becomes a task. */
 export type TaskMode =
-  /** From the start; a client without tasks cannot call it. */
+  /** From the start. A client that does not support tasks cannot call the tool. */
   | 'always'
-  /** From the start where the client has tasks. */
+  /** From the start if the client supports tasks. Otherwise it is a plain call. */
   | 'optional'
-  /** Not even where its handler asks for it. */
+  /** Never, even if its handler calls `io.detach()`. */
   | 'never'
 
 export interface TasksOptions {
-  /** How long a task is kept, from its creation, in milliseconds; `null` is for ever. Default 86 400 000. */
+  /** How long a task is stored after its creation, in milliseconds. `null` stores it for ever. Default 86 400 000 (one day). */
   ttlMs?: number | null
-  /** How often clients are to look, in milliseconds. Default 1 000. */
+  /** How often clients should poll a task, in milliseconds. Default 1 000. */
   pollMs?: number
-  /** How long a task of an instance that died stays its own, in milliseconds. Default 15 000. */
+  /**
+   * How long a worker's lease lasts, in milliseconds. A worker renews its leases every third of that. When an instance dies, other
+   * instances take over its tasks after this time. Default 15 000.
+   */
   leaseMs?: number
-  /** Most tasks that this instance works on at a time; 0 leaves all work to others. Default 32. */
+  /** How many tasks this instance runs at a time. 0 leaves all tasks to other instances. Default 32. */
   concurrency?: number
-  /** Largest journal of a task, in bytes. Default 1 048 576. */
+  /** The largest journal of a task, in bytes. Default 1 048 576. */
   maxJournalBytes?: number
 }
 
-/** A flow that becomes a task, and the request that it does so in. */
-export interface Beginning {
+/** A flow that becomes a task, and the request in which it does. */
+export interface TaskStart {
   readonly tool: string
   readonly args: Record<string, unknown>
   readonly principal: string | undefined
   readonly info: RequestInfo
   readonly claims: Claims
-  /** What came with the call, where nothing has been asked yet. */
+  /** The answers that came with the call, if nothing has been asked yet. */
   readonly answers: Answers | undefined
 }
 
+/** A page of tasks, the oldest first. Of a result, a listed task has only `isError`. */
+export interface TaskPage {
+  readonly tasks: readonly NeutralTask[]
+  readonly nextCursor?: string
+}
+
+/**
+ * Tasks as clients see them. A method whose name ends in `Text`, and `serve`, return JSON text for the wire of 2026-07-28. The
+ * others return values, for sessions that write them in the words of their own revision.
+ *
+ * `get`, `update` and `cancel` reject with an invalid-params error if the caller has no task of this id.
+ */
 export interface Tasks {
-  /** Keeps the flow as a task and gives the text of the result that names it. */
-  begin(beginning: Beginning): Promise<string>
-  /** Serves a request for a task; `undefined` where there is no such method. */
+  /** Stores the flow as a task. */
+  create(start: TaskStart): Promise<NeutralTask>
+  /** Stores the flow as a task. Returns the text of the result that names it. */
+  createText(start: TaskStart): Promise<string>
+  /** Serves a request about a task. Returns the text of the result, or `undefined` if the method is unknown. */
   serve(
     method: string,
     params: Record<string, unknown>,
     info: RequestInfo,
     principal: string | undefined,
   ): Promise<string> | undefined
-  /** A page of the caller's tasks, the oldest first, as the text of a result. Of what they came to, it says only `isError`. */
-  list(principal: string | undefined, cursor: unknown): Promise<string>
-  /** Those of the tasks that the caller has. */
+  get(taskId: unknown, principal: string | undefined): Promise<NeutralTask>
+  /** Takes answers to the questions that the task shows. Ignores answers to other questions. */
+  update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void>
+  /** Cancels the task, unless it has ended. */
+  cancel(taskId: unknown, principal: string | undefined): Promise<void>
+  list(principal: string | undefined, cursor: unknown): Promise<TaskPage>
+  /** Which of these tasks the caller owns. */
   own(ids: readonly string[], principal: string | undefined): Promise<string[]>
-  /** Tells how each of these stands, now and whenever one has changed, and that one is gone. Gives how to stop. */
-  follow(ids: readonly string[], tell: (taskText: string) => void, gone?: () => void): () => void
-  /** Begins to work on tasks, once. */
+  /**
+   * Calls `onTask` with the task as it is now and after every change, and `onGone` when it has outlived its ttl. Returns a function
+   * that stops it.
+   */
+  follow(taskId: string, onTask: (task: NeutralTask) => void, onGone: () => void): () => void
+  /** The same for many tasks, each as JSON text without the braces around it. */
+  followText(ids: readonly string[], onTask: (taskText: string) => void): () => void
+  /** Starts working on tasks. A second call does nothing. */
   start(): void
-  /** No further task is taken up, and those worked on are handed over at their next step. */
+  /** Claims no further task. Running tasks are handed over at their next step. */
   drain(): void
-  /** Those still worked on are handed over now. */
+  /** Hands over the tasks that still run, at once. */
   interrupt(): void
-  /** Resolves once this instance works on none any more. */
+  /** Resolves when this instance runs no task any more. */
   idle(): Promise<void>
 }

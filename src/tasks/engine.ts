@@ -1,26 +1,25 @@
-// The store as carrier: makes tasks of flows, tells of them, takes answers and cancellations, and works on them.
+// The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
 import { createHmac, hash } from 'node:crypto'
-import type { Answers } from '../flow/answering.ts'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { NeutralTask } from '../protocol/revisions/tasks.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { DispatchHost } from '../server/context.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
-import type { Beginning, Tasks, TasksOptions } from '../server/tasks.ts'
-import { cursorAfter, readCursor } from './cursor.ts'
+import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
 import { isEnd } from '../store/status.ts'
 import type { TaskChange, TaskRecord, TaskStore } from '../store/store.ts'
-import { detailedText, listedText, taskText } from './wire.ts'
+import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
 import { Worker } from './worker.ts'
 
-/** How often an answer or a cancellation is tried again because the task has changed meanwhile. */
-const MOST_TRIES = 100
-/** What an id looks like. Nobody is bothered with what cannot be one. */
+/** How often an answer or a cancellation is retried because the task changed in between. */
+const MAX_TRIES = 100
+/** The form of a task id. The store is not asked for an id of another form. */
 const ID = /^[0-9a-f]{64}$/
 const PAGE_SIZE = 100
 
@@ -42,31 +41,12 @@ export class TaskEngine implements Tasks {
     this.#followers = new Followers(store, host.logger)
   }
 
-  async begin({ tool, args, principal, info, claims, answers }: Beginning): Promise<string> {
-    const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
-    const kept: TaskRequest = {
-      tool,
-      args,
-      flowId,
-      startedAt,
-      round,
-      revision,
-      declared: capabilities,
-      can: info.capabilities,
-    }
-    // One flow makes one task, however often its last round is repeated: the id follows from the flow's, which is secret.
-    const task = await this.#store.create({
-      id: createHmac('sha256', flowId).update('task').digest('hex'),
-      owner: ownerOf(principal),
-      request: JSON.stringify(kept),
-      state: writeState(newState(version, carry, answers)),
-      journal,
-      message: undefined,
-      pollMs: this.#pollMs,
-      ttlMs: shorter(this.#ttlMs, info.taskTtlMs),
-    })
-    this.#worker.pull()
-    return `{"resultType":"task",${taskText(task)},"_meta":${this.#host.serverMeta}}`
+  async create(start: TaskStart): Promise<NeutralTask> {
+    return taskValue(await this.#create(start))
+  }
+
+  async createText(start: TaskStart): Promise<string> {
+    return `{"resultType":"task",${fieldsText(await this.#create(start))},"_meta":${this.#host.serverMeta}}`
   }
 
   serve(
@@ -75,41 +55,67 @@ export class TaskEngine implements Tasks {
     info: RequestInfo,
     principal: string | undefined,
   ): Promise<string> | undefined {
+    const { taskId } = params
     switch (method) {
       case 'tasks/get':
+        requireTasks(info)
+        return this.#getText(taskId, principal)
       case 'tasks/update':
+        requireTasks(info)
+        return this.update(taskId, params['inputResponses'], principal).then(() => this.#emptyResult())
       case 'tasks/cancel':
-        break
+        requireTasks(info)
+        return this.cancel(taskId, principal).then(() => this.#emptyResult())
       default:
         return undefined
     }
-    if (!hasCapability(info.capabilities, 'tasks')) throw noTask()
-    const id = readId(params['taskId'])
-    const owner = ownerOf(principal)
-    if (method === 'tasks/get') return this.#get(id, owner)
-    if (method === 'tasks/cancel') return this.#cancel(id, owner)
-    const answers = readAnswers(params['inputResponses'])
-    if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
-    return this.#update(id, owner, answers)
   }
 
-  async list(principal: string | undefined, cursor: unknown): Promise<string> {
+  async get(taskId: unknown, principal: string | undefined): Promise<NeutralTask> {
+    return taskValue(await this.#find(readId(taskId), ownerOf(principal)))
+  }
+
+  async update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void> {
+    const id = readId(taskId)
+    const answers = readAnswers(inputResponses)
+    if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
+    await this.#change(id, ownerOf(principal), (task) => {
+      const state = readState(task.state)
+      if (takeAnswers(state, answers) === 0) return undefined
+      const waits = Object.keys(state.shown).length > 0
+      return {
+        state: writeState(state),
+        status: waits ? 'input_required' : 'working',
+        ...(!(waits && isByHand(state)) && { dueMs: 0 }),
+      }
+    })
+    this.#worker.pull()
+  }
+
+  async cancel(taskId: unknown, principal: string | undefined): Promise<void> {
+    await this.#change(readId(taskId), ownerOf(principal), () => ({ status: 'cancelled' }))
+  }
+
+  async list(principal: string | undefined, cursor: unknown): Promise<TaskPage> {
     const found = await this.#store.list(ownerOf(principal), PAGE_SIZE + 1, readCursor(cursor))
     const page = found.slice(0, PAGE_SIZE)
     const last = found.length > PAGE_SIZE ? page.at(-1) : undefined
-    const more = last === undefined ? '' : `,"nextCursor":"${cursorAfter(last)}"`
-    return `{"tasks":[${page.map((task) => `{${listedText(task)}}`).join(',')}]${more}}`
+    return { tasks: page.map(listedTask), ...(last !== undefined && { nextCursor: cursorAfter(last) }) }
   }
 
   async own(ids: readonly string[], principal: string | undefined): Promise<string[]> {
     const owner = ownerOf(principal)
     const possible = [...new Set(ids)].filter((id) => ID.test(id))
     const found = await Promise.all(possible.map((id) => this.#store.read(id)))
-    return found.filter((task) => task?.owner === owner).map((task) => task?.id ?? '')
+    return found.flatMap((task) => (task?.owner === owner ? [task.id] : []))
   }
 
-  follow(ids: readonly string[], tell: (taskText: string) => void, gone?: () => void): () => void {
-    return this.#followers.follow(ids, (task) => tell(detailedText(task)), gone)
+  follow(taskId: string, onTask: (task: NeutralTask) => void, onGone: () => void): () => void {
+    return this.#followers.follow([taskId], (task) => onTask(taskValue(task)), onGone)
+  }
+
+  followText(ids: readonly string[], onTask: (taskText: string) => void): () => void {
+    return this.#followers.follow(ids, (task) => onTask(taskText(task)))
   }
 
   start(): void {
@@ -128,65 +134,75 @@ export class TaskEngine implements Tasks {
     return this.#worker.idle()
   }
 
-  async #get(id: string, owner: string): Promise<string> {
-    const task = await this.#find(id, owner)
-    return `{"resultType":"complete",${detailedText(task)},"_meta":${this.#host.serverMeta}}`
-  }
-
-  /** Taken as they come: what is not shown now, or not any more, is passed over. */
-  async #update(id: string, owner: string, answers: Answers): Promise<string> {
-    await this.#change(id, owner, (task) => {
-      const state = readState(task.state)
-      if (takeAnswers(state, answers) === 0) return undefined
-      const waits = Object.keys(state.shown).length > 0
-      return {
-        state: writeState(state),
-        status: waits ? 'input_required' : 'working',
-        ...(!(waits && isByHand(state)) && { dueMs: 0 }),
-      }
+  async #create({ tool, args, principal, info, claims, answers }: TaskStart): Promise<TaskRecord> {
+    const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
+    const request: TaskRequest = {
+      tool,
+      args,
+      flowId,
+      startedAt,
+      round,
+      revision,
+      declared: capabilities,
+      can: info.capabilities,
+    }
+    const task = await this.#store.create({
+      // Derived from the secret flow id, so that a repeated last round of a flow finds the same task.
+      id: createHmac('sha256', flowId).update('task').digest('hex'),
+      owner: ownerOf(principal),
+      request: JSON.stringify(request),
+      state: writeState(newState(version, carry, answers)),
+      journal,
+      message: undefined,
+      pollMs: this.#pollMs,
+      ttlMs: shorter(this.#ttlMs, info.taskTtlMs),
     })
     this.#worker.pull()
-    return this.#acknowledged()
+    return task
   }
 
-  async #cancel(id: string, owner: string): Promise<string> {
-    await this.#change(id, owner, () => ({ status: 'cancelled' }))
-    return this.#acknowledged()
+  async #getText(taskId: unknown, principal: string | undefined): Promise<string> {
+    const task = await this.#find(readId(taskId), ownerOf(principal))
+    return `{"resultType":"complete",${taskText(task)},"_meta":${this.#host.serverMeta}}`
   }
 
-  /** What is over stays as it is. */
+  /** Changes the task as `make` says. A task that has ended stays as it is. */
   async #change(id: string, owner: string, make: (task: TaskRecord) => TaskChange | undefined): Promise<void> {
-    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const task = await this.#find(id, owner)
       if (isEnd(task.status)) return
       const change = make(task)
       if (change === undefined) return
       if ((await this.#store.change(id, { version: task.version }, change)) !== undefined) return
     }
-    throw new ProtocolError(INTERNAL_ERROR, 'The task changes too fast. Try again.')
+    throw new ProtocolError(INTERNAL_ERROR, `The task changed ${MAX_TRIES} times during this request. Try again.`)
   }
 
   async #find(id: string, owner: string): Promise<TaskRecord> {
     const task = await this.#store.read(id)
-    // Another's looks as if it were not there.
+    // The same answer for a task of another owner, so that nobody learns that it exists.
     if (task?.owner !== owner) throw notFound()
     return task
   }
 
-  #acknowledged(): string {
+  #emptyResult(): string {
     return `{"resultType":"complete","_meta":${this.#host.serverMeta}}`
   }
 }
 
-/** The store learns who is who, and no names. */
+function requireTasks({ capabilities }: RequestInfo): void {
+  if (!hasCapability(capabilities, 'tasks')) throw noTask()
+}
+
+/** The store can tell owners apart, but never learns their names. */
 function ownerOf(principal: string | undefined): string {
   return principal === undefined ? '' : hash('sha256', principal, 'base64url')
 }
 
-/** What a client would like counts only where it is less. */
-function shorter(ownMs: number | null, wantedMs: number | undefined): number | null {
-  if (wantedMs === undefined) return ownMs
-  return ownMs === null ? wantedMs : Math.min(ownMs, wantedMs)
+/** A client may ask for a shorter ttl than the option, never for a longer one. */
+function shorter(ownMs: number | null, requestedMs: number | undefined): number | null {
+  if (requestedMs === undefined) return ownMs
+  return ownMs === null ? requestedMs : Math.min(ownMs, requestedMs)
 }
 
 function readId(id: unknown): string {
@@ -196,5 +212,5 @@ function readId(id: unknown): string {
 }
 
 function notFound(): ProtocolError {
-  return invalidParams('Task not found: it never was, has expired, or is not yours.')
+  return invalidParams('Task not found: it does not exist, has expired, or belongs to another caller.')
 }

@@ -69,7 +69,7 @@ describe.each(['2025-11-25', '2026-06-XX'])('in a session of %s', (revision) => 
       const { error } = await bob.json(method, params)
       expect(error).toEqual({
         code: -32602,
-        message: 'Task not found: it never was, has expired, or is not yours.',
+        message: 'Task not found: it does not exist, has expired, or belongs to another caller.',
       })
     }
     await expect.poll(() => ada.json('tasks/get', { taskId })).toMatchObject({ result: { status: 'input_required' } })

@@ -13,7 +13,10 @@ import { checkMessage } from './spec.ts'
 
 const METHODS = ['tasks/get', 'tasks/update', 'tasks/cancel']
 const UNKNOWN = 'x'.repeat(43)
-const NOT_FOUND = { code: -32602, message: 'Task not found: it never was, has expired, or is not yours.' }
+const NOT_FOUND = {
+  code: -32602,
+  message: 'Task not found: it does not exist, has expired, or belongs to another caller.',
+}
 
 function hello(app: Rally): void {
   app.tool('hello_world', { task: 'always', asks: { name: z.object({ name: z.string() }) } }, async (_args, io) => {

@@ -1,0 +1,99 @@
+// A task as its client sees it: as a value, as the JSON text of 2026-07-28, and as one of a page.
+//
+// The texts are written straight from the record: an outcome and a question are stored as JSON text and are not parsed here.
+import { invalidParams } from '../server/request.ts'
+import type { NeutralTask } from '../protocol/revisions/tasks.ts'
+import type { InputRequest } from '../protocol/rounds.ts'
+import type { TaskRecord } from '../store/store.ts'
+import { readShown } from './record.ts'
+
+type Position = Pick<TaskRecord, 'id' | 'createdAt'>
+
+const MAX_CURSOR_LENGTH = 1_024
+
+/** The task with what belongs to its status: its questions, its result or its error. */
+export function taskValue(task: TaskRecord): NeutralTask {
+  const fields = fieldsOf(task)
+  switch (task.status) {
+    case 'input_required':
+      return { ...fields, inputRequests: questionsOf(task.state) }
+    case 'completed':
+      return { ...fields, result: JSON.parse(task.outcome ?? '{}') as NonNullable<NeutralTask['result']> }
+    case 'failed':
+      return { ...fields, error: JSON.parse(task.outcome ?? '{}') as NonNullable<NeutralTask['error']> }
+    default:
+      return fields
+  }
+}
+
+/** The same as JSON text, without the braces around it. */
+export function taskText(task: TaskRecord): string {
+  const fields = fieldsText(task)
+  switch (task.status) {
+    case 'input_required':
+      return `${fields},"inputRequests":${questionsText(task.state)}`
+    case 'completed':
+      return `${fields},"result":${task.outcome ?? '{}'}`
+    case 'failed':
+      return `${fields},"error":${task.outcome ?? '{}'}`
+    default:
+      return fields
+  }
+}
+
+/** The fields that every task has, as JSON text without the braces around it. */
+export function fieldsText(task: TaskRecord): string {
+  return JSON.stringify(fieldsOf(task)).slice(1, -1)
+}
+
+/** A task in a list. Of its result it says only whether it is an error. */
+export function listedTask(task: TaskRecord): NeutralTask {
+  const { isError } = JSON.parse((task.status === 'completed' && task.outcome) || '{}') as { isError?: unknown }
+  return isError === true ? { ...fieldsOf(task), result: { isError: true } } : fieldsOf(task)
+}
+
+/** The cursor of the page after this task. It names a task that the caller owns, so it is neither encrypted nor signed. */
+export function cursorAfter({ id, createdAt }: Position): string {
+  return Buffer.from(JSON.stringify([createdAt, id])).toString('base64url')
+}
+
+export function readCursor(cursor: unknown): Position | undefined {
+  if (cursor === undefined || cursor === null) return undefined
+  const [createdAt, id] = typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH ? decode(cursor) : []
+  if (typeof id === 'string' && Number.isFinite(createdAt)) return { id, createdAt: createdAt as number }
+  throw invalidParams('Invalid cursor: this server did not issue it. Request the list again without a cursor.')
+}
+
+function fieldsOf({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): NeutralTask {
+  return {
+    taskId: id,
+    status,
+    ...(message !== undefined && { statusMessage: message }),
+    createdAt: new Date(createdAt).toISOString(),
+    lastUpdatedAt: new Date(updatedAt).toISOString(),
+    ttlMs,
+    pollIntervalMs: pollMs,
+  }
+}
+
+function questionsOf(stateText: string): Record<string, InputRequest> {
+  const questions = Object.entries(readShown(stateText)).map(([wire, { text }]): [string, unknown] => [
+    wire,
+    JSON.parse(text),
+  ])
+  return Object.fromEntries(questions) as Record<string, InputRequest>
+}
+
+function questionsText(stateText: string): string {
+  const questions = Object.entries(readShown(stateText)).map(([wire, { text }]) => `${JSON.stringify(wire)}:${text}`)
+  return `{${questions.join(',')}}`
+}
+
+function decode(cursor: string): unknown[] {
+  try {
+    const position: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+    return Array.isArray(position) ? position : []
+  } catch {
+    return []
+  }
+}
