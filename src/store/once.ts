@@ -1,4 +1,6 @@
 // Single use: of many that try the same thing, one does it, and the others get what it came to.
+import type { Backoff } from '../protocol/backoff.ts'
+import { backoff } from '../protocol/backoff.ts'
 
 /**
  * Remembers what has been taken up and what it came to. Share one across a fleet.
@@ -31,8 +33,7 @@ export interface OnceOptions {
 export type Used = { record: string } | 'refused'
 
 const LEASE_MS = 30_000
-const SHORTEST_WAIT_MS = 20
-const LONGEST_WAIT_MS = 500
+const WAITS: Backoff = { firstMs: 20, maxMs: 500 }
 
 /** `run` gives the record, or nothing where the try came to nothing and the key is free again, as it is when it throws. */
 export async function useOnce(
@@ -41,12 +42,12 @@ export async function useOnce(
   options: OnceOptions,
   run: () => Promise<string | undefined>,
 ): Promise<Used | undefined> {
-  for (let wait = SHORTEST_WAIT_MS; !options.gaveUp(); wait = Math.min(wait * 2, LONGEST_WAIT_MS)) {
+  for (let tries = 1; !options.gaveUp(); tries += 1) {
     const claim = await store.claim(key, options.note, LEASE_MS)
     if (claim.kind === 'yours') return hold(store, key, claim.fence, options, run)
     if (claim.note !== options.note) return 'refused'
     if (claim.kind === 'settled') return { record: claim.record }
-    await new Promise((resolve) => setTimeout(resolve, wait))
+    await new Promise((resolve) => setTimeout(resolve, backoff(tries, WAITS)))
   }
   return undefined
 }

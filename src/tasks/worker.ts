@@ -3,6 +3,8 @@
 // Owners take turns, and none of them holds more than three quarters of the places where there are others.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
+import type { Backoff } from '../protocol/backoff.ts'
+import { backoff } from '../protocol/backoff.ts'
 import type { DispatchHost } from '../server/context.ts'
 import { TaskRun } from './run.ts'
 import type { TaskStore } from '../store/store.ts'
@@ -16,7 +18,8 @@ export interface WorkerOptions {
 /** For what falls due without news of it, such as the tasks of a worker that died. */
 const LOOK_MS = 1_000
 const SWEEP_MS = 60_000
-const LONGEST_PAUSE_MS = 10_000
+/** How long to wait when the store fails. */
+const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
 
 export class Worker {
   readonly #app: DispatchHost
@@ -163,7 +166,7 @@ export class Worker {
   async #pause(error: unknown): Promise<void> {
     this.#app.logger.error('No task could be taken up.', { error })
     this.#faults += 1
-    const ms = Math.min(LOOK_MS * 2 ** (this.#faults - 1), LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2)
+    const ms = backoff(this.#faults, STORE_RETRY)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms).unref()
       this.#endPause = () => {

@@ -3,14 +3,16 @@
 // 1. What is said while the connection is down is not heard; so once it is up, everybody is called back, to look.
 // 2. It keeps no process alive, and a database that is away is tried again, at growing intervals.
 import { hash } from 'node:crypto'
+import type { Backoff } from '../../protocol/backoff.ts'
+import { backoff } from '../../protocol/backoff.ts'
 import type { TaskEvent } from '../store.ts'
 import { Watchers } from '../watchers.ts'
 import type { Database } from './database.ts'
 import type { ConnectionLike } from './pool.ts'
 import { fromText } from './texts.ts'
 
-const SHORTEST_WAIT_MS = 100
-const LONGEST_WAIT_MS = 10_000
+/** With jitter, so that not all instances reconnect together after the database restarts. */
+const RECONNECT: Backoff = { firstMs: 100, maxMs: 10_000, jitter: [0.5, 1] }
 const BEAT_MS = 30_000
 const BEAT_TIMEOUT_MS = 10_000
 
@@ -62,14 +64,13 @@ export class Listening {
   }
 
   async #listen(): Promise<void> {
-    let wait = SHORTEST_WAIT_MS
-    while (!this.#closed) {
+    for (let tries = 1; !this.#closed; tries += 1) {
       try {
         const connection = await this.#database.connect()
         const lost = this.#hear(connection)
         try {
           await connection.query({ text: `LISTEN "${this.channel}"` })
-          wait = SHORTEST_WAIT_MS
+          tries = 1
           this.#lookAll()
           await lost
         } finally {
@@ -78,8 +79,7 @@ export class Listening {
       } catch {
         // Whoever asks something of the database hears of its trouble. Here it is only tried again.
       }
-      if (!this.#closed) await this.#pause(wait)
-      wait = Math.min(wait * 2, LONGEST_WAIT_MS)
+      if (!this.#closed) await this.#pause(backoff(tries, RECONNECT))
     }
   }
 
@@ -126,8 +126,7 @@ export class Listening {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      // Not all at once after a restart.
-      const timer = setTimeout(resolve, ms * (0.5 + Math.random() / 2)).unref()
+      const timer = setTimeout(resolve, ms).unref()
       this.#stopWaiting = () => {
         clearTimeout(timer)
         resolve()
