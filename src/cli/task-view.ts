@@ -1,7 +1,7 @@
 // Follows a task to its end: how it stands on one line, its questions asked as they come.
 import type { ClientTask } from '../client/tasks/task.ts'
 import type { TaskState } from '../client/tasks/state.ts'
-import { isEnd } from '../client/tasks/state.ts'
+import { isFinished } from '../client/tasks/state.ts'
 import type { ServerQuestion } from '../client/answers/question.ts'
 import { ClientError } from '../client/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
@@ -88,7 +88,7 @@ class TaskView {
   }
 
   get hasEnded(): boolean {
-    return this.#state !== undefined && isEnd(this.#state)
+    return this.#state !== undefined && isFinished(this.#state)
   }
 
   async follow(): Promise<CallToolResult> {
@@ -115,7 +115,7 @@ class TaskView {
     const asked = this.#asked
     if (asked !== undefined && !this.#open.some(({ key }) => key === asked.key)) asked.over.abort()
     // It is a question that is on the screen.
-    if (this.#asking !== undefined || isEnd(state)) return
+    if (this.#asking !== undefined || isFinished(state)) return
     this.#options.follower.status(statusText(state))
     if (this.#open.length === 0) return
     this.#asking = this.#ask()

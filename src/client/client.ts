@@ -19,7 +19,7 @@ import type { ServerInfo } from './discovery.ts'
 import { badResponse, wrongOption } from './errors.ts'
 import type { DoneRound, CallRound, TaskRound } from './flow.ts'
 import { ClientFlow } from './flow.ts'
-import type { Host } from './host.ts'
+import type { ClientContext } from './context.ts'
 import type { ListEntries, ListKind } from './lists.ts'
 import type { CallOptions, ListOptions } from './options.ts'
 import type { PendingCall } from './pending.ts'
@@ -35,21 +35,21 @@ import type { SavedTask } from './tasks/saved.ts'
 export type StartedCall = DoneRound<CallToolResult> | TaskRound
 
 export class Client {
-  readonly #host: Host
+  readonly #context: ClientContext
 
   /** @internal `connect` makes one. */
-  constructor(host: Host) {
-    this.#host = host
+  constructor(host: ClientContext) {
+    this.#context = host
   }
 
   /** Who the server says it is, and what it says it can do. */
   get server(): ServerInfo {
-    return this.#host.server
+    return this.#context.server
   }
 
   /** The revision of the protocol that is spoken with it. */
   get revision(): string {
-    return this.#host.link.revision
+    return this.#context.connection.revision
   }
 
   /** All tools, on however many pages. Over HTTP without those whose `x-mcp-header` is not valid. */
@@ -76,7 +76,7 @@ export class Client {
     options: CallOptions = {},
   ): Promise<CallToolResult> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
-    return new ClientFlow<CallToolResult>(this.#host, targetOf(call), options).finish()
+    return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options).finish()
   }
 
   /** Calls a tool, and does not wait for the task that it may become: `signal` and the limits are of the call until then. */
@@ -86,13 +86,13 @@ export class Client {
     options: CallOptions = {},
   ): Promise<StartedCall> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
-    return new ClientFlow<CallToolResult>(this.#host, targetOf(call), options).start()
+    return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options).start()
   }
 
   /** Takes up a task, by its id or what `JSON.stringify` made of it. Nothing is asked of the server yet. */
   task(saved: SavedTask | string): ClientTask {
     const { taskId: id, tool, pollIntervalMs } = readSavedTask(saved)
-    return new ClientTask(this.#host, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
+    return new ClientTask(this.#context, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
   }
 
   async getPrompt(
@@ -101,11 +101,11 @@ export class Client {
     options: CallOptions = {},
   ): Promise<GetPromptResult> {
     const call = { prompt: name, ...(args !== undefined && { arguments: args }) }
-    return new ClientFlow<GetPromptResult>(this.#host, targetOf(call), options).finish()
+    return new ClientFlow<GetPromptResult>(this.#context, targetOf(call), options).finish()
   }
 
   async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return new ClientFlow<ReadResourceResult>(this.#host, targetOf({ resource: uri }), options).finish()
+    return new ClientFlow<ReadResourceResult>(this.#context, targetOf({ resource: uri }), options).finish()
   }
 
   /** Values that an argument of a prompt, or a variable of a resource template, may have. */
@@ -117,10 +117,12 @@ export class Client {
   ): Promise<CompleteResult['completion']> {
     const params = { ref, argument, ...(context !== undefined && { context: { arguments: context } }) }
     const members = toJsonText(params, 'The completion').slice(1, -1)
-    const { link, limits } = this.#host
+    const { connection, limits } = this.#context
     const method = 'completion/complete'
-    const patience = link.begin(method, options.timeoutMs ?? limits.timeoutMs, options.signal)
-    const { result } = await link.within(patience, () => link.request({ method, members, isSafe: true }, patience))
+    const deadline = connection.openDeadline(method, options.timeoutMs ?? limits.timeoutMs, options.signal)
+    const { result } = await connection.withDeadline(deadline, () =>
+      connection.request({ method, members, isIdempotent: true }, deadline),
+    )
     checkComplete(result, method)
     return readCompletion(result['completion'])
   }
@@ -135,7 +137,7 @@ export class Client {
   ): AsyncGenerator<CallRound<ResultOf<C>>, void, undefined> {
     const pending = 'method' in call ? readPending(call) : undefined
     const target = pending === undefined ? targetOf(call as ClientCall) : targetOfPending(pending)
-    yield* new ClientFlow<ResultOf<C>>(this.#host, target, options, pending).rounds()
+    yield* new ClientFlow<ResultOf<C>>(this.#context, target, options, pending).rounds()
   }
 
   /** Goes on with a call from its pending round, and to its end. Without an answer, the client's answerers are asked. */
@@ -145,7 +147,7 @@ export class Client {
     options: CallOptions = {},
   ): Promise<ResultOf<P>> {
     const read = readPending(pending)
-    return new ClientFlow<ResultOf<P>>(this.#host, targetOfPending(read), options, read).finish(answers)
+    return new ClientFlow<ResultOf<P>>(this.#context, targetOfPending(read), options, read).finish(answers)
   }
 
   /** Changes as they happen, until the signal or `close` ends it; leaving the loop ends it too. */
@@ -153,8 +155,8 @@ export class Client {
     wish: Subscription,
     options: Pick<CallOptions, 'signal'> = {},
   ): AsyncGenerator<ServerChange, void, undefined> {
-    const { link, lists, limits } = this.#host
-    return subscribe({ link, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
+    const { connection, lists, limits } = this.#context
+    return subscribe({ connection, lists, timeoutMs: limits.timeoutMs }, wish, options.signal)
   }
 
   /**
@@ -162,26 +164,26 @@ export class Client {
    * those of 2026-07-28 ask in every call that needs them, and are told nothing.
    */
   async rootsChanged(): Promise<void> {
-    const { can, link } = this.#host
+    const { can, connection } = this.#context
     if (!can.has('roots')) throw wrongOption('This client lists no roots that could change: give connect onRoots.')
-    await link.notify('notifications/roots/list_changed')
+    await connection.notify('notifications/roots/list_changed')
   }
 
   /** Ends what is under way, and lets go of the server. Tasks go on there. */
   async close(): Promise<void> {
-    const { tasks, link } = this.#host
-    const words = tasks?.settled()
+    const { tasks, connection } = this.#context
+    const words = tasks?.cancellationsSent()
     if (words !== undefined) await words
-    await link.close()
+    await connection.close()
   }
 
   async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {
-    const { link, lists, limits } = this.#host
+    const { connection, lists, limits } = this.#context
     const { refresh = false, timeoutMs = limits.timeoutMs, signal } = options
-    const kept = refresh || link.isClosed ? undefined : lists.fresh(kind)
+    const kept = refresh || connection.isClosed ? undefined : lists.fresh(kind)
     if (kept !== undefined) return kept
-    const patience = link.begin(`The list of ${kind}`, timeoutMs, signal)
-    return link.within(patience, () => lists.fetch(kind, patience))
+    const deadline = connection.openDeadline(`The list of ${kind}`, timeoutMs, signal)
+    return connection.withDeadline(deadline, () => lists.fetch(kind, deadline))
   }
 }
 

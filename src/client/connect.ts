@@ -5,19 +5,19 @@ import { Client } from './client.ts'
 import type { ServerCommand } from './transports/child.ts'
 import { wrongOption } from './errors.ts'
 import { HttpTransport } from './transports/http.ts'
-import { fetchWire } from './transports/http-fetch.ts'
+import { fetchClient } from './transports/http-fetch.ts'
 import type { Route } from './negotiate.ts'
-import { introduce } from './negotiate.ts'
-import { Link } from './link.ts'
+import { negotiate } from './negotiate.ts'
+import { Connection } from './connection.ts'
 import { Lists } from './lists.ts'
 import type { AppLike } from './transports/memory.ts'
 import { MemoryTransport } from './transports/memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
 import { limitsOf } from './options.ts'
-import { sparing } from './sparing.ts'
-import { TaskWire } from './tasks/wire.ts'
+import { limitLogRate } from './sparing.ts'
+import { TaskRequests } from './tasks/requests.ts'
 import { Tools } from './tools.ts'
-import type { Wire } from './transports/wire.ts'
+import type { HttpClient } from './transports/http-client.ts'
 
 /** The address of a server, the command that starts one, or an app in this process. */
 export type ServerAddress = string | URL | ServerCommand | AppLike
@@ -28,33 +28,36 @@ const VERSION = '0.1.0'
 export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
   const limits = limitsOf(options)
   const { name = 'mcp-rally', version = VERSION, can: byHand = [], onLog } = options
-  const logger = sparing(options.logger ?? console)
+  const logger = limitLogRate(options.logger ?? console)
   const can = capabilitiesOf(options, byHand)
-  const way = await wayTo(server, options, limits, logger)
+  const route = await routeTo(server, options, limits, logger)
   const us = {
     info: { name, version },
     capabilities: declared(can),
     logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
     logger,
   }
-  const takesTasks = options.tasks ?? true
-  const link: Link = new Link({ ...us, takesTasks, onLog, onListChanged: (list) => lists.drop(list) }, way.open)
-  const tools = new Tools(link, logger)
-  const lists = new Lists(link, tools, logger, limits.maxResponseBytes)
-  const tasks = takesTasks ? new TaskWire(link, limits.timeoutMs, logger) : undefined
+  const acceptsTasks = options.tasks ?? true
+  const connection: Connection = new Connection(
+    { ...us, acceptsTasks, onLog, onListChanged: (list) => lists.drop(list) },
+    route.open,
+  )
+  const tools = new Tools(connection, logger)
+  const lists = new Lists(connection, tools, logger, limits.maxResponseBytes)
+  const tasks = acceptsTasks ? new TaskRequests(connection, limits.timeoutMs, logger) : undefined
   const answerers = { ...options }
   try {
     const { revision, signal } = options
-    const introducing = { link, way, limits, revision, signal, session: { ...us, can, answerers } }
-    return new Client({ link, tools, lists, tasks, limits, can, answerers, server: await introduce(introducing) })
+    const introducing = { connection, route, limits, revision, signal, session: { ...us, can, answerers } }
+    return new Client({ connection, tools, lists, tasks, limits, can, answerers, server: await negotiate(introducing) })
   } catch (error) {
-    await link.close()
+    await connection.close()
     throw error
   }
 }
 
-async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Route> {
-  if (typeof server === 'string' || server instanceof URL) return wayOverHttp(readUrl(server), options, limits)
+async function routeTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Route> {
+  if (typeof server === 'string' || server instanceof URL) return httpRoute(readUrl(server), options, limits)
   if (typeof server !== 'object' || server === null) throw wrongServer()
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
   if (typeof server.command !== 'string') throw wrongServer()
@@ -63,29 +66,29 @@ async function wayTo(server: ServerAddress, options: ClientOptions, limits: Limi
   return {
     address: server.command,
     open: (receive) => (transport = new StdioTransport(server, limits.maxResponseBytes, logger, receive)),
-    older: ({ stdioChannel }, events) => stdioChannel(transport, events),
-    mayBeSilent: true,
+    openLegacy: ({ stdioChannel }, events) => stdioChannel(transport, events),
+    mayIgnoreProbe: true,
   }
 }
 
-async function wayOverHttp(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Route> {
-  const wire = options.fetch === undefined ? await platformWire(url) : fetchWire(url, options.fetch)
+async function httpRoute(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Route> {
+  const http = options.fetch === undefined ? await platformClient(url) : fetchClient(url, options.fetch)
   const { headers } = options
   return {
     address: url.host,
-    open: (receive) => new HttpTransport(wire, { headers, maxResponseBytes }, receive),
-    older: ({ HttpChannel }, events) => new HttpChannel(wire, { headers, maxResponseBytes }, events),
+    open: (receive) => new HttpTransport(http, { headers, maxResponseBytes }, receive),
+    openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, maxResponseBytes }, events),
   }
 }
 
 /** Node's own client is more than twice as fast as its fetch. */
-async function platformWire(url: URL): Promise<Wire> {
+async function platformClient(url: URL): Promise<HttpClient> {
   try {
-    const { nodeWire } = await import('./transports/http-node.ts')
-    return nodeWire(url)
+    const { nodeClient } = await import('./transports/http-node.ts')
+    return nodeClient(url)
   } catch (cause) {
     if (typeof globalThis.fetch !== 'function') throw cause
-    return fetchWire(url, (address, init) => globalThis.fetch(address, init))
+    return fetchClient(url, (address, init) => globalThis.fetch(address, init))
   }
 }
 

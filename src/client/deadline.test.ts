@@ -5,14 +5,14 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 
 afterEach(() => void vi.useRealTimers())
 
 /** Something that the test settles, and that tells whether it was cancelled. */
-function underWay(patience: Deadline): {
+function underWay(deadline: Deadline): {
   promise: Promise<string>
   settle: (value: string) => void
   cancel: () => void
 } {
   let settle: ((value: string) => void) | undefined
   const cancel = vi.fn<() => void>()
-  const promise = patience.wait<string>((resolve) => {
+  const promise = deadline.wait<string>((resolve) => {
     settle = resolve
     return cancel
   })
@@ -30,8 +30,8 @@ describe('waiting for a server', () => {
   })
 
   test('that settles at once leaves no timer behind either', async () => {
-    const patience = new Deadline('it', 1_000, undefined)
-    const promise = patience.wait((resolve) => {
+    const deadline = new Deadline('it', 1_000, undefined)
+    const promise = deadline.wait((resolve) => {
       resolve('there')
       return () => {}
     })
@@ -52,25 +52,25 @@ describe('waiting for a server', () => {
   })
 
   test('counts over all rounds, pauses included, and not while somebody thinks', async () => {
-    const patience = new Deadline('it', 1_000, undefined)
-    const first = underWay(patience)
+    const deadline = new Deadline('it', 1_000, undefined)
+    const first = underWay(deadline)
     await vi.advanceTimersByTimeAsync(400)
     first.settle('one')
     await first.promise
-    const thinking = patience.think(
+    const thinking = deadline.waitForUser(
       new Promise<string>((resolve) => void setTimeout(() => resolve('thought'), 3_600_000)),
     )
     await vi.advanceTimersByTimeAsync(3_600_000)
     expect(await thinking).toBe('thought')
-    const pause = patience.pause(300)
+    const pause = deadline.sleep(300)
     await vi.advanceTimersByTimeAsync(300)
     await pause
-    const last = underWay(patience)
+    const last = underWay(deadline)
     await vi.advanceTimersByTimeAsync(299)
     expect(last.cancel).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(1)
     await expect(last.promise).rejects.toMatchObject({ code: 'TIMEOUT' })
-    await expect(patience.pause(1)).rejects.toMatchObject({ code: 'TIMEOUT' })
+    await expect(deadline.sleep(1)).rejects.toMatchObject({ code: 'TIMEOUT' })
   })
 
   test('for ever sets no timer', () => {
@@ -80,34 +80,34 @@ describe('waiting for a server', () => {
 })
 
 /** Begins something, aborts it, and sees it end. */
-async function ending(begin: (patience: Deadline) => Promise<unknown>): Promise<void> {
+async function ending(begin: (deadline: Deadline) => Promise<unknown>): Promise<void> {
   const controller = new AbortController()
-  const patience = new Deadline('it', 1_000, controller.signal)
-  const promise = begin(patience)
-  const inner = patience.signal
+  const deadline = new Deadline('it', 1_000, controller.signal)
+  const promise = begin(deadline)
+  const inner = deadline.signal
   expect(inner.aborted).toBe(false)
   controller.abort('enough')
   expect(inner.aborted).toBe(true)
   await expect(promise).rejects.toMatchObject({ code: 'ABORTED', message: 'it was aborted.', cause: 'enough' })
-  await expect(patience.pause(1)).rejects.toMatchObject({ code: 'ABORTED' })
-  await expect(patience.think(Promise.resolve(1))).rejects.toMatchObject({ code: 'ABORTED' })
+  await expect(deadline.sleep(1)).rejects.toMatchObject({ code: 'ABORTED' })
+  await expect(deadline.waitForUser(Promise.resolve(1))).rejects.toMatchObject({ code: 'ABORTED' })
 }
 
 describe('a signal', () => {
   test('that is aborted already keeps anything from being begun', async () => {
-    const patience = new Deadline('it', 1_000, AbortSignal.abort('changed my mind'))
+    const deadline = new Deadline('it', 1_000, AbortSignal.abort('changed my mind'))
     const begin = vi.fn<() => () => void>()
-    await expect(patience.wait(begin)).rejects.toMatchObject({ code: 'ABORTED', cause: 'changed my mind' })
+    await expect(deadline.wait(begin)).rejects.toMatchObject({ code: 'ABORTED', cause: 'changed my mind' })
     expect(begin).not.toHaveBeenCalled()
-    expect(patience.signal.aborted).toBe(true)
+    expect(deadline.signal.aborted).toBe(true)
   })
 
   test('ends a wait, a pause and a thought, and everything after', async () => {
     const cancel = vi.fn<() => void>()
-    await ending((patience) => patience.wait(() => cancel))
+    await ending((deadline) => deadline.wait(() => cancel))
     expect(cancel).toHaveBeenCalledOnce()
-    await ending((patience) => patience.pause(500))
-    await ending((patience) => patience.think(new Promise(() => {})))
+    await ending((deadline) => deadline.sleep(500))
+    await ending((deadline) => deadline.waitForUser(new Promise(() => {})))
     expect(vi.getTimerCount()).toBe(0)
   })
 
@@ -127,9 +127,9 @@ describe('a signal', () => {
     const { signal } = new AbortController()
     const add = vi.spyOn(signal, 'addEventListener')
     const remove = vi.spyOn(signal, 'removeEventListener')
-    const patience = new Deadline('it', 1_000, signal)
-    const inner = patience.signal
-    patience.done()
+    const deadline = new Deadline('it', 1_000, signal)
+    const inner = deadline.signal
+    deadline.release()
     expect(remove.mock.calls.map(([type, listener]) => [type, listener])).toEqual(
       add.mock.calls.map(([type, listener]) => [type, listener]),
     )
@@ -138,21 +138,21 @@ describe('a signal', () => {
 })
 
 test('a thought that fails after the call has ended harms nobody', async () => {
-  const patience = new Deadline('it', 1_000, undefined)
+  const deadline = new Deadline('it', 1_000, undefined)
   let fail: ((error: Error) => void) | undefined
-  const thinking = patience.think(new Promise((_resolve, reject) => (fail = reject)))
-  patience.stop(new Error('over'))
+  const thinking = deadline.waitForUser(new Promise((_resolve, reject) => (fail = reject)))
+  deadline.abort(new Error('over'))
   await expect(thinking).rejects.toThrow('over')
   fail?.(new Error('too late'))
-  await expect(patience.pause(1)).rejects.toThrow('over')
+  await expect(deadline.sleep(1)).rejects.toThrow('over')
 })
 
 describe('a question in the middle of waiting', () => {
   test('stops the clock until it is answered', async () => {
-    const patience = new Deadline('it', 1_000, undefined)
-    const { cancel } = underWay(patience)
+    const deadline = new Deadline('it', 1_000, undefined)
+    const { cancel } = underWay(deadline)
     await vi.advanceTimersByTimeAsync(600)
-    const release = patience.hold()
+    const release = deadline.pauseClock()
     await vi.advanceTimersByTimeAsync(5_000)
     release()
     await vi.advanceTimersByTimeAsync(399)
@@ -164,16 +164,16 @@ describe('a question in the middle of waiting', () => {
   })
 
   test('stops it for as long as any of them is open', async () => {
-    const patience = new Deadline('it', 1_000, undefined)
-    const { settle, cancel } = underWay(patience)
-    const releases = [patience.hold(), patience.hold()]
+    const deadline = new Deadline('it', 1_000, undefined)
+    const { settle, cancel } = underWay(deadline)
+    const releases = [deadline.pauseClock(), deadline.pauseClock()]
     await vi.advanceTimersByTimeAsync(2_000)
     releases[0]?.()
     await vi.advanceTimersByTimeAsync(2_000)
     releases[1]?.()
     expect(cancel).not.toHaveBeenCalled()
     settle('there')
-    const { cancel: cancelNext } = underWay(patience)
+    const { cancel: cancelNext } = underWay(deadline)
     await vi.advanceTimersByTimeAsync(900)
     expect(cancelNext).not.toHaveBeenCalled()
     await vi.advanceTimersByTimeAsync(100)

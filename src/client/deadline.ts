@@ -44,7 +44,7 @@ export class Deadline {
   }
 
   /** Whether all of its time is used up. */
-  get isSpent(): boolean {
+  get isExpired(): boolean {
     return this.#leftMs <= 0
   }
 
@@ -94,7 +94,7 @@ export class Deadline {
   }
 
   /** Stops the clock in the middle of a wait. Gives what lets it go on, to be called once. */
-  hold(): () => void {
+  pauseClock(): () => void {
     if (this.#held === 0) this.#heldSince = performance.now()
     this.#held += 1
     return () => {
@@ -109,7 +109,7 @@ export class Deadline {
   }
 
   /** Waits before the next try, which counts as waiting for the server. */
-  pause(ms: number): Promise<void> {
+  sleep(ms: number): Promise<void> {
     return this.wait((resolve) => {
       const timer = setTimeout(() => resolve(undefined), ms)
       return () => clearTimeout(timer)
@@ -117,7 +117,7 @@ export class Deadline {
   }
 
   /** Waits for somebody else than the server, which does not count. */
-  think<T>(thinking: Promise<T>): Promise<T> {
+  waitForUser<T>(thinking: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // Handled in any case: it may fail long after the call has ended.
       thinking.then(
@@ -136,7 +136,7 @@ export class Deadline {
   }
 
   /** Ends the call now, whatever it is doing. */
-  stop(error: Error): void {
+  abort(error: Error): void {
     if (this.#stopped !== undefined) return
     this.#stopped = error
     this.#outer?.removeEventListener('abort', this.#abort)
@@ -147,13 +147,13 @@ export class Deadline {
   }
 
   /** The call is done: lets go of the caller's signal. */
-  done(): void {
+  release(): void {
     this.#outer?.removeEventListener('abort', this.#abort)
   }
 
   readonly #abort = (): void => {
     const cause: unknown = this.#outer?.reason
-    this.stop(new ClientError('ABORTED', `${this.#what} was aborted.`, { cause }))
+    this.abort(new ClientError('ABORTED', `${this.#what} was aborted.`, { cause }))
   }
 
   #timeout(): ClientError {

@@ -2,7 +2,7 @@
 import type { Icon, Implementation, ServerCapabilities } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/meta.ts'
 import { isObject } from '../protocol/json.ts'
-import { commonRevision } from './revision.ts'
+import { chooseRevision } from './revision.ts'
 
 export interface ServerInfo extends Implementation {
   /** For the model: how to use this server. */
@@ -15,7 +15,7 @@ export function readDiscovery(
   result: Record<string, unknown>,
   address: string,
 ): { server: ServerInfo; revision: string } {
-  return { revision: commonRevision(result['supportedVersions']), server: readServer(result, address) }
+  return { revision: chooseRevision(result['supportedVersions']), server: readServer(result, address) }
 }
 
 /** From an untrusted result, be it of `server/discover` or of an older `initialize`. */

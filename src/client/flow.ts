@@ -10,7 +10,7 @@ import { paramsOf } from './call.ts'
 import { checkOutput } from './checked-output.ts'
 import type { ServerInfo } from './discovery.ts'
 import { ClientError, notResumable, tooMany } from './errors.ts'
-import type { Host } from './host.ts'
+import type { ClientContext } from './context.ts'
 import type { RequiredVisits } from './legacy/required-visits.ts'
 import type { CallOptions } from './options.ts'
 import type { Deadline } from './deadline.ts'
@@ -18,10 +18,10 @@ import type { PendingCall, Results, RoundMethod } from './pending.ts'
 import type { ServerQuestion } from './answers/question.ts'
 import { readQuestions } from './answers/question.ts'
 import type { RoundResult } from './round.ts'
-import { RETRIES } from './revision.ts'
+import { RETRY_FORMAT } from './revision.ts'
 import { readRound } from './round.ts'
 import { ClientTask } from './tasks/task.ts'
-import { readTaskHead } from './tasks/state.ts'
+import { readTaskSummary } from './tasks/state.ts'
 
 /** A round, to whoever takes the rounds of a call in their own hands. */
 export type CallRound<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
@@ -61,9 +61,9 @@ const LONGEST_PAUSE_MS = 1_000
 
 /** `R` is what the method of its target comes to. */
 export class ClientFlow<R extends Results[RoundMethod]> {
-  readonly #host: Host
+  readonly #context: ClientContext
   readonly #target: CallTarget
-  readonly #patience: Deadline
+  readonly #deadline: Deadline
   readonly #options: CallOptions
   /** Of the last round. */
   #requests: InputRequests | undefined
@@ -77,13 +77,13 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   #hasRefetched = false
   #visits: RequiredVisits | undefined
 
-  constructor(host: Host, target: CallTarget, options: CallOptions, pending?: PendingCall) {
+  constructor(host: ClientContext, target: CallTarget, options: CallOptions, pending?: PendingCall) {
     const { timeoutMs = host.limits.timeoutMs, signal } = options
-    this.#host = host
+    this.#context = host
     this.#target = target
     this.#options = options
     if (pending !== undefined) this.#takeUp(pending)
-    this.#patience = host.link.begin(`${target.method} ${target.name}`, timeoutMs, signal)
+    this.#deadline = host.connection.openDeadline(`${target.method} ${target.name}`, timeoutMs, signal)
   }
 
   /** Goes on to the end. `responses` answer the questions of the round that it was taken up from. */
@@ -138,9 +138,9 @@ export class ClientFlow<R extends Results[RoundMethod]> {
 
   #endOf(round: EndOfRounds): DoneRound<R> | TaskRound {
     if (round.kind === 'done') return round as DoneRound<R>
-    const made = readTaskHead(round.result)
+    const made = readTaskSummary(round.result)
     const { id, pollIntervalMs } = made
-    return { kind: 'task', task: new ClientTask(this.#host, { id, pollIntervalMs, made, call: this.#target.call }) }
+    return { kind: 'task', task: new ClientTask(this.#context, { id, pollIntervalMs, made, call: this.#target.call }) }
   }
 
   /** Nothing but a tool becomes a task. */
@@ -161,20 +161,20 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   }
 
   #answers(given: ReadonlyMap<string, string>): Promise<string> {
-    const { answerers, can, server } = this.#host
-    const context = new RoundContext(server, this.#target.call, this.#patience)
-    return this.#patience.think(answerQuestions(this.#questions, given, answerers, can, context))
+    const { answerers, can, server } = this.#context
+    const context = new RoundContext(server, this.#target.call, this.#deadline)
+    return this.#deadline.waitForUser(answerQuestions(this.#questions, given, answerers, can, context))
   }
 
   async #send(answers: string | undefined): Promise<RoundResult> {
     if (this.#deferred > 0) {
-      await this.#patience.pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
+      await this.#deadline.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
     }
-    const { limits, link } = this.#host
+    const { limits, connection } = this.#context
     const { method, name } = this.#target
     const { maxStateBytes } = limits
-    const takesTask = method === 'tools/call' && link.takesTasks
-    const round = readRound(await this.#exchange(answers), method, { maxStateBytes, takesTask })
+    const acceptsTask = method === 'tools/call' && connection.acceptsTasks
+    const round = readRound(await this.#exchange(answers), method, { maxStateBytes, acceptsTask })
     this.#rounds += 1
     if (round.kind === 'asks' || round.kind === 'deferred') {
       this.#note(round)
@@ -184,50 +184,50 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     this.#state = undefined
     this.#requests = undefined
     if (round.kind === 'done' && method === 'tools/call') {
-      await checkOutput(this.#host, name, round.result as Results['tools/call'], this.#patience)
+      await checkOutput(this.#context, name, round.result as Results['tools/call'], this.#deadline)
     }
     return round
   }
 
   async #exchange(answers: string | undefined): Promise<Record<string, unknown>> {
-    const { link, lists, tools } = this.#host
+    const { connection, lists, tools } = this.#context
     const { method, name, members: target } = this.#target
     const isTool = method === 'tools/call'
     const state = this.#state
-    const { inParams, beside } = (link.retries ?? RETRIES).writeRetry(answers, state)
+    const { inParams, beside } = (connection.retryFormat ?? RETRY_FORMAT).writeRetry(answers, state)
     const members = target + inParams
     for (;;) {
-      const isSafe = state !== undefined || (isTool && tools.isSafe(name))
-      const headers = isTool && link.isHttp ? this.#headers() : []
+      const isIdempotent = state !== undefined || (isTool && tools.isIdempotent(name))
+      const headers = isTool && connection.usesParamHeaders ? this.#headers() : []
       try {
         const { onProgress } = this.#options
-        const request = { method, name, members, beside, headers, isSafe, onProgress }
-        return (await link.request(request, this.#patience)).result
+        const request = { method, name, members, beside, headers, isIdempotent, onProgress }
+        return (await connection.request(request, this.#deadline)).result
       } catch (error) {
-        if (link.retries === undefined && (await this.#hasVisited(error))) continue
-        if (!isTool || !link.isHttp || !isMismatch(error) || this.#hasRefetched) throw error
+        if (connection.retryFormat === undefined && (await this.#hasVisited(error))) continue
+        if (!isTool || !connection.usesParamHeaders || !isMismatch(error) || this.#hasRefetched) throw error
         // Refused before anything was done: the tool takes other headers than we know of.
         this.#hasRefetched = true
-        await lists.fetch('tools', this.#patience)
+        await lists.fetch('tools', this.#deadline)
       }
     }
   }
 
   /** Whether an older server has refused the call only until its user has been to some pages, and may now be called again. */
   async #hasVisited(error: unknown): Promise<boolean> {
-    const { answerers, can, server, link } = this.#host
+    const { answerers, can, server, connection } = this.#context
     if (answerers.onVisit === undefined) return false
     const { RequiredVisits: Visits } = await import('./legacy/index.ts')
-    const context = new RoundContext(server, this.#target.call, this.#patience)
+    const context = new RoundContext(server, this.#target.call, this.#deadline)
     this.#visits ??= new Visits({
-      ask: (pages) => this.#patience.think(answerQuestions(pages, new Map(), answerers, can, context)),
-      pause: (ms, pages) => link.visited(ms, pages, this.#patience),
+      ask: (pages) => this.#deadline.waitForUser(answerQuestions(pages, new Map(), answerers, can, context)),
+      pause: (ms, pages) => connection.waitForVisit(ms, pages, this.#deadline),
     })
     return this.#visits.allow(error)
   }
 
   #headers(): string[] {
-    const params = this.#host.tools.headersFor(this.#target.name)
+    const params = this.#context.tools.headersFor(this.#target.name)
     if (params.length === 0) return []
     const { arguments: args = {} } = paramsOf(this.#target) as { arguments?: Record<string, unknown> }
     return headersOf(params, args)
@@ -249,7 +249,7 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     this.#requests = round.requests
     this.#deferred = 0
     this.#asked += 1
-    const { maxRounds } = this.#host.limits
+    const { maxRounds } = this.#context.limits
     if (this.#asked > maxRounds) {
       throw tooMany(
         `The server has asked in ${this.#asked} rounds of one call; this client takes ${maxRounds} (maxRounds).`,
@@ -258,9 +258,9 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   }
 
   #takeUp({ revision, inputRequests, requestState }: PendingCall): void {
-    const { link } = this.#host
-    if (link.retries === undefined) throw notResumable(link.revision)
-    if (revision !== link.revision) throw otherRevision(revision, link.revision)
+    const { connection } = this.#context
+    if (connection.retryFormat === undefined) throw notResumable(connection.revision)
+    if (revision !== connection.revision) throw otherRevision(revision, connection.revision)
     this.#requests = inputRequests
     this.#questions = readQuestions(inputRequests ?? {})
     this.#state = requestState
@@ -269,7 +269,7 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   #pending(): PendingCall {
     const pending = {
       version: 1,
-      revision: this.#host.link.revision,
+      revision: this.#context.connection.revision,
       method: this.#target.method,
       params: paramsOf(this.#target),
       ...(this.#requests !== undefined && { inputRequests: this.#requests }),
@@ -281,12 +281,12 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   #failed(error: unknown): unknown {
     const canGoOn = this.#requests !== undefined || this.#state !== undefined
     if (error instanceof ClientError && canGoOn) error.pending ??= this.#pending()
-    this.#host.link.end(this.#patience, error as Error)
+    this.#context.connection.closeDeadline(this.#deadline, error as Error)
     return error
   }
 
   #end(): void {
-    this.#host.link.end(this.#patience)
+    this.#context.connection.closeDeadline(this.#deadline)
   }
 }
 
@@ -294,16 +294,16 @@ export class ClientFlow<R extends Results[RoundMethod]> {
 class RoundContext implements AnswerContext {
   readonly server: ServerInfo
   readonly call: ClientCall
-  readonly #patience: Deadline
+  readonly #deadline: Deadline
 
-  constructor(server: ServerInfo, call: ClientCall, patience: Deadline) {
+  constructor(server: ServerInfo, call: ClientCall, deadline: Deadline) {
     this.server = server
     this.call = call
-    this.#patience = patience
+    this.#deadline = deadline
   }
 
   get signal(): AbortSignal {
-    return this.#patience.signal
+    return this.#deadline.signal
   }
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Inbox } from './inbox.ts'
+import { ChangeQueue } from './inbox.ts'
 
 test('what is put is taken in its order, and what says the same is one', () => {
-  const inbox = new Inbox<string>('missed')
+  const inbox = new ChangeQueue<string>('missed')
   inbox.put('a', 'first')
   inbox.put('b', 'second')
   inbox.put('a', 'again')
@@ -12,7 +12,7 @@ test('what is put is taken in its order, and what says the same is one', () => {
 })
 
 test('whoever waits is woken by what comes, and by the end', async () => {
-  const inbox = new Inbox<string>('missed')
+  const inbox = new ChangeQueue<string>('missed')
   const waiting = inbox.more()
   inbox.put('a', 'first')
   await waiting
@@ -27,7 +27,7 @@ test('whoever waits is woken by what comes, and by the end', async () => {
 })
 
 test('more than 1000 are not held, and that they were there is told', () => {
-  const inbox = new Inbox<string>('missed')
+  const inbox = new ChangeQueue<string>('missed')
   for (let i = 0; i < 5_000; i += 1) inbox.put(`key ${i}`, `value ${i}`)
   const taken: (string | undefined)[] = []
   for (let next = inbox.take(); next !== undefined; next = inbox.take()) taken.push(next)

@@ -2,7 +2,7 @@
 
 const MOST_WAITING = 1_000
 
-export class Inbox<T> {
+export class ChangeQueue<T> {
   readonly #waiting = new Map<string, T>()
   #wake: () => void = () => {}
   #isOver = false

@@ -2,7 +2,7 @@
 import type { Logger } from '../protocol/logger.ts'
 import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
 import { badResponse, tooLarge } from './errors.ts'
-import type { Link, ListName } from './link.ts'
+import type { Connection, ListName } from './connection.ts'
 import { isObject } from '../protocol/json.ts'
 import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
@@ -33,7 +33,7 @@ interface Kept {
 }
 
 export class Lists {
-  readonly #link: Link
+  readonly #connection: Connection
   readonly #tools: Tools
   readonly #logger: Logger
   readonly #maxBytes: number
@@ -41,8 +41,8 @@ export class Lists {
   /** How often each has changed: what was asked for before a change is not kept. */
   readonly #changes: Record<ListKind, number> = { tools: 0, prompts: 0, resources: 0, resourceTemplates: 0 }
 
-  constructor(link: Link, tools: Tools, logger: Logger, maxBytes: number) {
-    this.#link = link
+  constructor(connection: Connection, tools: Tools, logger: Logger, maxBytes: number) {
+    this.#connection = connection
     this.#tools = tools
     this.#logger = logger
     this.#maxBytes = maxBytes
@@ -56,10 +56,10 @@ export class Lists {
   }
 
   /** Asks the server. */
-  async fetch<K extends ListKind>(kind: K, patience: Deadline): Promise<ListEntries[K][]> {
+  async fetch<K extends ListKind>(kind: K, deadline: Deadline): Promise<ListEntries[K][]> {
     const asked = this.#changes[kind]
     const since = performance.now()
-    const { entries, ttlMs } = await this.#pages(kind, patience)
+    const { entries, ttlMs } = await this.#pages(kind, deadline)
     const usable = kind === 'tools' ? (this.#tools.learn(entries as Tool[]) as ListEntries[K][]) : entries
     if (asked === this.#changes[kind]) this.#kept.set(kind, { entries: usable, freshUntil: since + ttlMs })
     return [...usable]
@@ -75,14 +75,14 @@ export class Lists {
     if (list === 'tools') this.#tools.forget()
   }
 
-  async #pages<K extends ListKind>(kind: K, patience: Deadline): Promise<{ entries: ListEntries[K][]; ttlMs: number }> {
+  async #pages<K extends ListKind>(kind: K, deadline: Deadline): Promise<{ entries: ListEntries[K][]; ttlMs: number }> {
     const method = METHODS[kind]
     const entries: ListEntries[K][] = []
     const cursors = new Set<string>()
     let ttlMs = Infinity
     let total = 0
     for (let members = ''; ;) {
-      const { result, bytes } = await this.#link.request({ method, members, isSafe: true }, patience)
+      const { result, bytes } = await this.#connection.request({ method, members, isIdempotent: true }, deadline)
       total += bytes
       if (total > this.#maxBytes) throw tooLarge(this.#maxBytes)
       checkComplete(result, method)

@@ -8,11 +8,11 @@ import { ClientError, wrongOption } from './errors.ts'
 import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'
 import type { SessionOptions } from './legacy/session.ts'
-import type { Link } from './link.ts'
+import type { Connection } from './connection.ts'
 import type { Limits } from './options.ts'
 import { REVISIONS } from './revision.ts'
 import { checkComplete } from './round.ts'
-import type { Receive, Transport } from './transports/transport.ts'
+import type { ReceiveMessage, Transport } from './transports/transport.ts'
 
 type Legacy = typeof Legacies
 
@@ -20,16 +20,16 @@ type Legacy = typeof Legacies
 export interface Route {
   /** What a server that says no name is called. */
   readonly address: string
-  readonly open: (receive: Receive) => Transport
+  readonly open: (receive: ReceiveMessage) => Transport
   /** How an older one is, where there can be one. */
-  readonly older?: (legacy: Legacy, events: ChannelEvents) => Channel
+  readonly openLegacy?: (legacy: Legacy, events: ChannelEvents) => Channel
   /** Whether an older server may say nothing at all to what it does not know. */
-  readonly mayBeSilent?: boolean
+  readonly mayIgnoreProbe?: boolean
 }
 
 export interface NegotiateOptions {
-  readonly link: Link
-  readonly way: Route
+  readonly connection: Connection
+  readonly route: Route
   readonly limits: Limits
   /** The only one to speak, if it is given. */
   readonly revision: string | undefined
@@ -43,16 +43,16 @@ const PROBE_MS = 3_000
 
 const NEWEST_OLDER = '2025-11-25'
 
-export async function introduce(introducing: NegotiateOptions): Promise<ServerInfo> {
-  const { way, limits, revision } = introducing
+export async function negotiate(introducing: NegotiateOptions): Promise<ServerInfo> {
+  const { route, limits, revision } = introducing
   if (revision !== undefined) return introducedIn(revision, introducing)
-  const isProbe = way.mayBeSilent === true
+  const isProbe = route.mayIgnoreProbe === true
   try {
     return await discover(introducing, isProbe ? Math.min(PROBE_MS, limits.timeoutMs) : limits.timeoutMs, !isProbe)
   } catch (error) {
     // Some older servers say nothing to what they do not know, and some end.
     const isDoubtful = isProbe && (isCode(error, 'TIMEOUT') || isCode(error, 'LOST'))
-    if (way.older === undefined || !(isDoubtful || (await isOlder(error)))) throw error
+    if (route.openLegacy === undefined || !(isDoubtful || (await isOlder(error)))) throw error
     try {
       return await initialize(introducing, NEWEST_OLDER, false)
     } catch (olderError) {
@@ -75,23 +75,25 @@ async function introducedIn(revision: string, introducing: NegotiateOptions): Pr
 }
 
 async function discover(
-  { link, way, signal }: NegotiateOptions,
+  { connection, route, signal }: NegotiateOptions,
   timeoutMs: number,
-  isSafe = true,
+  isIdempotent = true,
 ): Promise<ServerInfo> {
   const method = 'server/discover'
-  const patience = link.begin(method, timeoutMs, signal)
-  const { result } = await link.within(patience, () => link.request({ method, isSafe }, patience))
+  const deadline = connection.openDeadline(method, timeoutMs, signal)
+  const { result } = await connection.withDeadline(deadline, () =>
+    connection.request({ method, isIdempotent }, deadline),
+  )
   checkComplete(result, method)
-  const { server, revision } = readDiscovery(result, way.address)
-  link.speak(revision)
+  const { server, revision } = readDiscovery(result, route.address)
+  connection.useRevision(revision)
   return server
 }
 
 async function initialize(introducing: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {
-  const { link, way, limits, signal, session: given } = introducing
-  const { older } = way
-  if (older === undefined) throw wrongOption('revision: an app in this process speaks no older one.')
+  const { connection, route, limits, signal, session: given } = introducing
+  const { openLegacy } = route
+  if (openLegacy === undefined) throw wrongOption('revision: an app in this process speaks no older one.')
   const legacy = await import('./legacy/index.ts')
   if (signal?.aborted === true) throw aborted(signal)
   const session = new legacy.Session(
@@ -101,19 +103,19 @@ async function initialize(introducing: NegotiateOptions, revision: string, isPin
       limits,
       revision,
       isPinned,
-      address: way.address,
-      receive: (message, requestId) => link.receive(message, requestId),
-      nextId: () => link.nextId(),
+      address: route.address,
+      receive: (message, requestId) => connection.receive(message, requestId),
+      nextId: () => connection.nextId(),
     },
-    (events) => older(legacy, events),
+    (events) => openLegacy(legacy, events),
   )
   try {
-    const { revision: agreed, rounds, server } = await unlessAborted(session.introduce(), signal)
-    link.speakOlder(agreed, session, rounds)
+    const { revision: agreed, rounds, server } = await unlessAborted(session.start(), signal)
+    connection.useSession(agreed, session, rounds)
     return server
   } catch (error) {
     // What could still turn out to be slow goes on being listened to.
-    if (way.mayBeSilent !== true || isCode(error, 'ABORTED')) await session.close()
+    if (route.mayIgnoreProbe !== true || isCode(error, 'ABORTED')) await session.close()
     throw error
   }
 }

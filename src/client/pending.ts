@@ -39,4 +39,4 @@ interface PendingRound {
 }
 
 /** Deepest nesting of arguments and questions. */
-export const DEEPEST = 100
+export const MAX_DEPTH = 100

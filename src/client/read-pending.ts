@@ -2,16 +2,16 @@
 import { isObject, isTame } from '../protocol/json.ts'
 import { ClientError, shown } from './errors.ts'
 import type { PendingCall } from './pending.ts'
-import { DEEPEST } from './pending.ts'
-import { CARRYING } from './revision.ts'
+import { MAX_DEPTH } from './pending.ts'
+import { RESUMABLE_REVISIONS } from './revision.ts'
 
 /** Checks what may have been damaged on its way; throws `PENDING_INVALID`. */
 export function readPending(given: unknown): PendingCall {
   if (!isObject(given)) throw invalid('it is no object; give what JSON.parse makes of its text')
   const { version, revision, method, params, inputRequests, requestState } = given
   if (version !== 1) throw invalid(`its version is ${shown(version)}, and this client reads 1`)
-  if (!CARRYING.includes(revision as string)) {
-    throw invalid(`its revision is ${shown(revision)}, and this client speaks ${CARRYING.join(', ')}`)
+  if (!RESUMABLE_REVISIONS.includes(revision as string)) {
+    throw invalid(`its revision is ${shown(revision)}, and this client speaks ${RESUMABLE_REVISIONS.join(', ')}`)
   }
   if (!isObject(params)) throw invalid('its params are no object')
   checkTarget(method, params)
@@ -20,7 +20,7 @@ export function readPending(given: unknown): PendingCall {
   if (requestState === undefined && inputRequests === undefined) {
     throw invalid('it has neither inputRequests nor a requestState')
   }
-  if (!isTame(given, DEEPEST)) throw invalid('it is nested too deeply, or holds a number that is none')
+  if (!isTame(given, MAX_DEPTH)) throw invalid('it is nested too deeply, or holds a number that is none')
   return given as unknown as PendingCall
 }
 

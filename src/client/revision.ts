@@ -8,17 +8,17 @@ import { ClientError } from './errors.ts'
 export const REVISIONS: readonly string[] = ['2026-07-28']
 
 /** Those in which the client carries a call, and so can save it. */
-export const CARRYING: readonly string[] = [...REVISIONS, ...OPT_IN]
+export const RESUMABLE_REVISIONS: readonly string[] = [...REVISIONS, ...OPT_IN]
 
 /** How a request brings the round before to servers of `REVISIONS`. */
-export const RETRIES: Retries = {
+export const RETRY_FORMAT: RetryFormat = {
   writeRetry: (answers, state) => ({ inParams: retryText(answers, state), beside: '' }),
 }
 
-export type Retries = Pick<Rounds, 'writeRetry'>
+export type RetryFormat = Pick<Rounds, 'writeRetry'>
 
 /** `supported` is untrusted; `cause` is the error that it came with, if it did. */
-export function commonRevision(supported: unknown, cause?: Error): string {
+export function chooseRevision(supported: unknown, cause?: Error): string {
   const theirs: unknown[] = Array.isArray(supported) ? supported : []
   const common = REVISIONS.find((revision) => theirs.includes(revision))
   if (common !== undefined) return common

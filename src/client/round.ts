@@ -3,7 +3,7 @@ import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import { badResponse, ClientError, shown } from './errors.ts'
 import type { Results, RoundMethod } from './pending.ts'
-import { DEEPEST } from './pending.ts'
+import { MAX_DEPTH } from './pending.ts'
 
 export type RoundResult =
   | { readonly kind: 'done'; readonly result: Results[RoundMethod] }
@@ -21,18 +21,18 @@ const LISTS: Record<RoundMethod, string> = {
 export interface RoundLimits {
   readonly maxStateBytes: number
   /** Whether the server was told that the call may become a task. */
-  readonly takesTask: boolean
+  readonly acceptsTask: boolean
 }
 
 export function readRound(result: Record<string, unknown>, method: RoundMethod, limits: RoundLimits): RoundResult {
   const { resultType = 'complete' } = result
   if (resultType === 'complete') return { kind: 'done', result: readDone(result, method) }
-  if (resultType === 'task' && limits.takesTask) return { kind: 'task', result }
+  if (resultType === 'task' && limits.acceptsTask) return { kind: 'task', result }
   if (resultType !== 'input_required') throw unknownType(resultType, method)
   const requests = result['inputRequests'] ?? {}
   const state = readState(result['requestState'] ?? undefined, limits.maxStateBytes)
   if (!isObject(requests)) throw badResponse('its inputRequests are no object')
-  if (!isTame(requests, DEEPEST))
+  if (!isTame(requests, MAX_DEPTH))
     throw badResponse('its inputRequests are nested too deeply, or hold a number that is none')
   if (Object.keys(requests).length > 0) return { kind: 'asks', requests: requests as unknown as InputRequests, state }
   if (state === undefined) throw badResponse('it needs input, and has neither inputRequests nor a requestState')

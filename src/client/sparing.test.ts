@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { sparing } from './sparing.ts'
+import { limitLogRate } from './sparing.ts'
 
 afterEach(() => void vi.useRealTimers())
 
@@ -7,7 +7,7 @@ test('a flood of messages is cut off, says so, and another minute begins anew', 
   vi.useFakeTimers({ toFake: ['performance'], now: 1_000 })
   vi.advanceTimersByTime(1)
   const said: string[] = []
-  const logger = sparing({ warn: (message) => said.push(message), error: (message) => said.push(message) })
+  const logger = limitLogRate({ warn: (message) => said.push(message), error: (message) => said.push(message) })
   for (let i = 0; i < 500; i += 1) logger.warn(`warning ${i}`)
   logger.error('unheard')
   expect(said).toHaveLength(100)

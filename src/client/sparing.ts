@@ -4,7 +4,7 @@ import type { Logger } from '../protocol/logger.ts'
 const MOST = 100
 const WINDOW_MS = 60_000
 
-export function sparing(logger: Logger): Logger {
+export function limitLogRate(logger: Logger): Logger {
   let said = 0
   let since = 0
   const maySay = (): boolean => {

@@ -1,8 +1,8 @@
 // A stream of changes that the server tells of. When it is lost, or the server ends it, it is listened to again.
 import { ProtocolError } from '../protocol/errors.ts'
 import { badResponse, ClientError, wrongOption } from './errors.ts'
-import { Inbox } from './inbox.ts'
-import type { Link, ListName } from './link.ts'
+import { ChangeQueue } from './inbox.ts'
+import type { Connection, ListName } from './connection.ts'
 import type { Lists } from './lists.ts'
 import { isObject } from '../protocol/json.ts'
 
@@ -26,8 +26,8 @@ export type ServerChange =
   /** More has changed than was taken in time. */
   | { readonly type: 'missed' }
 
-export interface SubscriptionHost {
-  readonly link: Link
+export interface SubscriptionContext {
+  readonly connection: Connection
   /** For the server to acknowledge. */
   readonly timeoutMs: number
   readonly lists: Lists
@@ -46,7 +46,7 @@ const LONGEST_URI = 8_192
 
 /** Changes of a kind that wait for a slow consumer are one. Ends with the signal, the client, or the consumer's loop. */
 export async function* subscribe(
-  host: SubscriptionHost,
+  host: SubscriptionContext,
   wish: Subscription,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ServerChange, void, undefined> {
@@ -55,7 +55,7 @@ export async function* subscribe(
   const stop = (): void => over.abort()
   signal?.addEventListener('abort', stop, { once: true })
   if (signal?.aborted) stop()
-  const inbox = new Inbox<ServerChange>({ type: 'missed' })
+  const inbox = new ChangeQueue<ServerChange>({ type: 'missed' })
   const listening = new Listening(host, wish, members, over.signal, inbox).run()
   // It is awaited below, and may fail long before that.
   listening.catch(() => {})
@@ -74,24 +74,24 @@ export async function* subscribe(
 }
 
 class Listening {
-  readonly #host: SubscriptionHost
+  readonly #context: SubscriptionContext
   readonly #wish: Subscription
   readonly #members: string
   readonly #over: AbortSignal
-  readonly #inbox: Inbox<ServerChange>
+  readonly #inbox: ChangeQueue<ServerChange>
   #isAcknowledged = false
   #acknowledgedAt = 0
   /** Since the last steady stream. */
   #ends = 0
 
   constructor(
-    host: SubscriptionHost,
+    host: SubscriptionContext,
     wish: Subscription,
     members: string,
     over: AbortSignal,
-    inbox: Inbox<ServerChange>,
+    inbox: ChangeQueue<ServerChange>,
   ) {
-    this.#host = host
+    this.#context = host
     this.#wish = wish
     this.#members = members
     this.#over = over
@@ -101,21 +101,21 @@ class Listening {
   /** Until it is over. Fails where the server refuses, or was never there. */
   async run(): Promise<void> {
     try {
-      while (!this.#over.aborted && !this.#host.link.isClosed) await this.#listen()
+      while (!this.#over.aborted && !this.#context.connection.isClosed) await this.#listen()
     } finally {
       this.#inbox.end()
     }
   }
 
   async #listen(): Promise<void> {
-    const { link, timeoutMs } = this.#host
-    const attempt = link.begin('subscriptions/listen', Infinity, this.#over)
+    const { connection, timeoutMs } = this.#context
+    const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#over)
     let silence: NodeJS.Timeout | undefined
     this.#acknowledgedAt = 0
     try {
-      if (this.#ends > 0) await attempt.pause(Math.min(FIRST_PAUSE_MS * 2 ** (this.#ends - 1), LONGEST_PAUSE_MS))
-      silence = setTimeout(() => attempt.stop(unacknowledged(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER))
-      const { error } = await link.listen(this.#members, attempt, (what, params) => {
+      if (this.#ends > 0) await attempt.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (this.#ends - 1), LONGEST_PAUSE_MS))
+      silence = setTimeout(() => attempt.abort(unacknowledged(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER))
+      const { error } = await connection.listen(this.#members, attempt, (what, params) => {
         if (what === 'subscriptions/acknowledged') clearTimeout(silence)
         this.#told(what, params)
       })
@@ -123,12 +123,12 @@ class Listening {
       if (this.#acknowledgedAt === 0) throw badResponse('the subscription ended before it was acknowledged')
       this.#ended()
     } catch (error) {
-      if (this.#over.aborted || link.isClosed) return
+      if (this.#over.aborted || connection.isClosed) return
       this.#ended()
       if (!isTrouble(error) || (!this.#isAcknowledged && this.#ends >= FIRST_TRIES)) throw error
     } finally {
       clearTimeout(silence)
-      link.end(attempt)
+      connection.closeDeadline(attempt)
     }
   }
 
@@ -161,7 +161,7 @@ class Listening {
     this.#isAcknowledged = true
     this.#acknowledgedAt = performance.now()
     if (isFirst) return this.#inbox.put('acknowledged', { type: 'acknowledged', accepted })
-    for (const list of LISTS) if (this.#wish[list] === true) this.#host.lists.drop(list)
+    for (const list of LISTS) if (this.#wish[list] === true) this.#context.lists.drop(list)
     this.#inbox.put('reconnected', { type: 'reconnected', accepted })
   }
 }

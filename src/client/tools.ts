@@ -18,12 +18,12 @@ interface KnownTool {
 }
 
 export class Tools {
-  readonly #link: { readonly isHttp: boolean }
+  readonly #connection: { readonly usesParamHeaders: boolean }
   readonly #logger: Logger
   #known = new Map<string, KnownTool>()
 
-  constructor(link: { readonly isHttp: boolean }, logger: Logger) {
-    this.#link = link
+  constructor(connection: { readonly usesParamHeaders: boolean }, logger: Logger) {
+    this.#connection = connection
     this.#logger = logger
   }
 
@@ -47,7 +47,7 @@ export class Tools {
   }
 
   /** Whether the server says that it does no harm to call it again. */
-  isSafe(name: string): boolean {
+  isIdempotent(name: string): boolean {
     const { readOnlyHint, idempotentHint } = this.#known.get(name)?.tool.annotations ?? {}
     return readOnlyHint === true || idempotentHint === true
   }
@@ -62,7 +62,7 @@ export class Tools {
   }
 
   #know(tool: Tool): KnownTool {
-    if (!this.#link.isHttp) return { tool, headers: [], problem: undefined, check: undefined }
+    if (!this.#connection.usesParamHeaders) return { tool, headers: [], problem: undefined, check: undefined }
     try {
       return { tool, headers: paramHeaders(tool.inputSchema, tool.name), problem: undefined, check: undefined }
     } catch (error) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { readAddress } from './address.ts'
+import { readVisitAddress } from './address.ts'
 
-const read = (url: unknown): object => readAddress(url, (why) => new Error(why))
+const read = (url: unknown): object => readVisitAddress(url, (why) => new Error(why))
 
 test.each([
   ['https://example.com/a?b=c#d', 'example.com', false],

@@ -1,7 +1,7 @@
 // The address of a page that a server wants the user to visit. It is looked at, and never fetched.
 import { shown } from '../errors.ts'
 
-export interface Address {
+export interface VisitAddress {
   readonly url: string
   readonly host: string
   readonly lookalike: boolean
@@ -10,7 +10,7 @@ export interface Address {
 const LONGEST = 8_192
 
 /** `refuse` makes the error of an address that nobody should be sent to. */
-export function readAddress(given: unknown, refuse: (why: string) => Error): Address {
+export function readVisitAddress(given: unknown, refuse: (why: string) => Error): VisitAddress {
   if (typeof given !== 'string' || given.length > LONGEST || !URL.canParse(given)) {
     throw refuse('its url is no address')
   }

@@ -15,7 +15,9 @@ export async function answerQuestions(
   context: AnswerContext,
 ): Promise<string> {
   // Before anybody is asked anything in vain.
-  const askers = questions.map((question) => (given.has(question.key) ? undefined : askerOf(question, answerers, can)))
+  const askers = questions.map((question) =>
+    given.has(question.key) ? undefined : answererFor(question, answerers, can),
+  )
   const texts = await Promise.all(
     questions.map(async (question, index) => {
       const asker = askers[index]
@@ -33,7 +35,7 @@ export async function answerQuestion(
   can: ReadonlySet<Capability>,
   context: AnswerContext,
 ): Promise<string> {
-  return answerText(question, await askerOf(question, answerers, can)(context))
+  return answerText(question, await answererFor(question, answerers, can)(context))
 }
 
 /** Answers given by hand, each checked; those to questions that were not asked are an error. */
@@ -51,10 +53,10 @@ export function readAnswers(questions: readonly ServerQuestion[], responses: Inp
   return texts
 }
 
-type Asker = (context: AnswerContext) => unknown
+type Answerer = (context: AnswerContext) => unknown
 
 /** Who answers a question. Throws `NO_ANSWERER` where nobody does. */
-export function askerOf(question: ServerQuestion, answerers: Answerers, can: ReadonlySet<Capability>): Asker {
+export function answererFor(question: ServerQuestion, answerers: Answerers, can: ReadonlySet<Capability>): Answerer {
   const { onElicit, onVisit, onSample, onRoots } = answerers
   switch (question.kind) {
     case 'form':

@@ -3,7 +3,7 @@ import type { CreateMessageRequestParams, FormSchema, InputRequests } from '../.
 import { toForm } from '../../schema/form.ts'
 import { ClientError, reasonOf, shown } from '../errors.ts'
 import { isObject, withinSize } from '../../protocol/json.ts'
-import { readAddress } from './address.ts'
+import { readVisitAddress } from './address.ts'
 
 export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
 
@@ -76,7 +76,7 @@ export function readQuestion(key: string, request: unknown): ServerQuestion {
 function readElicitation(key: string, params: Record<string, unknown>): ServerQuestion {
   const { mode = 'form', message, requestedSchema, url } = params
   if (typeof message !== 'string') throw invalid(key, 'it has no message')
-  if (mode === 'url') return { kind: 'visit', key, message, ...readAddress(url, (why) => invalid(key, why)) }
+  if (mode === 'url') return { kind: 'visit', key, message, ...readVisitAddress(url, (why) => invalid(key, why)) }
   if (mode !== 'form') throw invalid(key, `its mode ${shown(mode)} is unknown`)
   if (!isObject(requestedSchema)) throw invalid(key, 'it has no requestedSchema')
   if (!withinSize(requestedSchema, LARGEST_FORM)) throw invalid(key, 'its form is too large')

@@ -3,10 +3,10 @@
 import { ClientError, lost } from '../errors.ts'
 import { refusalOf } from '../transports/http-response.ts'
 import type { HttpOptions } from '../transports/http.ts'
-import { OURS } from '../transports/http.ts'
+import { JSON_HEADERS } from '../transports/http.ts'
 import type { Cursor } from '../transports/sse.ts'
-import type { Outgoing, Waiter } from '../transports/transport.ts'
-import type { Wire, WireAnswer } from '../transports/wire.ts'
+import type { OutgoingRequest, ResponseCallbacks } from '../transports/transport.ts'
+import type { HttpClient, HttpResponseListener } from '../transports/http-client.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 import { isSessionGone, sessionGone } from './channel.ts'
 import { HttpExchange } from './http-exchange.ts'
@@ -14,7 +14,7 @@ import { SessionHeaders } from './http-headers.ts'
 import type { Head, Reading } from './http-reader.ts'
 import { HttpReader } from './http-reader.ts'
 import { messagesIn } from './messages.ts'
-import { StandingStream } from './standing-stream.ts'
+import { ServerEventStream } from './event-stream.ts'
 
 const EVENTS: readonly string[] = ['Accept', 'text/event-stream']
 
@@ -28,23 +28,23 @@ const SAY_PAUSE_MS = 100
 const FAREWELL_MS = 1_000
 
 export class HttpChannel implements Channel {
-  readonly #wire: Wire
+  readonly #wire: HttpClient
   readonly #maxBytes: number
   readonly #events: ChannelEvents
   readonly #headers: SessionHeaders
   readonly #exchanges = new Set<HttpExchange>()
-  #standing: StandingStream | undefined
+  #standing: ServerEventStream | undefined
   #said = 0
   #isClosed = false
 
-  constructor(wire: Wire, { headers, maxResponseBytes }: HttpOptions, events: ChannelEvents) {
+  constructor(wire: HttpClient, { headers, maxResponseBytes }: HttpOptions, events: ChannelEvents) {
     this.#wire = wire
     this.#maxBytes = maxResponseBytes
     this.#events = events
     this.#headers = new SessionHeaders(headers)
   }
 
-  send(request: Outgoing, waiter: Waiter): () => void {
+  send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
     const isInitialize = request.method === 'initialize'
     if (isInitialize) this.#forget()
     const hasSession = this.#headers.sessionId !== undefined
@@ -52,7 +52,7 @@ export class HttpChannel implements Channel {
     const exchange: HttpExchange = new HttpExchange(
       {
         receive: this.#events.receive,
-        onceAnswered: (answered) => this.#events.onceAnswered(request.id, answered),
+        onceAnswered: (answered) => this.#events.whenAnswered(request.id, answered),
         hasSession,
         post: (text, cursor, reading) => this.#post(text, cursor, reading),
         resume: (cursor, reading) => this.#listen(cursor, false, reading),
@@ -62,14 +62,14 @@ export class HttpChannel implements Channel {
       },
       request,
       {
-        read: waiter.read,
-        answered: (response) => {
+        normalize: callbacks.normalize,
+        resolve: (response) => {
           settled()
-          waiter.answered(response)
+          callbacks.resolve(response)
         },
-        failed: (error) => {
+        reject: (error) => {
           settled()
-          waiter.failed(error)
+          callbacks.reject(error)
         },
       },
     )
@@ -82,7 +82,7 @@ export class HttpChannel implements Channel {
     }
   }
 
-  async say(text: string, isCarried = false): Promise<void> {
+  async notify(text: string, isCarried = false): Promise<void> {
     if (this.#said >= MOST_SAID) throw lost(`more than ${MOST_SAID} messages are on their way to the server`)
     this.#said += 1
     const { sessionId } = this.#headers
@@ -93,7 +93,7 @@ export class HttpChannel implements Channel {
           return await this.#say(text)
         } catch (error) {
           // Another may have begun since.
-          if (isSessionGone(error) && sessionId === this.#headers.sessionId) this.#events.gone()
+          if (isSessionGone(error) && sessionId === this.#headers.sessionId) this.#events.sessionLost()
           if (isSessionGone(error) || !isTrouble(error) || tries >= mostTries || this.#isClosed) throw error
           await new Promise((resolve) => void setTimeout(resolve, SAY_PAUSE_MS * 2 ** (tries - 1)))
         }
@@ -103,18 +103,18 @@ export class HttpChannel implements Channel {
     }
   }
 
-  begin(revision: string): void {
+  useRevision(revision: string): void {
     this.#headers.learnRevision(revision)
   }
 
-  async listening(): Promise<boolean> {
+  async listen(): Promise<boolean> {
     if (this.#isClosed) return false
     if (this.#standing === undefined || this.#standing.isLost) {
-      this.#standing = new StandingStream({
+      this.#standing = new ServerEventStream({
         open: (cursor, reading) => this.#listen(cursor, true, reading),
         event: (data) => this.#told(data),
-        missed: () => this.#events.missed(),
-        gone: () => this.#events.gone(),
+        missed: () => this.#events.eventsMissed(),
+        gone: () => this.#events.sessionLost(),
       })
     }
     return this.#standing.isThere
@@ -187,7 +187,7 @@ export class HttpChannel implements Channel {
   }
 
   #post(text: string, cursor: Cursor, reading: Reading): () => void {
-    return this.#open(OURS, cursor, reading, (headers, answer) => this.#wire.post(headers, text, answer))
+    return this.#open(JSON_HEADERS, cursor, reading, (headers, answer) => this.#wire.post(headers, text, answer))
   }
 
   #listen(cursor: Cursor, isIdle: boolean, reading: Reading): () => void {
@@ -216,7 +216,7 @@ export class HttpChannel implements Channel {
   }
 }
 
-type Send = (headers: readonly string[], answer: WireAnswer) => () => void
+type Send = (headers: readonly string[], answer: HttpResponseListener) => () => void
 
 function nowhere(): Cursor {
   return { id: undefined, retryMs: undefined }

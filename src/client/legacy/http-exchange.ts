@@ -1,19 +1,19 @@
 // One request to an older server over HTTP, and its response: in the body, or on a stream that is gone on with where it
 // was lost.
 import { METHOD_NOT_FOUND } from '../../protocol/errors.ts'
-import { isResponse, readResponse } from '../transports/envelope.ts'
+import { isResponse, readResponse } from '../transports/message.ts'
 import type { ClientError } from '../errors.ts'
 import { badResponse, lost } from '../errors.ts'
 import { refusalOf } from '../transports/http-response.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { Cursor } from '../transports/sse.ts'
-import type { Outgoing, Receive, Waiter } from '../transports/transport.ts'
+import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../transports/transport.ts'
 import { sessionGone } from './channel.ts'
 import type { Head, Reading } from './http-reader.ts'
 import { messagesIn } from './messages.ts'
 
-export interface Exchanging {
-  readonly receive: Receive
+export interface ExchangeOptions {
+  readonly receive: ReceiveMessage
   /** Calls back once there is something to come back for. Gives `false` where there may be already. */
   onceAnswered(answered: () => void): boolean
   readonly hasSession: boolean
@@ -35,9 +35,9 @@ const LEAST_PAUSE_MS = 10
 const LAST_WORDS_MS = 500
 
 export class HttpExchange {
-  readonly #on: Exchanging
-  readonly #request: Outgoing
-  readonly #waiter: Waiter
+  readonly #on: ExchangeOptions
+  readonly #request: OutgoingRequest
+  readonly #callbacks: ResponseCallbacks
   readonly #cursor: Cursor = { id: undefined, retryMs: undefined }
   #end: () => void = () => {}
   #pause: NodeJS.Timeout | undefined
@@ -45,10 +45,10 @@ export class HttpExchange {
   #isResumed = false
   #isOver = false
 
-  constructor(on: Exchanging, request: Outgoing, waiter: Waiter) {
+  constructor(on: ExchangeOptions, request: OutgoingRequest, callbacks: ResponseCallbacks) {
     this.#on = on
     this.#request = request
-    this.#waiter = waiter
+    this.#callbacks = callbacks
     this.#end = on.post(request.text, this.#cursor, this.#reading())
   }
 
@@ -79,7 +79,7 @@ export class HttpExchange {
     this.#take(data, (answered) => {
       this.#isOver = true
       setTimeout(this.#end, LAST_WORDS_MS).unref()
-      this.#waiter.answered(answered)
+      this.#callbacks.resolve(answered)
     })
   }
 
@@ -89,7 +89,7 @@ export class HttpExchange {
     if (refusal !== undefined) return head.status >= 500 ? this.#lost(refusal) : this.#fail(refusal)
     this.#take(text, (answered) => {
       this.#isOver = true
-      this.#waiter.answered(answered)
+      this.#callbacks.resolve(answered)
     })
     if (!this.#isOver) this.#fail(badResponse('it holds no response to the request'))
   }
@@ -105,7 +105,7 @@ export class HttpExchange {
     try {
       for (const message of messagesIn(text)) {
         if (this.#isOver) return
-        if (isResponse(message)) answer(readResponse(message, this.#request.id, text.length, this.#waiter.read))
+        if (isResponse(message)) answer(readResponse(message, this.#request.id, text.length, this.#callbacks.normalize))
         else this.#on.receive(message, this.#request.id)
       }
     } catch (error) {
@@ -131,7 +131,7 @@ export class HttpExchange {
     if (this.#isOver) return
     this.#isOver = true
     this.#end()
-    this.#waiter.failed(error)
+    this.#callbacks.reject(error)
   }
 }
 

@@ -3,7 +3,7 @@ import { ClientError, lost, reasonOf, tooLarge, unreachable } from '../errors.ts
 import { isEventStream } from '../transports/http-response.ts'
 import type { Cursor } from '../transports/sse.ts'
 import { EventReader } from '../transports/sse.ts'
-import type { WireAnswer } from '../transports/wire.ts'
+import type { HttpResponseListener } from '../transports/http-client.ts'
 
 export interface Head {
   readonly status: number
@@ -21,7 +21,7 @@ export interface Reading {
   ended(error: ClientError): void
 }
 
-export class HttpReader implements WireAnswer {
+export class HttpReader implements HttpResponseListener {
   readonly #maxBytes: number
   readonly #cursor: Cursor
   readonly #reading: Reading

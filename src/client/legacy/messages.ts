@@ -1,5 +1,5 @@
 // The messages in what an older server sends: one, or in 2025-03-26 several at once.
-import { parseMessage } from '../transports/envelope.ts'
+import { parseMessage } from '../transports/message.ts'
 import { badResponse } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
 

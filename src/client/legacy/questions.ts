@@ -8,13 +8,13 @@ import { answerQuestion } from '../answers/answering.ts'
 import type { Capability } from '../capabilities.ts'
 import type { ServerInfo } from '../discovery.ts'
 import { ClientError, lost, notResumable, reasonOf } from '../errors.ts'
-import { DEEPEST } from '../pending.ts'
+import { MAX_DEPTH } from '../pending.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestion } from '../answers/question.ts'
-import { errorMembers, resultMembers, stateIn, withoutState } from './echo.ts'
-import type { UnderWay } from './under-way.ts'
+import { errorMembers, resultMembers, stateIn, withoutState } from './carried-state.ts'
+import type { InFlightCall } from './in-flight-call.ts'
 
-export interface Asked {
+export interface QuestionsOptions {
   readonly answerers: Answerers
   readonly can: ReadonlySet<Capability>
   readonly maxRounds: number
@@ -26,7 +26,7 @@ export interface Asked {
   readonly say: (text: string, isCarried: boolean) => Promise<void>
 }
 
-interface Received {
+interface ReceivedQuestion {
   readonly id: RequestId
   readonly state: string | undefined
   readonly request: Record<string, unknown>
@@ -36,15 +36,15 @@ interface Received {
 const MOST_OPEN = 1_000
 
 export class Questions {
-  readonly #asked: Asked
+  readonly #asked: QuestionsOptions
   readonly #open = new Map<string, AbortController>()
 
-  constructor(asked: Asked) {
+  constructor(asked: QuestionsOptions) {
     this.#asked = asked
   }
 
   /** `calls` are those in the course of which it may be asked: one, if the server tells. */
-  take(message: Record<string, unknown>, requestId: RequestId | undefined, calls: readonly UnderWay[]): void {
+  take(message: Record<string, unknown>, requestId: RequestId | undefined, calls: readonly InFlightCall[]): void {
     const { id, method, params = {} } = message
     if (typeof id !== 'string' && typeof id !== 'number') {
       return this.#asked.logger.warn('The server sent a request without an id.', { method })
@@ -67,7 +67,7 @@ export class Questions {
     const controller = new AbortController()
     this.#open.set(name, controller)
     const [call] = calls.length === 1 ? calls : []
-    const letGo = calls.map((each) => each.hold())
+    const letGo = calls.map((each) => each.pauseClock())
     const settle = (): void => {
       for (const release of letGo.splice(0)) release()
       call?.settled(controller)
@@ -92,7 +92,7 @@ export class Questions {
   }
 
   /** What cannot be carried cannot be answered either: where the call is known, it ends. */
-  async #refuse(id: RequestId, error: ClientError, calls: readonly UnderWay[]): Promise<void> {
+  async #refuse(id: RequestId, error: ClientError, calls: readonly InFlightCall[]): Promise<void> {
     await this.#reply(id, errorMembers(INVALID_PARAMS, error.message))
     const [call] = calls.length === 1 ? calls : []
     call?.fail(error)
@@ -100,8 +100,8 @@ export class Questions {
   }
 
   async #answer(
-    { id, state, request }: Received,
-    call: UnderWay | undefined,
+    { id, state, request }: ReceivedQuestion,
+    call: InFlightCall | undefined,
     controller: AbortController,
     settle: () => void,
   ): Promise<void> {
@@ -127,11 +127,11 @@ export class Questions {
   async #textOf(
     key: string,
     request: Record<string, unknown>,
-    call: UnderWay | undefined,
+    call: InFlightCall | undefined,
     signal: AbortSignal,
   ): Promise<string> {
     const { answerers, can, server, revision } = this.#asked
-    if (!isTame(request, DEEPEST)) {
+    if (!isTame(request, MAX_DEPTH)) {
       throw new ClientError(
         'QUESTION_INVALID',
         "The server's question is nested too deeply, or holds a number that is none.",

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { ProtocolError } from '../../protocol/errors.ts'
-import type { Sending } from './required-visits.ts'
+import type { VisitActions } from './required-visits.ts'
 import { RequiredVisits } from './required-visits.ts'
 
 const refusal = (...ids: string[]): ProtocolError =>
@@ -14,10 +14,10 @@ const refusal = (...ids: string[]): ProtocolError =>
   })
 
 function sending(action: (key: string) => string = () => 'accept') {
-  const ask = vi.fn<Sending['ask']>(async (pages) =>
+  const ask = vi.fn<VisitActions['ask']>(async (pages) =>
     JSON.stringify(Object.fromEntries(pages.map(({ key }) => [key, { action: action(key) }]))),
   )
-  const pause = vi.fn<Sending['pause']>(async () => {})
+  const pause = vi.fn<VisitActions['pause']>(async () => {})
   const asked = (): string[][] => ask.mock.calls.map(([pages]) => pages.map(({ key }) => key))
   return { ask, pause, asked }
 }

@@ -6,7 +6,7 @@ import type { InputRequests } from '../../protocol/messages.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 
-export interface Sending {
+export interface VisitActions {
   /** The answers to these questions, as JSON text by their keys. */
   readonly ask: (pages: readonly ServerQuestion[]) => Promise<string>
   /** Waits so long, or until the server says that one of these pages is done with. */
@@ -20,13 +20,13 @@ const FIRST_PAUSE_MS = 1_000
 const MOST_PAUSES = 5
 
 export class RequiredVisits {
-  readonly #sending: Sending
+  readonly #sending: VisitActions
   /** Pages that the user has agreed to visit. */
   readonly #agreed = new Set<string>()
   #asked = 0
   #pauses = 0
 
-  constructor(sending: Sending) {
+  constructor(sending: VisitActions) {
     this.#sending = sending
   }
 

@@ -17,13 +17,19 @@ import { readServer } from '../discovery.ts'
 import { ClientError, closed, shown } from '../errors.ts'
 import type { Limits } from '../options.ts'
 import { Deadline } from '../deadline.ts'
-import type { Answered, Outgoing, Receive, Transport, Waiter } from '../transports/transport.ts'
+import type {
+  RpcResponse,
+  OutgoingRequest,
+  ReceiveMessage,
+  Transport,
+  ResponseCallbacks,
+} from '../transports/transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 import { isSessionGone } from './channel.ts'
-import { CARRIES_STATE } from './echo.ts'
+import { CARRIES_STATE } from './carried-state.ts'
 import { Questions } from './questions.ts'
-import { UnderWay } from './under-way.ts'
-import { Watching } from './watching.ts'
+import { InFlightCall } from './in-flight-call.ts'
+import { LegacySubscriptions } from './subscriptions.ts'
 
 export interface SessionOptions {
   readonly info: Implementation
@@ -39,11 +45,11 @@ export interface SessionOptions {
   /** What a server that says no name is called. */
   readonly address: string
   /** Takes what is no response, and no question. */
-  readonly receive: Receive
+  readonly receive: ReceiveMessage
   readonly nextId: () => number
 }
 
-export interface Introduction {
+export interface SessionInfo {
   readonly revision: string
   /** Where calls are carried by the client. */
   readonly rounds: Rounds | undefined
@@ -52,17 +58,17 @@ export interface Introduction {
 
 export class Session implements Transport {
   /** Nothing of a message is repeated in headers. */
-  readonly isHttp = false
+  readonly usesParamHeaders = false
   readonly #options: SessionOptions
   readonly #channel: Channel
   readonly #questions: Questions
-  readonly #watching: Watching
-  readonly #calls = new Map<RequestId, UnderWay>()
+  readonly #watching: LegacySubscriptions
+  readonly #calls = new Map<RequestId, InFlightCall>()
   /** Of requests of the session's own. */
   readonly #waits = new Set<Deadline>()
-  #introduction: Promise<Introduction> | undefined
+  #introduction: Promise<SessionInfo> | undefined
   /** The last one, which the next must agree with. */
-  #introduced: Introduction | undefined
+  #introduced: SessionInfo | undefined
   #isClosed = false
 
   constructor(options: SessionOptions, open: (events: ChannelEvents) => Channel) {
@@ -70,9 +76,9 @@ export class Session implements Transport {
     this.#options = options
     this.#channel = open({
       receive: (message, requestId) => this.#receive(message, requestId),
-      onceAnswered: (requestId, answered) => this.#calls.get(requestId)?.onceAnswered(answered) ?? false,
-      gone: () => this.#gone(),
-      missed: () => this.#watching.missed(),
+      whenAnswered: (requestId, answered) => this.#calls.get(requestId)?.onceAnswered(answered) ?? false,
+      sessionLost: () => this.#gone(),
+      eventsMissed: () => this.#watching.missed(),
     })
     this.#questions = new Questions({
       answerers,
@@ -82,9 +88,9 @@ export class Session implements Transport {
       logger,
       server: () => this.#introduced?.server ?? { name: address, version: '', capabilities: {} },
       revision: () => this.#introduced?.revision ?? revision,
-      say: (text, isCarried) => this.#channel.say(text, isCarried),
+      say: (text, isCarried) => this.#channel.notify(text, isCarried),
     })
-    this.#watching = new Watching({
+    this.#watching = new LegacySubscriptions({
       logger,
       receive,
       ready: () => this.#listening(),
@@ -93,7 +99,7 @@ export class Session implements Transport {
   }
 
   /** Begins a session, where there is none. */
-  introduce(): Promise<Introduction> {
+  start(): Promise<SessionInfo> {
     if (this.#isClosed) return Promise.reject(closed())
     if (this.#introduction === undefined) {
       const introduction = this.#introduce()
@@ -105,10 +111,10 @@ export class Session implements Transport {
     return this.#introduction
   }
 
-  send(request: Outgoing, waiter: Waiter): () => void {
-    if (request.method === 'subscriptions/listen') return this.#watching.begin(request, waiter)
+  send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
+    if (request.method === 'subscriptions/listen') return this.#watching.begin(request, callbacks)
     const { id } = request
-    const call = new UnderWay(request, waiter.patience)
+    const call = new InFlightCall(request, callbacks.deadline)
     this.#calls.set(id, call)
     let isOver = false
     let cancel: (() => void) | undefined
@@ -120,20 +126,20 @@ export class Session implements Transport {
     const failed = (error: ClientError): void => {
       if (isOver) return
       over()
-      waiter.failed(error)
+      callbacks.reject(error)
     }
-    const answered = (response: Answered): void => {
+    const answered = (response: RpcResponse): void => {
       over()
-      waiter.answered(response)
+      callbacks.resolve(response)
     }
     const attempt = async (isAgain: boolean): Promise<void> => {
-      const introduction = this.introduce()
+      const introduction = this.start()
       const { rounds } = await introduction
       if (isOver) return
       cancel = this.#channel.send(request, {
-        read: rounds?.readResponse,
-        answered,
-        failed: (reason) => {
+        normalize: rounds?.readResponse,
+        resolve: answered,
+        reject: (reason) => {
           if (!isSessionGone(reason) || isAgain) return failed(reason)
           if (this.#introduction === introduction) this.#gone()
           attempt(true).catch(failed)
@@ -153,7 +159,7 @@ export class Session implements Transport {
     if (this.#introduction === undefined) return
     await this.#introduction
     try {
-      await this.#channel.say(text)
+      await this.#channel.notify(text)
     } catch (error) {
       if (!isSessionGone(error)) throw error
     }
@@ -162,11 +168,11 @@ export class Session implements Transport {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#questions.end()
-    for (const patience of this.#waits) patience.stop(closed())
+    for (const deadline of this.#waits) deadline.abort(closed())
     await this.#channel.close()
   }
 
-  async #introduce(): Promise<Introduction> {
+  async #introduce(): Promise<SessionInfo> {
     const { info, capabilities, revision: proposed, isPinned, address } = this.#options
     const declared = { ...capabilities, ...CARRIES_STATE }
     const params = { protocolVersion: proposed, capabilities: declared, clientInfo: info }
@@ -176,10 +182,10 @@ export class Session implements Transport {
     if (agreed === undefined || agreed !== only) throw disagreement(result['protocolVersion'], only)
     const introduced = { revision: agreed, rounds, server: readServer(result, address) }
     this.#introduced = introduced
-    this.#channel.begin(agreed)
-    await this.#channel.say('{"jsonrpc":"2.0","method":"notifications/initialized"}')
+    this.#channel.useRevision(agreed)
+    await this.#channel.notify('{"jsonrpc":"2.0","method":"notifications/initialized"}')
     // Some of what servers ask comes that way, and is lost where nobody listens yet.
-    await this.#channel.listening()
+    await this.#channel.listen()
     await this.#setLogLevel(introduced.server.capabilities)
     return introduced
   }
@@ -208,22 +214,22 @@ export class Session implements Transport {
     const id = nextId()
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
     const request = { id, method, revision, name: undefined, headers: [], text }
-    const patience = new Deadline(method, limits.timeoutMs, undefined)
-    this.#waits.add(patience)
+    const deadline = new Deadline(method, limits.timeoutMs, undefined)
+    this.#waits.add(deadline)
     try {
-      const { result, error } = await patience.wait<Answered>((answered, failed) =>
-        this.#channel.send(request, { answered, failed }),
+      const { result, error } = await deadline.wait<RpcResponse>((resolve, reject) =>
+        this.#channel.send(request, { resolve, reject }),
       )
       if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
       return result ?? {}
     } finally {
-      this.#waits.delete(patience)
+      this.#waits.delete(deadline)
     }
   }
 
   async #listening(): Promise<ServerCapabilities | undefined> {
-    const { server } = await this.introduce()
-    return (await this.#channel.listening()) ? server.capabilities : undefined
+    const { server } = await this.start()
+    return (await this.#channel.listen()) ? server.capabilities : undefined
   }
 
   /** The next request begins another one. */
@@ -243,7 +249,7 @@ export class Session implements Transport {
   }
 
   /** The calls in the course of which a question may be: without a stream of their own, any. */
-  #askedIn(requestId: RequestId | undefined): UnderWay[] {
+  #askedIn(requestId: RequestId | undefined): InFlightCall[] {
     const own = requestId === undefined ? undefined : this.#calls.get(requestId)
     return own === undefined ? [...this.#calls.values()].filter((call) => call.mayAsk) : [own]
   }

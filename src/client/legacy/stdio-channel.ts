@@ -4,18 +4,21 @@ import type { StdioTransport } from '../transports/stdio.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
 
 /** Goes on with the process that has been asked already. */
-export function stdioChannel(transport: StdioTransport, { receive, gone, missed }: ChannelEvents): Channel {
+export function stdioChannel(
+  transport: StdioTransport,
+  { receive, sessionLost, eventsMissed }: ChannelEvents,
+): Channel {
   transport.takeOver(receive, () => {
-    gone()
-    missed()
+    sessionLost()
+    eventsMissed()
   })
   return {
-    send: (request, waiter) => transport.send(request, waiter),
-    say: async (text) => {
+    send: (request, callbacks) => transport.send(request, callbacks),
+    notify: async (text) => {
       if (!transport.say(text)) throw lost('the server does not listen any more')
     },
-    begin: () => {},
-    listening: async () => true,
+    useRevision: () => {},
+    listen: async () => true,
     close: () => transport.close(),
   }
 }

@@ -2,18 +2,18 @@
 // is there.
 import { answerText } from '../answers/check.ts'
 import type { AnswerContext } from '../answers/answerers.ts'
-import { askerOf } from '../answers/answering.ts'
+import { answererFor } from '../answers/answering.ts'
 import type { ClientCall } from '../call.ts'
 import { tooMany } from '../errors.ts'
-import type { Host } from '../host.ts'
+import type { ClientContext } from '../context.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 
 export interface TaskAnswersOptions {
-  readonly host: Pick<Host, 'answerers' | 'can' | 'server' | 'limits'>
+  readonly context: Pick<ClientContext, 'answerers' | 'can' | 'server' | 'limits'>
   readonly call: ClientCall | undefined
   /** Its clock stands still while somebody thinks. */
-  readonly life: Deadline
+  readonly deadline: Deadline
   /** Keys that are nobody else's to answer: keys are never used for a second question. */
   readonly taken: Set<string>
   /** An answer is there to be sent, or will never be. */
@@ -38,10 +38,10 @@ export class TaskAnswers {
   ask(questions: readonly ServerQuestion[]): void {
     const open = new Set(questions.map(({ key }) => key))
     for (const key of this.#asked.keys()) if (!open.has(key)) this.#withdraw(key)
-    const { host, taken } = this.#options
+    const { context, taken } = this.#options
     const fresh = questions.filter(({ key }) => !taken.has(key))
     if (fresh.length === 0) return
-    const { maxRounds } = host.limits
+    const { maxRounds } = context.limits
     this.#rounds += 1
     if (this.#rounds > maxRounds) {
       throw tooMany(
@@ -49,7 +49,7 @@ export class TaskAnswers {
       )
     }
     // Before anybody is asked anything in vain.
-    const askers = fresh.map((question) => askerOf(question, host.answerers, host.can))
+    const askers = fresh.map((question) => answererFor(question, context.answerers, context.can))
     for (const [index, question] of fresh.entries()) void this.#think(question, askers[index])
   }
 
@@ -72,16 +72,16 @@ export class TaskAnswers {
     for (const key of this.#ready.keys()) this.#options.taken.delete(key)
   }
 
-  async #think(question: ServerQuestion, asker: ReturnType<typeof askerOf> | undefined): Promise<void> {
-    const { host, call, taken, life, onAnswer } = this.#options
+  async #think(question: ServerQuestion, asker: ReturnType<typeof answererFor> | undefined): Promise<void> {
+    const { context, call, taken, deadline, onAnswer } = this.#options
     const { key } = question
     const controller = new AbortController()
-    const context: AnswerContext = { server: host.server, call, signal: controller.signal }
+    const about: AnswerContext = { server: context.server, call, signal: controller.signal }
     taken.add(key)
     this.#asked.set(key, controller)
-    this.#goOn ??= life.hold()
+    this.#goOn ??= deadline.pauseClock()
     try {
-      const text = answerText(question, await asker?.(context))
+      const text = answerText(question, await asker?.(about))
       if (!controller.signal.aborted) this.#ready.set(key, text)
     } catch (error) {
       if (!controller.signal.aborted) this.#failure ??= { error }

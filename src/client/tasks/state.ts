@@ -2,9 +2,9 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import { isObject, isTame } from '../../protocol/json.ts'
 import type { CallToolResult, InputRequests } from '../../protocol/messages.ts'
-import { readError } from '../transports/envelope.ts'
+import { readError } from '../transports/message.ts'
 import { badResponse, shown } from '../errors.ts'
-import { DEEPEST } from '../pending.ts'
+import { MAX_DEPTH } from '../pending.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 import { checkComplete, readDone } from '../round.ts'
@@ -14,7 +14,7 @@ export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' |
 /** A task at one moment. The last three are ends: nothing changes after them. */
 export type TaskState = WorkingTask | AskingTask | CompletedTask | FailedTask | CancelledTask
 
-export interface TaskHead {
+export interface TaskSummary {
   readonly id: string
   readonly status: TaskStatus
   /** What the server says of it, for people. */
@@ -28,28 +28,28 @@ export interface TaskHead {
   readonly pollIntervalMs?: number
 }
 
-export interface WorkingTask extends TaskHead {
+export interface WorkingTask extends TaskSummary {
   readonly status: 'working'
 }
 
-export interface AskingTask extends TaskHead {
+export interface AskingTask extends TaskSummary {
   readonly status: 'input_required'
   /** All that are open, those too that were answered a moment ago. */
   readonly questions: readonly ServerQuestion[]
 }
 
-export interface CompletedTask extends TaskHead {
+export interface CompletedTask extends TaskSummary {
   readonly status: 'completed'
   /** A failure that the model is to read is a result with `isError`. */
   readonly result: CallToolResult
 }
 
-export interface FailedTask extends TaskHead {
+export interface FailedTask extends TaskSummary {
   readonly status: 'failed'
   readonly error: ProtocolError
 }
 
-export interface CancelledTask extends TaskHead {
+export interface CancelledTask extends TaskSummary {
   readonly status: 'cancelled'
 }
 
@@ -61,7 +61,7 @@ const LONGEST_DATE = 64
 const LONGEST_MESSAGE = 8_192
 
 /** What a call is told when it becomes a task, which may be less than what `tasks/get` tells. */
-export function readTaskHead(result: Record<string, unknown>): TaskHead {
+export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = result
   if (!isTaskId(taskId)) throw badResponse('the taskId of its task is no text, or a very long one')
   if (!STATUSES.has(status)) throw badResponse(`the status ${shown(status)} of its task is unknown`)
@@ -87,7 +87,7 @@ export function readTaskHead(result: Record<string, unknown>): TaskHead {
 
 /** What `tasks/get` and `notifications/tasks` tell of the task of this id. */
 export function readTaskState(result: Record<string, unknown>, id: string): TaskState {
-  const head = readTaskHead(result)
+  const head = readTaskSummary(result)
   if (head.id !== id) throw badResponse('it is of a task that was not asked for')
   switch (head.status) {
     case 'input_required':
@@ -104,7 +104,7 @@ export function readTaskState(result: Record<string, unknown>, id: string): Task
   }
 }
 
-export function isEnd({ status }: TaskHead): boolean {
+export function isFinished({ status }: TaskSummary): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled'
 }
 
@@ -118,7 +118,7 @@ export function isPollInterval(ms: unknown): ms is number {
 
 function readOpen(requests: unknown): ServerQuestion[] {
   if (!isObject(requests)) throw badResponse('the inputRequests of its task are no object')
-  if (!isTame(requests, DEEPEST)) {
+  if (!isTame(requests, MAX_DEPTH)) {
     throw badResponse('the inputRequests of its task are nested too deeply, or hold a number that is none')
   }
   return readQuestions(requests as unknown as InputRequests)

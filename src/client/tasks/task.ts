@@ -5,18 +5,18 @@ import { readAnswers } from '../answers/answering.ts'
 import type { ClientCall } from '../call.ts'
 import { checkOutput } from '../checked-output.ts'
 import { ClientError, noTasks, shown, wrongOption } from '../errors.ts'
-import type { Host } from '../host.ts'
+import type { ClientContext } from '../context.ts'
 import type { TaskOptions } from '../options.ts'
 import { checkLimit } from '../options.ts'
 import type { Deadline } from '../deadline.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { TaskAnswers } from './answers.ts'
 import type { SavedTask } from './saved.ts'
-import type { TaskHead, TaskState, WorkingTask } from './state.ts'
-import { isEnd } from './state.ts'
+import type { TaskSummary, TaskState, WorkingTask } from './state.ts'
+import { isFinished } from './state.ts'
 import { TaskWatch } from './watch.ts'
-import type { TaskWire } from './wire.ts'
-import { isGone } from './wire.ts'
+import type { TaskRequests } from './requests.ts'
+import { isTaskGone } from './requests.ts'
 
 /** What is known of a task when it is taken up. */
 export interface TaskOrigin {
@@ -25,7 +25,7 @@ export interface TaskOrigin {
   readonly call: ClientCall | undefined
   readonly pollIntervalMs: number | undefined
   /** As the server told when it made the task a moment ago. */
-  readonly made?: TaskHead
+  readonly made?: TaskSummary
 }
 
 /** After that a task may well stand in another way than when it was made. */
@@ -33,15 +33,15 @@ const NEWS_MS = 1_000
 
 export class ClientTask {
   readonly id: string
-  readonly #host: Host
-  readonly #wire: TaskWire
+  readonly #context: ClientContext
+  readonly #wire: TaskRequests
   readonly #call: ClientCall | undefined
   readonly #tool: string | undefined
   /** Of the server's last word on it. */
   #pollIntervalMs: number | undefined
   #questions: readonly ServerQuestion[] = []
   /** As long as it is news. */
-  #made: TaskHead | undefined
+  #made: TaskSummary | undefined
   readonly #madeAt = performance.now()
   /** Nothing changes after it. */
   #end: TaskState | undefined
@@ -49,11 +49,11 @@ export class ClientTask {
   readonly #taken = new Set<string>()
 
   /** @internal `startTool` and `client.task` make one. */
-  constructor(host: Host, { id, call, pollIntervalMs, made }: TaskOrigin) {
+  constructor(host: ClientContext, { id, call, pollIntervalMs, made }: TaskOrigin) {
     if (host.tasks === undefined) throw wrongOption('This client was connected with tasks: false.')
-    if (!host.link.takesTasks) throw noTasks(host.link.revision)
+    if (!host.connection.acceptsTasks) throw noTasks(host.connection.revision)
     this.id = id
-    this.#host = host
+    this.#context = host
     this.#wire = host.tasks
     this.#call = call
     this.#tool = call !== undefined && 'tool' in call ? call.tool : undefined
@@ -65,7 +65,7 @@ export class ClientTask {
   toJSON(): SavedTask {
     return {
       version: 1,
-      revision: this.#host.link.revision,
+      revision: this.#context.connection.revision,
       taskId: this.id,
       ...(this.#tool !== undefined && { tool: this.#tool }),
       ...(this.#pollIntervalMs !== undefined && { pollIntervalMs: this.#pollIntervalMs }),
@@ -74,23 +74,23 @@ export class ClientTask {
 
   /** How it stands now. */
   status(options: TaskOptions = {}): Promise<TaskState> {
-    return this.#within(options, (life) => this.#look(life))
+    return this.#within(options, (deadline) => this.#look(deadline))
   }
 
   /** Answers some or all of its open questions, each checked before it is sent. */
   answer(responses: InputResponses, options: TaskOptions = {}): Promise<void> {
-    return this.#within(options, async (life) => {
+    return this.#within(options, async (deadline) => {
       const keys = Object.keys(responses)
       for (const key of keys) {
         if (this.#taken.has(key)) throw answeredAlready(key)
       }
-      if (!keys.every((key) => this.#questions.some((question) => question.key === key))) await this.#look(life)
+      if (!keys.every((key) => this.#questions.some((question) => question.key === key))) await this.#look(deadline)
       const texts = readAnswers(this.#questions, responses)
       if (texts.size === 0) return
       for (const key of keys) this.#taken.add(key)
       try {
         const members = [...texts].map(([key, text]) => `${JSON.stringify(key)}:${text}`)
-        await this.#update(`{${members.join(',')}}`, life)
+        await this.#update(`{${members.join(',')}}`, deadline)
       } catch (error) {
         // To be tried again, by whomever.
         for (const key of keys) this.#taken.delete(key)
@@ -101,27 +101,27 @@ export class ClientTask {
 
   /** Asks the server to stop it. It need not, and may come to another end: `status` tells. */
   cancel(options: TaskOptions = {}): Promise<void> {
-    return this.#within(options, (life) => this.#wire.cancel(this.id, life))
+    return this.#within(options, (deadline) => this.#wire.cancel(this.id, deadline))
   }
 
   /** Waits for its end. The client's answerers are asked what nobody has answered by hand. */
   result(options: TaskOptions = {}): Promise<CallToolResult> {
-    return this.#within(options, async (life) => {
-      if (this.#end !== undefined) return this.#resultOf(this.#end, life)
-      const watch = this.#watch(life, this.#takeBegun() === undefined)
+    return this.#within(options, async (deadline) => {
+      if (this.#end !== undefined) return this.#resultOf(this.#end, deadline)
+      const watch = this.#watch(deadline, this.#takeBegun() === undefined)
       const answers = new TaskAnswers({
-        host: this.#host,
+        context: this.#context,
         call: this.#call,
-        life,
+        deadline,
         taken: this.#taken,
         onAnswer: () => watch.wake(),
       })
       try {
         for (;;) {
-          const state = (await this.#send(answers, life)) ?? (await watch.next())
+          const state = (await this.#send(answers, deadline)) ?? (await watch.next())
           if (state === undefined) continue
           this.#note(state)
-          if (isEnd(state)) return await this.#resultOf(state, life)
+          if (isFinished(state)) return await this.#resultOf(state, deadline)
           answers.ask(this.#questions)
         }
       } finally {
@@ -134,9 +134,9 @@ export class ClientTask {
   /** How it stands now, and then each change, to its end; to somebody who is slow, the last one only. Answers nothing. */
   async *updates(options: TaskOptions = {}): AsyncGenerator<TaskState, void, undefined> {
     if (this.#end !== undefined) return yield this.#end
-    const life = this.#begin(options)
+    const deadline = this.#begin(options)
     const begun = this.#takeBegun()
-    const watch = this.#watch(life, begun === undefined)
+    const watch = this.#watch(deadline, begun === undefined)
     let seen = ''
     try {
       for (let known = begun; ; known = undefined) {
@@ -147,13 +147,13 @@ export class ClientTask {
         if (now === seen) continue
         seen = now
         yield state
-        if (isEnd(state)) return
+        if (isFinished(state)) return
       }
     } catch (error) {
-      throw this.#failed(error, life, options)
+      throw this.#failed(error, deadline, options)
     } finally {
       watch.close()
-      this.#host.link.end(life)
+      this.#context.connection.closeDeadline(deadline)
     }
   }
 
@@ -165,7 +165,7 @@ export class ClientTask {
   async finish(options: TaskOptions): Promise<CallToolResult> {
     const { signal } = options
     // At once, and not when the waiting has ended: the client may be closed in between.
-    const cancel = (): void => this.#wire.cancelInPassing(this.id)
+    const cancel = (): void => this.#wire.cancelInBackground(this.id)
     if (signal?.aborted) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })
     try {
@@ -176,29 +176,29 @@ export class ClientTask {
   }
 
   /** Gives how it stands, where that had to be found out. */
-  async #send(answers: TaskAnswers, life: Deadline): Promise<TaskState | undefined> {
+  async #send(answers: TaskAnswers, deadline: Deadline): Promise<TaskState | undefined> {
     const ready = answers.ready()
     if (ready === undefined) return undefined
-    const state = await this.#update(ready.text, life)
+    const state = await this.#update(ready.text, deadline)
     answers.sent(ready.keys)
     return state
   }
 
   /** Gives its end, where it came to one before it was answered. */
-  async #update(text: string, life: Deadline): Promise<TaskState | undefined> {
+  async #update(text: string, deadline: Deadline): Promise<TaskState | undefined> {
     try {
-      await this.#wire.update(this.id, text, life)
+      await this.#wire.update(this.id, text, deadline)
       return undefined
     } catch (error) {
-      if (!(error instanceof ProtocolError) && !isGone(error)) throw error
-      const state = await this.#look(life)
-      if (isEnd(state)) return state
-      throw isGone(error) ? error.cause : error
+      if (!(error instanceof ProtocolError) && !isTaskGone(error)) throw error
+      const state = await this.#look(deadline)
+      if (isFinished(state)) return state
+      throw isTaskGone(error) ? error.cause : error
     }
   }
 
-  async #look(life: Deadline): Promise<TaskState> {
-    const state = await this.#wire.persist(life, () => this.#wire.get(this.id, life))
+  async #look(deadline: Deadline): Promise<TaskState> {
+    const state = await this.#wire.retry(deadline, () => this.#wire.get(this.id, deadline))
     this.#note(state)
     return state
   }
@@ -212,15 +212,15 @@ export class ClientTask {
   }
 
   #note(state: TaskState): void {
-    if (isEnd(state)) this.#end = state
+    if (isFinished(state)) this.#end = state
     this.#questions = state.status === 'input_required' ? state.questions : []
     if (state.pollIntervalMs !== undefined) this.#pollIntervalMs = state.pollIntervalMs
   }
 
-  async #resultOf(state: TaskState, life: Deadline): Promise<CallToolResult> {
+  async #resultOf(state: TaskState, deadline: Deadline): Promise<CallToolResult> {
     switch (state.status) {
       case 'completed':
-        if (this.#tool !== undefined) await checkOutput(this.#host, this.#tool, state.result, life)
+        if (this.#tool !== undefined) await checkOutput(this.#context, this.#tool, state.result, deadline)
         return state.result
       case 'failed':
         throw state.error
@@ -229,33 +229,33 @@ export class ClientTask {
     }
   }
 
-  #watch(life: Deadline, isDue: boolean): TaskWatch {
+  #watch(deadline: Deadline, isDue: boolean): TaskWatch {
     return new TaskWatch({
-      link: this.#host.link,
-      wire: this.#wire,
+      connection: this.#context.connection,
+      requests: this.#wire,
       id: this.id,
-      life,
+      deadline,
       pollIntervalMs: this.#pollIntervalMs,
       isDue,
     })
   }
 
-  #begin({ signal, taskMs = this.#host.limits.taskMs }: TaskOptions): Deadline {
+  #begin({ signal, taskMs = this.#context.limits.taskMs }: TaskOptions): Deadline {
     checkLimit('taskMs', taskMs)
-    return this.#host.link.begin(`Waiting for the task ${shown(this.id)}`, taskMs, signal)
+    return this.#context.connection.openDeadline(`Waiting for the task ${shown(this.id)}`, taskMs, signal)
   }
 
-  async #within<T>(options: TaskOptions, run: (life: Deadline) => Promise<T>): Promise<T> {
-    const life = this.#begin(options)
+  async #within<T>(options: TaskOptions, run: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const deadline = this.#begin(options)
     try {
-      return await this.#host.link.within(life, run)
+      return await this.#context.connection.withDeadline(deadline, run)
     } catch (error) {
-      throw this.#failed(error, life, options)
+      throw this.#failed(error, deadline, options)
     }
   }
 
-  #failed(error: unknown, life: Deadline, { taskMs = this.#host.limits.taskMs }: TaskOptions): unknown {
-    const isLate = error instanceof ClientError && error.code === 'TIMEOUT' && life.isSpent
+  #failed(error: unknown, deadline: Deadline, { taskMs = this.#context.limits.taskMs }: TaskOptions): unknown {
+    const isLate = error instanceof ClientError && error.code === 'TIMEOUT' && deadline.isExpired
     const told = isLate ? late(this.id, taskMs, error) : error
     if (told instanceof ClientError && !ENDS.has(told.code)) told.task ??= this.toJSON()
     return told
@@ -271,7 +271,7 @@ function digestOf(state: TaskState): string {
   return JSON.stringify([state.status, state.message, keys])
 }
 
-function cancelled({ id, message }: TaskHead): ClientError {
+function cancelled({ id, message }: TaskSummary): ClientError {
   const why = message === undefined ? '.' : `: ${message}`
   return new ClientError('TASK_CANCELLED', `The task ${shown(id)} was cancelled${why}`)
 }

@@ -1,11 +1,11 @@
 // How a task stands, again and again: as the server tells of its changes where it does, and else by asking it.
 import { isObject } from '../../protocol/json.ts'
 import { badResponse, ClientError } from '../errors.ts'
-import type { Link } from '../link.ts'
+import type { Connection } from '../connection.ts'
 import type { Deadline } from '../deadline.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
-import type { TaskWire, Trouble } from './wire.ts'
+import type { TaskRequests, Outage } from './requests.ts'
 
 /** Where the server does not say how often it wants to be asked, and the bounds of what it may say. */
 const USUAL_MS = 1_000
@@ -19,12 +19,12 @@ const TOLD_MS = 30_000
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 60_000
 
-export interface Watched {
-  readonly link: Link
-  readonly wire: TaskWire
+export interface TaskWatchOptions {
+  readonly connection: Connection
+  readonly requests: TaskRequests
   readonly id: string
   /** All waiting is done within it. */
-  readonly life: Deadline
+  readonly deadline: Deadline
   /** How often the server wants to be asked, as it said last. */
   readonly pollIntervalMs: number | undefined
   /** Whether how it stands now is not known. */
@@ -32,8 +32,8 @@ export interface Watched {
 }
 
 export class TaskWatch {
-  readonly #watched: Watched
-  readonly #trouble: Trouble
+  readonly #watched: TaskWatchOptions
+  readonly #trouble: Outage
   readonly #over = new AbortController()
   #intervalMs: number
   #dueAt: number
@@ -46,9 +46,9 @@ export class TaskWatch {
   #stir: () => void = () => {}
   #lastUpdate = -Infinity
 
-  constructor(watched: Watched) {
+  constructor(watched: TaskWatchOptions) {
     this.#watched = watched
-    this.#trouble = watched.wire.newTrouble(watched.life)
+    this.#trouble = watched.requests.newOutage(watched.deadline)
     this.#intervalMs = intervalOf(watched.pollIntervalMs)
     this.#lookedAt = performance.now()
     this.#dueAt = watched.isDue ? this.#lookedAt : this.#lookedAt + this.#intervalMs
@@ -84,14 +84,14 @@ export class TaskWatch {
   }
 
   async #look(): Promise<TaskState | undefined> {
-    const { wire, id, life } = this.#watched
+    const { requests, id, deadline } = this.#watched
     try {
-      const state = await wire.get(id, life)
-      this.#trouble.over()
+      const state = await requests.get(id, deadline)
+      this.#trouble.end()
       this.#lookedAt = performance.now()
       return state
     } catch (error) {
-      this.#dueAt = performance.now() + this.#trouble.pauseAfter(error)
+      this.#dueAt = performance.now() + this.#trouble.delayAfter(error)
       return undefined
     }
   }
@@ -120,7 +120,7 @@ export class TaskWatch {
 
   /** Until so much time has passed, or something happens. */
   #rest(ms: number): Promise<void> {
-    return this.#watched.life.wait((resolve) => {
+    return this.#watched.deadline.wait((resolve) => {
       const end = (): void => {
         clearTimeout(timer)
         this.#stir = () => {}
@@ -139,13 +139,13 @@ export class TaskWatch {
 
   /** Until it is over, or the server does not tell of tasks. */
   async #listen(): Promise<void> {
-    const { link, wire, id } = this.#watched
+    const { connection, requests, id } = this.#watched
     let ends = 0
-    while (!this.#over.signal.aborted && !link.isClosed) {
-      const attempt = link.begin('subscriptions/listen', Infinity, this.#over.signal)
+    while (!this.#over.signal.aborted && !connection.isClosed) {
+      const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#over.signal)
       try {
-        if (ends > 0) await attempt.pause(Math.min(FIRST_PAUSE_MS * 2 ** (ends - 1), LONGEST_PAUSE_MS))
-        const { error } = await wire.listen(id, attempt, (what, params) => {
+        if (ends > 0) await attempt.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (ends - 1), LONGEST_PAUSE_MS))
+        const { error } = await requests.listen(id, attempt, (what, params) => {
           if (what === 'subscriptions/acknowledged') this.#acknowledged(params, attempt)
           if (what === 'tasks' && params['taskId'] === id) this.#tell(params)
         })
@@ -153,7 +153,7 @@ export class TaskWatch {
       } catch (error) {
         if (!isPassing(error)) return
       } finally {
-        link.end(attempt)
+        connection.closeDeadline(attempt)
         ends = this.#isTelling ? 1 : ends + 1
         this.#silent()
       }
@@ -164,7 +164,7 @@ export class TaskWatch {
   #acknowledged({ notifications }: Record<string, unknown>, attempt: Deadline): void {
     const { taskIds } = isObject(notifications) ? notifications : {}
     this.#isTelling = Array.isArray(taskIds) && taskIds.includes(this.#watched.id)
-    if (!this.#isTelling) attempt.stop(badResponse('it does not tell of the task'))
+    if (!this.#isTelling) attempt.abort(badResponse('it does not tell of the task'))
   }
 
   #tell(params: Record<string, unknown>): void {

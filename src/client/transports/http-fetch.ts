@@ -1,10 +1,15 @@
 // A fetch function as a wire: the user's own, or the platform's where Node's client is not there.
-import type { Wire, WireAnswer } from './wire.ts'
+import type { HttpClient, HttpResponseListener } from './http-client.ts'
 import type { FetchInit, FetchLike } from '../options.ts'
 import { wasSent } from './was-sent.ts'
 
-export function fetchWire(url: URL, fetch: FetchLike): Wire {
-  const send = (method: FetchInit['method'], headers: readonly string[], body: object, answer: WireAnswer) => {
+export function fetchClient(url: URL, fetch: FetchLike): HttpClient {
+  const send = (
+    method: FetchInit['method'],
+    headers: readonly string[],
+    body: object,
+    answer: HttpResponseListener,
+  ) => {
     const controller = new AbortController()
     const init = {
       method,
@@ -24,7 +29,11 @@ export function fetchWire(url: URL, fetch: FetchLike): Wire {
   }
 }
 
-async function exchange(send: () => Promise<Response>, answer: WireAnswer, signal: AbortSignal): Promise<void> {
+async function exchange(
+  send: () => Promise<Response>,
+  answer: HttpResponseListener,
+  signal: AbortSignal,
+): Promise<void> {
   let response: Response
   try {
     response = await send()
@@ -43,7 +52,7 @@ async function exchange(send: () => Promise<Response>, answer: WireAnswer, signa
   }
 }
 
-async function readBody({ body }: Response, answer: WireAnswer, signal: AbortSignal): Promise<void> {
+async function readBody({ body }: Response, answer: HttpResponseListener, signal: AbortSignal): Promise<void> {
   if (body === null) return answer.end()
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader()
   // One that does not look at the signal it was given still is to be told.

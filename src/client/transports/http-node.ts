@@ -1,13 +1,13 @@
 // Node's own HTTP client as a wire, its connections kept for the next request.
 import * as http from 'node:http'
 import * as https from 'node:https'
-import type { Wire, WireAnswer } from './wire.ts'
+import type { HttpClient, HttpResponseListener } from './http-client.ts'
 import { wasSent } from './was-sent.ts'
 
 /** Less than what servers keep one for, which is 5 s in Node: one that is just being closed loses what is sent on it. */
 const IDLE_MS = 4_000
 
-export function nodeWire(url: URL): Wire {
+export function nodeClient(url: URL): HttpClient {
   const { request, Agent } = url.protocol === 'https:' ? https : http
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS })
   const { hostname, port, pathname, search, host } = url
@@ -39,7 +39,7 @@ export function nodeWire(url: URL): Wire {
   }
 }
 
-function listen(outgoing: http.ClientRequest, answer: WireAnswer): void {
+function listen(outgoing: http.ClientRequest, answer: HttpResponseListener): void {
   outgoing.on('response', (incoming) => read(incoming, answer))
   outgoing.on('error', (error) => answer.failed(error, wasSent(error)))
   // Nothing else would be told of it.
@@ -49,7 +49,7 @@ function listen(outgoing: http.ClientRequest, answer: WireAnswer): void {
   })
 }
 
-function read(incoming: http.IncomingMessage, answer: WireAnswer): void {
+function read(incoming: http.IncomingMessage, answer: HttpResponseListener): void {
   const { headers, statusCode = 0 } = incoming
   answer.head(statusCode, (name) => {
     const value = headers[name]

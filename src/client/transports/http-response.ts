@@ -1,19 +1,19 @@
 // The answer to one POST, as it comes in.
-import { isResponse, parseMessage, readResponse } from './envelope.ts'
+import { isResponse, parseMessage, readResponse } from './message.ts'
 import { badResponse, ClientError, lost, reasonOf, shown, tooLarge, unreachable } from '../errors.ts'
-import type { WireAnswer } from './wire.ts'
+import type { HttpResponseListener } from './http-client.ts'
 import { isObject } from '../../protocol/json.ts'
 import { EventReader } from './sse.ts'
-import type { Receive, Waiter } from './transport.ts'
+import type { ReceiveMessage, ResponseCallbacks } from './transport.ts'
 
 /** For a server to end a stream once it has given the response: then the connection can be used again. */
 const LAST_WORDS_MS = 500
 
-export class HttpAnswer implements WireAnswer {
+export class HttpAnswer implements HttpResponseListener {
   readonly #id: number
   readonly #maxBytes: number
-  readonly #receive: Receive
-  readonly #waiter: Waiter
+  readonly #receive: ReceiveMessage
+  readonly #callbacks: ResponseCallbacks
   #end: () => void = () => {}
   #isOver = false
   #status = 0
@@ -23,11 +23,11 @@ export class HttpAnswer implements WireAnswer {
   #events: EventReader | undefined
   #ending: NodeJS.Timeout | undefined
 
-  constructor(id: number, maxBytes: number, receive: Receive, waiter: Waiter) {
+  constructor(id: number, maxBytes: number, receive: ReceiveMessage, callbacks: ResponseCallbacks) {
     this.#id = id
     this.#maxBytes = maxBytes
     this.#receive = receive
-    this.#waiter = waiter
+    this.#callbacks = callbacks
   }
 
   /** Gives what the caller ends it with. */
@@ -86,7 +86,7 @@ export class HttpAnswer implements WireAnswer {
       if (refusal !== undefined) return this.#fail(refusal)
       const answered = readResponse(parseMessage(text), this.#id, this.#bytes)
       this.#isOver = true
-      this.#waiter.answered(answered)
+      this.#callbacks.resolve(answered)
     } catch (error) {
       this.#fail(error as ClientError)
     }
@@ -100,7 +100,7 @@ export class HttpAnswer implements WireAnswer {
       const answered = readResponse(message, this.#id, data.length)
       this.#isOver = true
       this.#ending = setTimeout(this.#end, LAST_WORDS_MS).unref()
-      this.#waiter.answered(answered)
+      this.#callbacks.resolve(answered)
     } catch (error) {
       this.#fail(error as ClientError)
     }
@@ -111,7 +111,7 @@ export class HttpAnswer implements WireAnswer {
     this.#isOver = true
     this.#chunks = []
     this.#end()
-    this.#waiter.failed(error)
+    this.#callbacks.reject(error)
   }
 }
 

@@ -4,8 +4,8 @@ import type { ClientError } from '../errors.ts'
 import { wrongOption } from '../errors.ts'
 import { HttpAnswer } from './http-response.ts'
 import type { HeadersOption, HeaderValues } from '../options.ts'
-import type { Outgoing, Receive, Transport, Waiter } from './transport.ts'
-import type { Wire } from './wire.ts'
+import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
+import type { HttpClient } from './http-client.ts'
 
 export interface HttpOptions {
   readonly headers: HeadersOption | undefined
@@ -13,34 +13,34 @@ export interface HttpOptions {
 }
 
 export class HttpTransport implements Transport {
-  readonly isHttp = true
-  readonly #wire: Wire
-  readonly #receive: Receive
+  readonly usesParamHeaders = true
+  readonly #wire: HttpClient
+  readonly #receive: ReceiveMessage
   readonly #maxBytes: number
   readonly #headers: readonly string[]
   readonly #freshHeaders: (() => Promise<readonly string[]>) | undefined
 
-  constructor(wire: Wire, { headers = {}, maxResponseBytes }: HttpOptions, receive: Receive) {
+  constructor(wire: HttpClient, { headers = {}, maxResponseBytes }: HttpOptions, receive: ReceiveMessage) {
     this.#wire = wire
     this.#receive = receive
     this.#maxBytes = maxResponseBytes
     const isFunction = typeof headers === 'function'
-    this.#headers = isFunction ? OURS : [...OURS, ...readHeaders(headers)]
-    this.#freshHeaders = isFunction ? async () => [...OURS, ...readHeaders(await headers())] : undefined
+    this.#headers = isFunction ? JSON_HEADERS : [...JSON_HEADERS, ...readHeaders(headers)]
+    this.#freshHeaders = isFunction ? async () => [...JSON_HEADERS, ...readHeaders(await headers())] : undefined
   }
 
-  send(request: Outgoing, waiter: Waiter): () => void {
-    if (this.#freshHeaders === undefined) return this.#post(request, this.#headers, waiter)
+  send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
+    if (this.#freshHeaders === undefined) return this.#post(request, this.#headers, callbacks)
     let isCancelled = false
     let cancel = (): void => {
       isCancelled = true
     }
     void this.#freshHeaders().then(
       (headers) => {
-        if (!isCancelled) cancel = this.#post(request, headers, waiter)
+        if (!isCancelled) cancel = this.#post(request, headers, callbacks)
       },
       (error: unknown) => {
-        if (!isCancelled) waiter.failed(error as ClientError)
+        if (!isCancelled) callbacks.reject(error as ClientError)
       },
     )
     return () => cancel()
@@ -50,17 +50,17 @@ export class HttpTransport implements Transport {
     this.#wire.close()
   }
 
-  #post(request: Outgoing, headers: readonly string[], waiter: Waiter): () => void {
+  #post(request: OutgoingRequest, headers: readonly string[], callbacks: ResponseCallbacks): () => void {
     const { id, method, revision, name, headers: own, text } = request
     const all = [...headers, 'MCP-Protocol-Version', revision, 'Mcp-Method', method]
     if (name !== undefined) all.push('Mcp-Name', encodeHeader(name))
     for (const part of own) all.push(part)
-    const answer = new HttpAnswer(id, this.#maxBytes, this.#receive, waiter)
+    const answer = new HttpAnswer(id, this.#maxBytes, this.#receive, callbacks)
     return answer.endedBy(this.#wire.post(all, text, answer))
   }
 }
 
-export const OURS: readonly string[] = [
+export const JSON_HEADERS: readonly string[] = [
   'Content-Type',
   'application/json',
   'Accept',

@@ -1,9 +1,9 @@
 // An app in the same process as a way to a server, through the same text that a wire would carry.
 import { Cancel } from '../../protocol/cancel.ts'
-import { parseMessage, readResponse } from './envelope.ts'
+import { parseMessage, readResponse } from './message.ts'
 import type { ClientError } from '../errors.ts'
 import { badResponse, lost, reasonOf } from '../errors.ts'
-import type { Outgoing, Receive, Transport, Waiter } from './transport.ts'
+import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
 
 /** An app, or whatever else takes messages as one does. */
 export interface AppLike {
@@ -16,16 +16,16 @@ export interface DispatchContext {
 }
 
 export class MemoryTransport implements Transport {
-  readonly isHttp = false
+  readonly usesParamHeaders = false
   readonly #app: AppLike
-  readonly #receive: Receive
+  readonly #receive: ReceiveMessage
 
-  constructor(app: AppLike, receive: Receive) {
+  constructor(app: AppLike, receive: ReceiveMessage) {
     this.#app = app
     this.#receive = receive
   }
 
-  send({ id, text }: Outgoing, waiter: Waiter): () => void {
+  send({ id, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
     const cancel = new Cancel()
     const notify = (notification: string): boolean => {
       if (cancel.cancelled) return false
@@ -34,10 +34,10 @@ export class MemoryTransport implements Transport {
     }
     void this.#serve(text, { cancel, notify }).then(
       (reply) => {
-        if (!cancel.cancelled) settle(reply?.text, id, waiter)
+        if (!cancel.cancelled) settle(reply?.text, id, callbacks)
       },
       (error: unknown) => {
-        if (!cancel.cancelled) waiter.failed(lost(reasonOf(error), error))
+        if (!cancel.cancelled) callbacks.reject(lost(reasonOf(error), error))
       },
     )
     return () => cancel.cancel()
@@ -51,11 +51,11 @@ export class MemoryTransport implements Transport {
   }
 }
 
-function settle(text: string | undefined, id: number, waiter: Waiter): void {
+function settle(text: string | undefined, id: number, callbacks: ResponseCallbacks): void {
   try {
     if (text === undefined) throw badResponse('there is none')
-    waiter.answered(readResponse(parseMessage(text), id, text.length))
+    callbacks.resolve(readResponse(parseMessage(text), id, text.length))
   } catch (error) {
-    waiter.failed(error as ClientError)
+    callbacks.reject(error as ClientError)
   }
 }

@@ -2,23 +2,23 @@
 import type { Logger } from '../../protocol/logger.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { Child, type ServerCommand } from './child.ts'
-import { isResponse, parseMessage, readResponse } from './envelope.ts'
+import { isResponse, parseMessage, readResponse } from './message.ts'
 import type { ClientError } from '../errors.ts'
 import { lost, notStarted, reasonOf, tooLarge, unreachable } from '../errors.ts'
-import type { Outgoing, Receive, Transport, Waiter } from './transport.ts'
+import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
 
 const FIRST_PAUSE_MS = 100
 const LONGEST_PAUSE_MS = 5_000
 
 export class StdioTransport implements Transport {
-  readonly isHttp = false
+  readonly usesParamHeaders = false
   readonly #command: ServerCommand
   readonly #maxBytes: number
   readonly #logger: Logger
-  #receive: Receive
+  #receive: ReceiveMessage
   /** Given by a session, which ends with the process. */
   #whenGone: (() => void) | undefined
-  readonly #waiting = new Map<RequestId, Waiter>()
+  readonly #waiting = new Map<RequestId, ResponseCallbacks>()
   /** Requests that wait for the process to be started. */
   readonly #unsent = new Map<RequestId, string>()
   #child: Child | undefined
@@ -27,19 +27,19 @@ export class StdioTransport implements Transport {
   #deaths = 0
   #isClosed = false
 
-  constructor(command: ServerCommand, maxBytes: number, logger: Logger, receive: Receive) {
+  constructor(command: ServerCommand, maxBytes: number, logger: Logger, receive: ReceiveMessage) {
     this.#command = command
     this.#maxBytes = maxBytes
     this.#logger = logger
     this.#receive = receive
   }
 
-  send({ id, method, text }: Outgoing, waiter: Waiter): () => void {
-    this.#waiting.set(id, waiter)
+  send({ id, method, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
+    this.#waiting.set(id, callbacks)
     // One that does not listen any more is about to go, and this waits for the next.
     if (!this.#child?.say(text)) {
       const isForThisOne = this.#whenGone !== undefined && method !== 'initialize'
-      if (this.#child !== undefined && isForThisOne) return this.#refuse(id, waiter)
+      if (this.#child !== undefined && isForThisOne) return this.#refuse(id, callbacks)
       this.#unsent.set(id, text)
       if (this.#child === undefined) this.#startLater()
     }
@@ -53,7 +53,7 @@ export class StdioTransport implements Transport {
   }
 
   /** For a session: messages go elsewhere from now on, and requests are never sent to another process than they were made for. */
-  takeOver(receive: Receive, whenGone: () => void): void {
+  takeOver(receive: ReceiveMessage, whenGone: () => void): void {
     this.#receive = receive
     this.#whenGone = whenGone
   }
@@ -66,9 +66,9 @@ export class StdioTransport implements Transport {
     await this.#child?.close()
   }
 
-  #refuse(id: number, waiter: Waiter): () => void {
+  #refuse(id: number, callbacks: ResponseCallbacks): () => void {
     this.#waiting.delete(id)
-    waiter.failed(unreachable('it is about to end'))
+    callbacks.reject(unreachable('it is about to end'))
     return () => {}
   }
 
@@ -117,10 +117,10 @@ export class StdioTransport implements Transport {
   }
 
   #failSent(error: () => ClientError): void {
-    for (const [id, waiter] of this.#waiting) {
+    for (const [id, callbacks] of this.#waiting) {
       if (this.#unsent.has(id)) continue
       this.#waiting.delete(id)
-      waiter.failed(error())
+      callbacks.reject(error())
     }
   }
 
@@ -145,8 +145,8 @@ export class StdioTransport implements Transport {
 
   #settle(message: Record<string, unknown>, length: number): void {
     const id = message['id'] as RequestId
-    const waiter = this.#waiting.get(id)
-    if (waiter === undefined) {
+    const callbacks = this.#waiting.get(id)
+    if (callbacks === undefined) {
       // As a rule to one that was cancelled a moment ago.
       const { error } = message
       if (error !== undefined) this.#logger.warn('The server sent an error that belongs to no request.', { error })
@@ -155,9 +155,9 @@ export class StdioTransport implements Transport {
     this.#waiting.delete(id)
     this.#deaths = 0
     try {
-      waiter.answered(readResponse(message, id, length, waiter.read))
+      callbacks.resolve(readResponse(message, id, length, callbacks.normalize))
     } catch (error) {
-      waiter.failed(error as ClientError)
+      callbacks.reject(error as ClientError)
     }
   }
 }

@@ -5,16 +5,16 @@ import type { Deadline } from '../deadline.ts'
 
 export interface Transport {
   /** Over HTTP some of a message is repeated in headers. */
-  readonly isHttp: boolean
+  readonly usesParamHeaders: boolean
   /** Gives a function that cancels the request, in the way of the transport; nothing is settled after that. */
-  send(request: Outgoing, waiter: Waiter): () => void
+  send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void
   /** Tells an older server of something. One that is not there any more need not know. */
   notify?(text: string): Promise<void>
   /** Requests under way are not settled any more. Bounded in time. */
   close(): Promise<void>
 }
 
-export interface Outgoing {
+export interface OutgoingRequest {
   readonly id: number
   readonly method: string
   readonly revision: string
@@ -27,17 +27,17 @@ export interface Outgoing {
 }
 
 /** Told of one thing only, once. */
-export interface Waiter {
+export interface ResponseCallbacks {
   /** Brings a response into the form of 2026-07-28, where it comes in another. Untrusted before and after. */
-  readonly read?: ((message: Record<string, unknown>) => Record<string, unknown>) | undefined
-  answered(response: Answered): void
-  failed(error: ClientError): void
+  readonly normalize?: ((message: Record<string, unknown>) => Record<string, unknown>) | undefined
+  resolve(response: RpcResponse): void
+  reject(error: ClientError): void
   /** Of the call that waits: older servers ask in the middle of it. */
-  readonly patience?: Deadline
+  readonly deadline?: Deadline
 }
 
 /** A response whose envelope has been checked. */
-export interface Answered {
+export interface RpcResponse {
   readonly result: Record<string, unknown> | undefined
   readonly error: JSONRPCErrorObject | undefined
   /** How large it was. */
@@ -48,4 +48,4 @@ export interface Answered {
  * A message that is no response: a notification, or on older revisions a request of the server's. `requestId` is the
  * request whose own stream it came on, where there is such a thing.
  */
-export type Receive = (message: Record<string, unknown>, requestId?: RequestId) => void
+export type ReceiveMessage = (message: Record<string, unknown>, requestId?: RequestId) => void

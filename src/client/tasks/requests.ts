@@ -3,8 +3,8 @@
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../../protocol/errors.ts'
 import type { Logger } from '../../protocol/logger.ts'
 import { ClientError, shown } from '../errors.ts'
-import type { Link, Listener } from '../link.ts'
-import type { Answered } from '../transports/transport.ts'
+import type { Connection, NotificationListener } from '../connection.ts'
+import type { RpcResponse } from '../transports/transport.ts'
 import type { Deadline } from '../deadline.ts'
 import { checkComplete } from '../round.ts'
 import type { TaskState } from './state.ts'
@@ -18,44 +18,44 @@ const LONGEST_PAUSE_MS = 15_000
 
 type Method = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
 
-export class TaskWire {
-  readonly #link: Link
+export class TaskRequests {
+  readonly #connection: Connection
   /** For one answer of the server's, and for how long it may be out of reach. */
   readonly #timeoutMs: number
   readonly #logger: Logger
   readonly #lastWords = new Set<Promise<void>>()
 
-  constructor(link: Link, timeoutMs: number, logger: Logger) {
-    this.#link = link
+  constructor(connection: Connection, timeoutMs: number, logger: Logger) {
+    this.#connection = connection
     this.#timeoutMs = timeoutMs
     this.#logger = logger
   }
 
   /** Tries it once. */
-  async get(id: string, life: Deadline): Promise<TaskState> {
-    const result = await this.#request('tasks/get', id, '', life, this.#timeoutMs)
+  async get(id: string, deadline: Deadline): Promise<TaskState> {
+    const result = await this.#request('tasks/get', id, '', deadline, this.#timeoutMs)
     return readTaskState(result, id)
   }
 
   /** `answers` is the text of `inputResponses`. */
-  async update(id: string, answers: string, life: Deadline): Promise<void> {
+  async update(id: string, answers: string, deadline: Deadline): Promise<void> {
     const members = `,"inputResponses":${answers}`
-    await this.persist(life, () => this.#request('tasks/update', id, members, life, this.#timeoutMs))
+    await this.retry(deadline, () => this.#request('tasks/update', id, members, deadline, this.#timeoutMs))
   }
 
-  async cancel(id: string, life: Deadline): Promise<void> {
-    await this.persist(life, () => this.#request('tasks/cancel', id, '', life, this.#timeoutMs))
+  async cancel(id: string, deadline: Deadline): Promise<void> {
+    await this.retry(deadline, () => this.#request('tasks/cancel', id, '', deadline, this.#timeoutMs))
   }
 
   /** On behalf of a caller who has gone: tried, and not waited for but by `settled`. */
-  cancelInPassing(id: string): void {
-    const life = this.#link.begin(`tasks/cancel ${id}`, LAST_WORDS_MS, undefined)
-    const words = this.#link
-      .within(life, () => this.#request('tasks/cancel', id, '', life, LAST_WORDS_MS))
+  cancelInBackground(id: string): void {
+    const deadline = this.#connection.openDeadline(`tasks/cancel ${id}`, LAST_WORDS_MS, undefined)
+    const words = this.#connection
+      .withDeadline(deadline, () => this.#request('tasks/cancel', id, '', deadline, LAST_WORDS_MS))
       .then(
         () => {},
         (error: unknown) => {
-          if (!isGone(error)) this.#logger.warn('A task could not be cancelled. It may go on.', { id, error })
+          if (!isTaskGone(error)) this.#logger.warn('A task could not be cancelled. It may go on.', { id, error })
         },
       )
       .finally(() => this.#lastWords.delete(words))
@@ -63,47 +63,47 @@ export class TaskWire {
   }
 
   /** When all has been said in passing, if anything was. Bounded in time. */
-  settled(): Promise<unknown> | undefined {
+  cancellationsSent(): Promise<unknown> | undefined {
     return this.#lastWords.size === 0 ? undefined : Promise.all(this.#lastWords)
   }
 
   /** Tells of the task's changes until the stream ends. */
-  listen(id: string, attempt: Deadline, listener: Listener): Promise<Answered> {
-    return this.#link.listen(`"notifications":{"taskIds":[${JSON.stringify(id)}]}`, attempt, listener)
+  listen(id: string, attempt: Deadline, listener: NotificationListener): Promise<RpcResponse> {
+    return this.#connection.listen(`"notifications":{"taskIds":[${JSON.stringify(id)}]}`, attempt, listener)
   }
 
   /** Tries again, after longer and longer pauses, for as long as a server may be out of reach. */
-  async persist<T>(life: Deadline, run: () => Promise<T>): Promise<T> {
-    const trouble = this.newTrouble(life)
+  async retry<T>(deadline: Deadline, run: () => Promise<T>): Promise<T> {
+    const trouble = this.newOutage(deadline)
     for (;;) {
       try {
         return await run()
       } catch (error) {
-        await life.pause(trouble.pauseAfter(error))
+        await deadline.sleep(trouble.delayAfter(error))
       }
     }
   }
 
-  newTrouble(life: Deadline): Trouble {
-    return new Trouble(life, this.#timeoutMs)
+  newOutage(deadline: Deadline): Outage {
+    return new Outage(deadline, this.#timeoutMs)
   }
 
-  /** A wait within that of `life`, with a limit of its own. */
+  /** A wait within that of `deadline`, with a limit of its own. */
   async #request(
     method: Method,
     id: string,
     more: string,
-    life: Deadline,
+    deadline: Deadline,
     timeoutMs: number,
   ): Promise<Record<string, unknown>> {
-    const link = this.#link
-    const request = { method, name: id, members: `"taskId":${JSON.stringify(id)}${more}`, isSafe: true }
+    const connection = this.#connection
+    const request = { method, name: id, members: `"taskId":${JSON.stringify(id)}${more}`, isIdempotent: true }
     try {
-      const { result } = await life.wait<{ result: Record<string, unknown> }>((resolve, reject) => {
+      const { result } = await deadline.wait<{ result: Record<string, unknown> }>((resolve, reject) => {
         let isOver = false
-        const patience = link.begin(`${method} ${id}`, timeoutMs, undefined)
-        link
-          .within(patience, () => link.request(request, patience))
+        const attempt = connection.openDeadline(`${method} ${id}`, timeoutMs, undefined)
+        connection
+          .withDeadline(attempt, () => connection.request(request, attempt))
           .then(
             (answered) => {
               if (!isOver) resolve(answered)
@@ -114,7 +114,7 @@ export class TaskWire {
           )
         return () => {
           isOver = true
-          patience.stop(new ClientError('ABORTED', `${method} is not waited for any more.`))
+          attempt.abort(new ClientError('ABORTED', `${method} is not waited for any more.`))
         }
       })
       checkComplete(result, method)
@@ -126,24 +126,24 @@ export class TaskWire {
 }
 
 /** How long a server has been out of reach. */
-export class Trouble {
-  readonly #life: Deadline
+export class Outage {
+  readonly #deadline: Deadline
   readonly #mostMs: number
   #count = 0
   #since = 0
 
-  constructor(life: Deadline, mostMs: number) {
-    this.#life = life
+  constructor(deadline: Deadline, mostMs: number) {
+    this.#deadline = deadline
     this.#mostMs = mostMs
   }
 
-  over(): void {
+  end(): void {
     this.#count = 0
   }
 
   /** Milliseconds until the next try. Throws the error where it will not pass, or has gone on for too long. */
-  pauseAfter(error: unknown): number {
-    if (!isPassing(error) || this.#life.isSpent) throw error
+  delayAfter(error: unknown): number {
+    if (!isPassing(error) || this.#deadline.isExpired) throw error
     const now = performance.now()
     if (this.#count === 0) this.#since = now
     if (now - this.#since >= this.#mostMs) throw error
@@ -163,7 +163,7 @@ function isPassing(error: unknown): boolean {
 }
 
 /** Whether the server does not know the task. */
-export function isGone(error: unknown): error is ClientError {
+export function isTaskGone(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code === 'TASK_GONE'
 }
 

@@ -21,15 +21,15 @@ import { isObject } from '../protocol/json.ts'
 import type { LogEntry, ProgressUpdate } from './options.ts'
 import { checkLimit } from './options.ts'
 import { Deadline } from './deadline.ts'
-import type { Retries } from './revision.ts'
-import { commonRevision, RETRIES, REVISIONS } from './revision.ts'
-import type { Answered, Outgoing, Receive, Transport } from './transports/transport.ts'
+import type { RetryFormat } from './revision.ts'
+import { chooseRevision, RETRY_FORMAT, REVISIONS } from './revision.ts'
+import type { RpcResponse, OutgoingRequest, ReceiveMessage, Transport } from './transports/transport.ts'
 
-export interface LinkOptions {
+export interface ConnectionOptions {
   readonly info: Implementation
   readonly capabilities: ClientCapabilities
   /** Whether a call may become a task. */
-  readonly takesTasks: boolean
+  readonly acceptsTasks: boolean
   readonly logLevel: LoggingLevel | undefined
   readonly onLog: ((entry: LogEntry) => void) | undefined
   readonly logger: Logger
@@ -39,7 +39,7 @@ export interface LinkOptions {
 
 export type ListName = 'tools' | 'prompts' | 'resources'
 
-export interface Request {
+export interface ClientRequest {
   readonly method: string
   readonly name?: string
   /** The members of `params` beside `_meta`, as JSON text. */
@@ -49,45 +49,45 @@ export interface Request {
   readonly headers?: readonly string[]
   readonly onProgress?: ((progress: ProgressUpdate) => void) | undefined
   /** Whether it does no harm to send it again when its response was lost. */
-  readonly isSafe: boolean
+  readonly isIdempotent: boolean
 }
 
-export interface Result {
+export interface ServerResult {
   readonly result: Record<string, unknown>
   readonly bytes: number
 }
 
 /** Changes that a subscription is told of: the notification's method, without what they all begin with, and its params. */
-export type Listener = (what: string, params: Record<string, unknown>) => void
+export type NotificationListener = (what: string, params: Record<string, unknown>) => void
 
 const MOST_TRIES = 3
 const FIRST_PAUSE_MS = 100
 
-export class Link {
-  readonly #options: LinkOptions
+export class Connection {
+  readonly #options: ConnectionOptions
   #transport: Transport
   readonly #underWay = new Set<Deadline>()
   readonly #progress = new Map<RequestId, (progress: ProgressUpdate) => void>()
-  readonly #listeners = new Map<RequestId, Listener>()
+  readonly #listeners = new Map<RequestId, NotificationListener>()
   /** Told of pages that older servers say are done with. */
   readonly #visits = new Set<(page: string) => void>()
   /** Of the requests that may have to do with tasks. */
   #taskMeta: string
   #revision = REVISIONS[0] ?? ''
   #meta: string
-  #retries: Retries | undefined = RETRIES
+  #retries: RetryFormat | undefined = RETRY_FORMAT
   #lastId = 0
   #closing: Promise<void> | undefined
 
-  constructor(options: LinkOptions, open: (receive: Receive) => Transport) {
+  constructor(options: ConnectionOptions, open: (receive: ReceiveMessage) => Transport) {
     this.#options = options
     this.#meta = this.#metaText(false)
-    this.#taskMeta = this.#metaText(options.takesTasks)
+    this.#taskMeta = this.#metaText(options.acceptsTasks)
     this.#transport = open((message, requestId) => this.receive(message, requestId))
   }
 
-  get isHttp(): boolean {
-    return this.#transport.isHttp
+  get usesParamHeaders(): boolean {
+    return this.#transport.usesParamHeaders
   }
 
   get revision(): string {
@@ -95,12 +95,12 @@ export class Link {
   }
 
   /** How rounds go on. `undefined` where the server asks in the middle of a call, and nothing of one can be saved. */
-  get retries(): Retries | undefined {
+  get retryFormat(): RetryFormat | undefined {
     return this.#retries
   }
 
   /** Whether the server is told that a call may become a task. */
-  get takesTasks(): boolean {
+  get acceptsTasks(): boolean {
     return this.#taskMeta !== this.#meta
   }
 
@@ -109,60 +109,62 @@ export class Link {
   }
 
   /** Begins a call: what waits within it ends with its time, its caller's signal, or the client. */
-  begin(what: string, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
+  openDeadline(what: string, timeoutMs: number, signal: AbortSignal | undefined): Deadline {
     checkLimit('timeoutMs', timeoutMs)
-    const patience = new Deadline(what, timeoutMs, signal)
-    if (this.isClosed) patience.stop(closed())
-    this.#underWay.add(patience)
-    return patience
+    const deadline = new Deadline(what, timeoutMs, signal)
+    if (this.isClosed) deadline.abort(closed())
+    this.#underWay.add(deadline)
+    return deadline
   }
 
   /** Every call that began ends here. */
-  end(patience: Deadline, error?: Error): void {
-    this.#underWay.delete(patience)
-    if (error === undefined) patience.done()
-    else patience.stop(error)
+  closeDeadline(deadline: Deadline, error?: Error): void {
+    this.#underWay.delete(deadline)
+    if (error === undefined) deadline.release()
+    else deadline.abort(error)
   }
 
   /** Runs one call from its beginning to its end. */
-  async within<T>(patience: Deadline, run: (patience: Deadline) => Promise<T>): Promise<T> {
+  async withDeadline<T>(deadline: Deadline, run: (deadline: Deadline) => Promise<T>): Promise<T> {
     try {
-      const value = await run(patience)
-      this.end(patience)
+      const value = await run(deadline)
+      this.closeDeadline(deadline)
       return value
     } catch (error) {
-      this.end(patience, error as Error)
+      this.closeDeadline(deadline, error as Error)
       throw error
     }
   }
 
   /** Sends a request and gives its result. What the server says is wrong is thrown as a ProtocolError. */
-  async request(request: Request, patience: Deadline): Promise<Result> {
+  async request(request: ClientRequest, deadline: Deadline): Promise<ServerResult> {
     let hasNegotiated = false
     for (let tries = 1; ; tries += 1) {
       try {
-        const { result, error, bytes } = await this.#exchange(request, patience)
+        const { result, error, bytes } = await this.#exchange(request, deadline)
         if (result !== undefined) return { result, bytes }
         if (error?.code !== UNSUPPORTED_VERSION || hasNegotiated) throw this.#protocolError(request, error)
         hasNegotiated = true
-        this.speak(commonRevision(isObject(error.data) ? error.data['supported'] : undefined, protocolError(error)))
+        this.useRevision(
+          chooseRevision(isObject(error.data) ? error.data['supported'] : undefined, protocolError(error)),
+        )
       } catch (error) {
         if (!mayRepeat(error, request) || tries >= MOST_TRIES) throw error
-        await patience.pause(pauseAfter(tries))
+        await deadline.sleep(pauseAfter(tries))
       }
     }
   }
 
   /** Listens until the stream ends. Resolves when the server ends it in good order, and fails when it is lost. */
-  listen(members: string, patience: Deadline, listener: Listener): Promise<Answered> {
+  listen(members: string, deadline: Deadline, listener: NotificationListener): Promise<RpcResponse> {
     const id = this.nextId()
     this.#listeners.set(id, listener)
-    const request: Request = { method: 'subscriptions/listen', members, isSafe: true }
-    return this.#send(id, request, patience).finally(() => this.#listeners.delete(id))
+    const request: ClientRequest = { method: 'subscriptions/listen', members, isIdempotent: true }
+    return this.#send(id, request, deadline).finally(() => this.#listeners.delete(id))
   }
 
   /** Waits so long, or until the server says that one of these pages is done with. */
-  async visited(ms: number, pages: ReadonlySet<string>, patience: Deadline): Promise<void> {
+  async waitForVisit(ms: number, pages: ReadonlySet<string>, deadline: Deadline): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     let told: ((page: string) => void) | undefined
     const end = (): void => {
@@ -170,7 +172,7 @@ export class Link {
       if (told !== undefined) this.#visits.delete(told)
     }
     try {
-      await patience.wait<void>((resolve) => {
+      await deadline.wait<void>((resolve) => {
         timer = setTimeout(resolve, ms)
         told = (page) => {
           if (!pages.has(page)) return
@@ -192,14 +194,14 @@ export class Link {
   }
 
   /** From now on, this revision. */
-  speak(revision: string): void {
+  useRevision(revision: string): void {
     this.#revision = revision
     this.#meta = this.#metaText(false)
-    this.#taskMeta = this.#metaText(this.#options.takesTasks)
+    this.#taskMeta = this.#metaText(this.#options.acceptsTasks)
   }
 
   /** From now on, an older revision, over a transport that takes such messages. */
-  speakOlder(revision: string, transport: Transport, retries: Retries | undefined): void {
+  useSession(revision: string, transport: Transport, retries: RetryFormat | undefined): void {
     this.#retries = retries
     this.#revision = revision
     this.#transport = transport
@@ -232,28 +234,31 @@ export class Link {
   }
 
   async #close(): Promise<void> {
-    for (const patience of this.#underWay) patience.stop(closed())
+    for (const deadline of this.#underWay) deadline.abort(closed())
     await this.#transport.close()
   }
 
-  async #exchange(request: Request, patience: Deadline): Promise<Answered> {
+  async #exchange(request: ClientRequest, deadline: Deadline): Promise<RpcResponse> {
     const id = this.nextId()
     const { onProgress } = request
-    if (onProgress === undefined) return this.#send(id, request, patience)
+    if (onProgress === undefined) return this.#send(id, request, deadline)
     this.#progress.set(id, onProgress)
     try {
-      return await this.#send(id, request, patience)
+      return await this.#send(id, request, deadline)
     } finally {
       this.#progress.delete(id)
     }
   }
 
-  #send(id: number, request: Request, patience: Deadline): Promise<Answered> {
+  #send(id: number, request: ClientRequest, deadline: Deadline): Promise<RpcResponse> {
     const outgoing = this.#outgoing(id, request)
-    return patience.wait((answered, failed) => this.#transport.send(outgoing, { answered, failed, patience }))
+    return deadline.wait((resolve, reject) => this.#transport.send(outgoing, { resolve, reject, deadline }))
   }
 
-  #outgoing(id: number, { method, name, members, beside = '', headers = [], onProgress }: Request): Outgoing {
+  #outgoing(
+    id: number,
+    { method, name, members, beside = '', headers = [], onProgress }: ClientRequest,
+  ): OutgoingRequest {
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const rest = members === undefined || members === '' ? '' : `,${members}`
     const meta = TASK_METHODS.has(method) ? this.#taskMeta : this.#meta
@@ -262,18 +267,18 @@ export class Link {
   }
 
   /** The members of `_meta` that are the same on every request. */
-  #metaText(takesTasks: boolean): string {
+  #metaText(acceptsTasks: boolean): string {
     const { capabilities, info, logLevel } = this.#options
     const meta = {
       [META_VERSION]: this.#revision,
-      [META_CAPABILITIES]: takesTasks ? { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } } : capabilities,
+      [META_CAPABILITIES]: acceptsTasks ? { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } } : capabilities,
       [META_CLIENT_INFO]: info,
       [META_LOG_LEVEL]: logLevel,
     }
     return JSON.stringify(meta).slice(1, -1)
   }
 
-  #protocolError({ method }: Request, error: Answered['error']): Error {
+  #protocolError({ method }: ClientRequest, error: RpcResponse['error']): Error {
     const said = protocolError(error)
     if (method !== 'server/discover' || said.rpcCode !== METHOD_NOT_FOUND) return said
     return new ClientError(
@@ -342,8 +347,8 @@ function isListName(list: string | undefined): list is ListName {
 }
 
 /** What never got there may be sent again; what may have got there only where that does no harm. */
-function mayRepeat(error: unknown, { isSafe }: Request): boolean {
-  return error instanceof ClientError && (error.code === 'CONNECTION' || (error.code === 'LOST' && isSafe))
+function mayRepeat(error: unknown, { isIdempotent }: ClientRequest): boolean {
+  return error instanceof ClientError && (error.code === 'CONNECTION' || (error.code === 'LOST' && isIdempotent))
 }
 
 /** Growing, and not the same for all who lost something at the same time. */

@@ -3,7 +3,7 @@ import type { ClientError } from '../errors.ts'
 import type { Cursor } from '../transports/sse.ts'
 import type { Head, Reading } from './http-reader.ts'
 
-export interface StandingEvents {
+export interface ServerEventStreamOptions {
   /** Gives what ends it. */
   open(cursor: Cursor, reading: Reading): () => void
   /** The data of one event. */
@@ -25,8 +25,8 @@ const STILL_OPEN = 409
 /** For the server to say whether it has one. */
 const READY_MS = 2_000
 
-export class StandingStream {
-  readonly #on: StandingEvents
+export class ServerEventStream {
+  readonly #on: ServerEventStreamOptions
   readonly #cursor: Cursor = { id: undefined, retryMs: undefined }
   #end: () => void = () => {}
   #pause: NodeJS.Timeout | undefined
@@ -36,7 +36,7 @@ export class StandingStream {
   #say: (isThere: boolean) => void = () => {}
   #isThere: Promise<boolean>
 
-  constructor(on: StandingEvents) {
+  constructor(on: ServerEventStreamOptions) {
     this.#on = on
     this.#isThere = this.#answer()
     this.#open()

@@ -2,7 +2,7 @@
 import type { JSONRPCErrorObject, RequestId } from '../../protocol/messages.ts'
 import { badResponse } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Answered, Waiter } from './transport.ts'
+import type { RpcResponse, ResponseCallbacks } from './transport.ts'
 
 /** A JSON text that should be a message; throws where it is none. */
 export function parseMessage(text: string): Record<string, unknown> {
@@ -25,8 +25,8 @@ export function readResponse(
   message: Record<string, unknown>,
   id: RequestId,
   bytes: number,
-  read: Waiter['read'] = asItIs,
-): Answered {
+  read: ResponseCallbacks['normalize'] = asItIs,
+): RpcResponse {
   const { id: got, result, error } = read(message)
   const isUnnamed = (got === undefined || got === null) && error !== undefined
   if (got !== id && !isUnnamed) throw badResponse('it is to a request that was not made')

@@ -5,22 +5,22 @@ import { ClientError } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { Deadline } from '../deadline.ts'
 import type { PendingCall } from '../pending.ts'
-import type { Outgoing } from '../transports/transport.ts'
+import type { OutgoingRequest } from '../transports/transport.ts'
 
 const MOST_QUESTIONS = 100
 
-export class UnderWay {
-  readonly #request: Outgoing
-  readonly #patience: Deadline | undefined
+export class InFlightCall {
+  readonly #request: OutgoingRequest
+  readonly #deadline: Deadline | undefined
   readonly #open = new Set<AbortController>()
   #rounds = 0
   #carrying = 0
   #answered: (() => void) | undefined
   #inRound = 0
 
-  constructor(request: Outgoing, patience: Deadline | undefined) {
+  constructor(request: OutgoingRequest, deadline: Deadline | undefined) {
     this.#request = request
-    this.#patience = patience
+    this.#deadline = deadline
   }
 
   /** Whether a server may ask something in the course of it. */
@@ -37,8 +37,8 @@ export class UnderWay {
   }
 
   /** Nobody waits for the server while somebody thinks. */
-  hold(): () => void {
-    return this.#patience?.hold() ?? (() => {})
+  pauseClock(): () => void {
+    return this.#deadline?.pauseClock() ?? (() => {})
   }
 
   /** The server has left the call to us until its question is answered. Gives what says that it is, to be called once. */
@@ -90,7 +90,7 @@ export class UnderWay {
 
   /** Ends the call with an error of our side's. */
   fail(error: Error): void {
-    this.#patience?.stop(error)
+    this.#deadline?.abort(error)
   }
 
   /** It has ended: whoever still thinks about one of its questions need not. */

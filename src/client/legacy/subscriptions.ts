@@ -4,27 +4,27 @@ import type { Logger } from '../../protocol/logger.ts'
 import type { ServerCapabilities } from '../../protocol/messages.ts'
 import { ClientError, lost } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { Outgoing, Receive, Waiter } from '../transports/transport.ts'
+import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../transports/transport.ts'
 
-export interface Watched {
+export interface LegacySubscriptionsOptions {
   readonly logger: Logger
-  readonly receive: Receive
+  readonly receive: ReceiveMessage
   /** Introduced to the server, and listening: gives what it can do, or `undefined` where it has no way to tell. */
   ready(): Promise<ServerCapabilities | undefined>
   /** Fails where the server is not there; gives whether it has done it. */
   request(method: string, params: object): Promise<boolean>
 }
 
-interface Watcher {
-  readonly wish: Filter
-  readonly waiter: Waiter
+interface LegacySubscription {
+  readonly wish: SubscriptionFilter
+  readonly callbacks: ResponseCallbacks
   /** Those that the server has taken. */
   readonly uris: Set<string>
   /** Told before the acknowledgement, which comes first. */
   early: Record<string, unknown>[] | undefined
 }
 
-interface Filter {
+interface SubscriptionFilter {
   readonly toolsListChanged?: boolean
   readonly promptsListChanged?: boolean
   readonly resourcesListChanged?: boolean
@@ -33,21 +33,21 @@ interface Filter {
 
 const MOST_EARLY = 1_000
 
-export class Watching {
-  readonly #watched: Watched
-  readonly #watchers = new Map<number, Watcher>()
+export class LegacySubscriptions {
+  readonly #watched: LegacySubscriptionsOptions
+  readonly #watchers = new Map<number, LegacySubscription>()
 
-  constructor(watched: Watched) {
+  constructor(watched: LegacySubscriptionsOptions) {
     this.#watched = watched
   }
 
   /** Takes the place of the request `subscriptions/listen`. Gives what ends it. */
-  begin({ id, text }: Outgoing, waiter: Waiter): () => void {
-    const { params } = JSON.parse(text) as { params: { notifications: Filter } }
-    const watcher: Watcher = { wish: params.notifications, waiter, uris: new Set(), early: [] }
+  begin({ id, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
+    const { params } = JSON.parse(text) as { params: { notifications: SubscriptionFilter } }
+    const watcher: LegacySubscription = { wish: params.notifications, callbacks, uris: new Set(), early: [] }
     this.#watchers.set(id, watcher)
     this.#acknowledge(id, watcher).catch((error: unknown) => {
-      if (this.#watchers.delete(id)) waiter.failed(error as ClientError)
+      if (this.#watchers.delete(id)) callbacks.reject(error as ClientError)
     })
     return () => {
       if (this.#watchers.delete(id)) void this.#leave(watcher)
@@ -70,13 +70,13 @@ export class Watching {
 
   /** They begin anew, if they are still of interest, and know that they may have missed something. */
   missed(): void {
-    for (const [id, { waiter }] of this.#watchers) {
+    for (const [id, { callbacks }] of this.#watchers) {
       this.#watchers.delete(id)
-      waiter.failed(lost('the server has to be listened to anew'))
+      callbacks.reject(lost('the server has to be listened to anew'))
     }
   }
 
-  async #acknowledge(id: number, watcher: Watcher): Promise<void> {
+  async #acknowledge(id: number, watcher: LegacySubscription): Promise<void> {
     const { wish, uris, early = [] } = watcher
     const capabilities = await this.#watched.ready()
     const { tools, prompts, resources } = capabilities ?? {}
@@ -100,7 +100,7 @@ export class Watching {
     for (const message of early) this.#watched.receive(message, id)
   }
 
-  async #leave({ uris }: Watcher): Promise<void> {
+  async #leave({ uris }: LegacySubscription): Promise<void> {
     const others = [...this.#watchers.values()]
     for (const uri of uris) {
       if (others.some((other) => other.uris.has(uri))) continue
@@ -119,7 +119,7 @@ function isWithin(uri: unknown, uris: ReadonlySet<string>): boolean {
   return uris.has(uri) || [...uris].some((whole) => uri.startsWith(whole))
 }
 
-function isListWished(method: unknown, wish: Filter): boolean {
+function isListWished(method: unknown, wish: SubscriptionFilter): boolean {
   switch (method) {
     case 'notifications/tools/list_changed':
       return wish.toolsListChanged === true
