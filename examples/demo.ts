@@ -54,7 +54,7 @@ function toPort(text: string): number {
 function whatIsWrong(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? String(error.code) : ''
-  if (error instanceof RallyError && code === 'SEAL_KEY') return `RALLY_KEYS: ${error.message}`
+  if (error instanceof RallyError && code === 'SECRET_INVALID') return `RALLY_KEYS: ${error.message}`
   if (code === 'EADDRINUSE' && 'port' in error) {
     return `Port ${String(error.port)} is in use. Take another one: --port 3001, or --port 0 for any that is free.`
   }

@@ -50,7 +50,7 @@ function run(command, args) {
 function isBuilt() {
   if (!existsSync(built) || !existsSync(join(root, 'dist/index.js'))) return false
   const { mtimeMs } = statSync(built)
-  const sources = ['src', 'examples', 'node_modules/.package-lock.json']
+  const sources = ['src', 'examples', 'package.json', 'node_modules/.package-lock.json']
   for (const name of readdirSync(root)) if (/^tsconfig.*\.json$/.test(name)) sources.push(name)
   // A folder changes when a file in it comes or goes.
   for (const folder of ['src', 'examples'])

@@ -1,7 +1,7 @@
 // mcp-rally/client: calls the tools, prompts and resources of a server, however many rounds it takes.
 export { connect, type ServerAddress } from './client/connect.ts'
 export type { Client, StartedCall } from './client/client.ts'
-export { ClientError, type ClientErrorCode } from './client/errors.ts'
+export { ClientError } from './client/errors.ts'
 export type { ServerCommand } from './client/transports/child.ts'
 export type { AppLike } from './client/transports/memory.ts'
 export type {
@@ -39,7 +39,8 @@ export type {
 } from './client/tasks/state.ts'
 export type { ServerChange, Subscription } from './client/subscription.ts'
 export type { ServerInfo } from './client/discovery.ts'
-export { ProtocolError, RallyError } from './protocol/errors.ts'
+export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
+export type { ClientErrorCode, RallyErrorCode } from './protocol/error-codes.ts'
 export type { Logger } from './protocol/logger.ts'
 export type {
   CallToolResult,

@@ -61,8 +61,22 @@ export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'
-export { Declined, FlowError, MissingCapability, StepFailed, type FlowErrorCode } from './flow/errors.ts'
-export { ProtocolError, RallyError } from './protocol/errors.ts'
+export { Declined, FlowError, MissingCapability, StepFailed } from './flow/errors.ts'
+export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
+export type {
+  AuthErrorCode,
+  ClientErrorCode,
+  FlowErrorCode,
+  HandlerErrorCode,
+  LegacyErrorCode,
+  ProtocolErrorCode,
+  RallyErrorCode,
+  SchemaErrorCode,
+  SetupErrorCode,
+  StateErrorCode,
+  StoreErrorCode,
+  TestingErrorCode,
+} from './protocol/error-codes.ts'
 export type { Logger } from './protocol/logger.ts'
 export type { Schema } from './schema/standard.ts'
 export type { ContentBlock, PromptMessage } from './protocol/messages.ts'

@@ -63,17 +63,18 @@ export class Rally extends App {
 
 function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
   if (mailbox !== undefined && !(['leave', 'after', 'watch'] as const).every((name) => isFunction(mailbox[name]))) {
-    throw new RallyError('APP', 'legacy.mailbox needs the functions leave, after and watch.')
+    throw new RallyError('OPTION_INVALID', 'legacy.mailbox needs the functions leave, after and watch.')
   }
   for (const [name, ms] of Object.entries(times)) {
-    if (!(ms > 0)) throw new RallyError('APP', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
+    if (!(ms > 0))
+      throw new RallyError('OPTION_INVALID', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
   }
 }
 
 function checkStore(store: Store | undefined): void {
   if (store === undefined || (isObject(store) && isObject(store.tasks) && isObject(store.mailbox))) return
   throw new RallyError(
-    'APP',
+    'OPTION_INVALID',
     "store is none: make one with sqlite('tasks.db') of mcp-rally/sqlite, postgres(url) of mcp-rally/postgres, or new MemoryStore().",
   )
 }
@@ -83,10 +84,16 @@ function checkRevisions(revisions: readonly string[], hasSessions: boolean): voi
   const wrong = Array.isArray(revisions) ? revisions.find((name) => !known.includes(name)) : revisions
   if (wrong !== undefined) {
     const names = known.map((name) => `'${name}'`).join(' and ')
-    throw new RallyError('APP', `revisions: ${JSON.stringify(wrong)} is none to opt into; there are ${names}.`)
+    throw new RallyError(
+      'OPTION_INVALID',
+      `revisions: ${JSON.stringify(wrong)} is none to opt into; there are ${names}.`,
+    )
   }
   if (revisions.length > 0 && !hasSessions) {
-    throw new RallyError('APP', `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`)
+    throw new RallyError(
+      'OPTION_INVALID',
+      `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`,
+    )
   }
 }
 

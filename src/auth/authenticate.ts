@@ -30,17 +30,21 @@ export interface Authenticate {
 
 /** Thrown by an authenticator to refuse with a status and headers of its own. A `cause` goes to the log alone. */
 export class AuthenticationError extends RallyError {
+  declare readonly code: 'AUTHENTICATION_FAILED'
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}, options?: ErrorOptions) {
-    super('REFUSED', message, options)
+    super('AUTHENTICATION_FAILED', message, options)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
-      throw new RallyError('REFUSED', `A caller is refused with a status from 400 to 599, and not with ${status}.`)
+      throw new RallyError(
+        'OPTION_INVALID',
+        `A caller is refused with a status from 400 to 599, and not with ${status}.`,
+      )
     }
     for (const [name, value] of Object.entries(headers)) {
       if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) {
-        throw new RallyError('REFUSED', `The header ${JSON.stringify(name)} holds what HTTP cannot send.`)
+        throw new RallyError('OPTION_INVALID', `The header ${JSON.stringify(name)} holds what HTTP cannot send.`)
       }
     }
     this.status = status
@@ -57,14 +61,14 @@ export async function identify(authenticate: Authenticate, request: HttpRequest)
     throw new AuthenticationError(401, 'Authentication is required.', { 'WWW-Authenticate': 'Bearer' })
   const { principal, scopes } = authenticated
   if (typeof principal !== 'string' || principal === '') {
-    throw new RallyError('AUTHENTICATE', 'authenticate gave no principal: it must be a string that names the caller.')
+    throw new RallyError('CALLER_INVALID', 'authenticate gave no principal: it must be a string that names the caller.')
   }
   // Half of a surrogate pair has no bytes of its own: two such principals would have one digest.
   if (/\p{Surrogate}/u.test(principal)) {
-    throw new RallyError('AUTHENTICATE', 'authenticate gave a principal that is not well-formed Unicode.')
+    throw new RallyError('CALLER_INVALID', 'authenticate gave a principal that is not well-formed Unicode.')
   }
   if (scopes !== undefined && !Array.isArray(scopes)) {
-    throw new RallyError('AUTHENTICATE', "authenticate gave scopes that are no array: write ['deploy:write'].")
+    throw new RallyError('CALLER_INVALID', "authenticate gave scopes that are no array: write ['deploy:write'].")
   }
   return authenticated
 }
@@ -75,5 +79,5 @@ export function challengeOf(required: readonly string[], caller: AuthenticatedCa
   if (required.every((scope) => granted.includes(scope))) return undefined
   const challenge = caller?.challenge?.(required) ?? `Bearer error="insufficient_scope", scope="${required.join(' ')}"`
   if (FIELD_VALUE.test(challenge)) return challenge
-  throw new RallyError('AUTHENTICATE', 'authenticate gave a challenge that no header can hold.')
+  throw new RallyError('CALLER_INVALID', 'authenticate gave a challenge that no header can hold.')
 }

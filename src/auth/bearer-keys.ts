@@ -63,12 +63,17 @@ function finderOf(jwks: Jwks): KeyFunction {
   if (typeof jwks === 'string' || jwks instanceof URL) return remote(jwks)
   try {
     if (jwks.keys.some((key) => 'd' in key || 'priv' in key || key.kty === 'oct')) {
-      throw new RallyError('BEARER', 'bearer: jwks holds a private key or a shared secret. Give public keys only.')
+      throw new RallyError(
+        'OPTION_INVALID',
+        'bearer: jwks holds a private key or a shared secret. Give public keys only.',
+      )
     }
     return createLocalJWKSet(jwks)
   } catch (cause) {
     if (cause instanceof RallyError) throw cause
-    throw new RallyError('BEARER', 'bearer: jwks must be an address, a JSON Web Key Set or a function.', { cause })
+    throw new RallyError('OPTION_INVALID', 'bearer: jwks must be an address, a JSON Web Key Set or a function.', {
+      cause,
+    })
   }
 }
 
@@ -99,7 +104,7 @@ function secure(address: string | URL): URL {
   const url = URL.canParse(String(address)) ? new URL(address) : undefined
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname))) return url
   throw new RallyError(
-    'BEARER',
+    'OPTION_INVALID',
     `bearer: jwks is ${JSON.stringify(String(address))}, which must be an https address (http on loopback only).`,
   )
 }

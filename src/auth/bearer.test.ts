@@ -488,7 +488,7 @@ describe('options', () => {
   ])('with %s are an error at once', (_what, changes, message) => {
     const build = (): unknown => make(changes as Partial<BearerOptions>)
     expect(build).toThrow(message)
-    expect(build).toThrow(expect.objectContaining({ code: 'BEARER' }))
+    expect(build).toThrow(expect.objectContaining({ code: 'OPTION_INVALID' }))
   })
 })
 

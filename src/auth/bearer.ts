@@ -144,5 +144,5 @@ function check(options: BearerOptions): void {
 }
 
 function wrong(why: string): RallyError {
-  return new RallyError('BEARER', `bearer: ${why}.`)
+  return new RallyError('OPTION_INVALID', `bearer: ${why}.`)
 }

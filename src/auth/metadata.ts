@@ -41,7 +41,7 @@ export function resourceUrl(resource: string): URL {
   const isAddress = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (url !== undefined && isAddress && !/[?#@]/.test(resource)) return url
   throw new RallyError(
-    'BEARER',
+    'OPTION_INVALID',
     `bearer: ${JSON.stringify(resource)} is not the address of a resource, such as 'https://mcp.example.com/mcp'. ` +
       'Where tokens name their audience otherwise, give the address as resource.',
   )

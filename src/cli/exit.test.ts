@@ -5,7 +5,7 @@ import { exitCodeOf, Interrupted, Unanswered, whyOf, WrongUse } from './exit.ts'
 
 test.each([
   { error: new WrongUse('x'), code: 2 },
-  { error: new ClientError('OPTIONS', 'x'), code: 2 },
+  { error: new ClientError('OPTION_INVALID', 'x'), code: 2 },
   { error: new ClientError('PENDING_INVALID', 'x'), code: 2 },
   { error: new ClientError('ANSWER_INVALID', 'x'), code: 2 },
   { error: new ClientError('CONNECTION', 'x'), code: 3 },

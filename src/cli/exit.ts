@@ -48,7 +48,7 @@ export function whyOf(error: unknown): string {
 
 function codeOfClient({ code }: ClientError): ExitCode {
   switch (code) {
-    case 'OPTIONS':
+    case 'OPTION_INVALID':
     case 'PENDING_INVALID':
     case 'ANSWER_INVALID':
       return EXIT.wrongUse

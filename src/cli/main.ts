@@ -1,12 +1,13 @@
 // The program, from what was typed to its exit code.
 import { CommanderError } from 'commander'
+import { VERSION } from '../protocol/version.ts'
 import { clean } from './clean.ts'
 import { openConsole } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, exitCodeOf, Interrupted, whyOf } from './exit.ts'
 import { runProgram } from './program.ts'
 
-export async function main(version: string): Promise<void> {
+export async function main(): Promise<void> {
   const console = openConsole(process)
   // Whoever reads the results may have read enough.
   process.stdout.on('error', (error: NodeJS.ErrnoException) =>
@@ -21,7 +22,7 @@ export async function main(version: string): Promise<void> {
     interrupt.abort(new Interrupted())
   }
   process.on('SIGINT', stop).on('SIGTERM', stop)
-  const around = { console, env: process.env, signal: interrupt.signal, version }
+  const around = { console, env: process.env, signal: interrupt.signal, version: VERSION }
   try {
     process.exitCode = await runProgram(process.argv.slice(2), around)
   } catch (error) {

@@ -1,5 +1,6 @@
 // From an address, a command or an app to a client that has been introduced to its server.
 import type { Logger } from '../protocol/logger.ts'
+import { VERSION } from '../protocol/version.ts'
 import { capabilitiesOf, declared } from './capabilities.ts'
 import { Client } from './client.ts'
 import type { ServerCommand } from './transports/child.ts'
@@ -21,8 +22,6 @@ import type { HttpClient } from './transports/http-client.ts'
 
 /** The address of a server, the command that starts one, or an app in this process. */
 export type ServerAddress = string | URL | ServerCommand | AppLike
-
-const VERSION = '0.1.0'
 
 /** Connects to a server, and asks it who it is. */
 export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {

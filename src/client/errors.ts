@@ -1,56 +1,8 @@
 // What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
+import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { PendingCall } from './pending.ts'
 import type { SavedTask } from './tasks/saved.ts'
-
-export type ClientErrorCode =
-  /** Wrong options. */
-  | 'OPTIONS'
-  /** The server took longer than `timeoutMs`, the user's thinking not counted. */
-  | 'TIMEOUT'
-  /** The caller's signal. */
-  | 'ABORTED'
-  /** The client was closed. */
-  | 'CLOSED'
-  /** The server could not be reached: nothing was sent. */
-  | 'CONNECTION'
-  /** The program of a server could not be started. */
-  | 'COMMAND'
-  /** The response was lost: what was asked for may or may not have happened. */
-  | 'LOST'
-  /** The server refused the caller (HTTP 401 or 403). */
-  | 'UNAUTHORIZED'
-  /** Another HTTP status that is no answer. */
-  | 'HTTP_STATUS'
-  /** What came is not what the protocol says. */
-  | 'BAD_RESPONSE'
-  | 'RESPONSE_TOO_LARGE'
-  /** The two sides have no revision of the protocol in common. */
-  | 'REVISION'
-  | 'TOO_MANY_ROUNDS'
-  | 'STATE_TOO_LARGE'
-  /** The server asks something that no client should answer. */
-  | 'QUESTION_INVALID'
-  /** The server asks something that nobody here answers. */
-  | 'NO_ANSWERER'
-  /** The answer does not fit the question. */
-  | 'ANSWER_INVALID'
-  /** The structured result does not fit the tool's own schema. */
-  | 'RESULT_INVALID'
-  /** The tool's definition is one that clients must not use. */
-  | 'TOOL_INVALID'
-  /** The pending round is damaged. */
-  | 'PENDING_INVALID'
-  /** The server speaks an older revision, in which nothing of a call can be saved for later. */
-  | 'NOT_RESUMABLE'
-  /** The task was cancelled, by whomever. */
-  | 'TASK_CANCELLED'
-  /** The server does not know the task, or not any more. */
-  | 'TASK_GONE'
-  /** The saved task is damaged. */
-  | 'TASK_INVALID'
-  /** The server speaks an older revision, in which this client knows of no tasks. */
-  | 'NO_TASKS'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
@@ -134,7 +86,7 @@ export function closed(): ClientError {
 }
 
 export function wrongOption(message: string): ClientError {
-  return new ClientError('OPTIONS', message)
+  return new ClientError('OPTION_INVALID', message)
 }
 
 /** What an untrusted value is shown as in a message. */

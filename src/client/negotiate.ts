@@ -1,9 +1,9 @@
 // Finds out who the server is, and which revision the two sides have in common: a modern one, or else an older one.
+import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { declaredToOlder } from './capabilities.ts'
 import type { ServerInfo } from './discovery.ts'
 import { readDiscovery } from './discovery.ts'
-import type { ClientErrorCode } from './errors.ts'
 import { ClientError, wrongOption } from './errors.ts'
 import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'

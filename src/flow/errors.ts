@@ -1,21 +1,9 @@
 // What can go wrong in a flow, as a handler or a carrier sees it.
+import type { FlowErrorCode } from '../protocol/error-codes.ts'
+import type { ForeignErrorCode } from '../protocol/errors.ts'
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ClientCapabilities } from '../protocol/messages.ts'
 import { TASKS_EXTENSION } from '../protocol/meta.ts'
-
-export type FlowErrorCode =
-  | 'KEY_INVALID'
-  | 'KEY_REUSED'
-  | 'KEY_KIND'
-  | 'NESTED_CALL'
-  | 'MIXED_STYLES'
-  | 'INTERRUPTED'
-  | 'QUESTION_CHANGED'
-  | 'QUESTION_INVALID'
-  | 'ASKED_TOO_OFTEN'
-  | 'JOURNAL_TOO_LARGE'
-  | 'JOURNAL_INVALID'
-  | 'TIME_LIMIT'
 
 /** A rule of the flow was broken; the pass has failed, whether or not the handler caught anything. */
 export class FlowError extends RallyError {
@@ -29,6 +17,7 @@ export class FlowError extends RallyError {
 
 /** The user declined or cancelled a question. Catch it to go on without the answer. */
 export class Declined extends RallyError {
+  declare readonly code: 'DECLINED'
   readonly key: string
   readonly action: 'decline' | 'cancel'
 
@@ -41,11 +30,14 @@ export class Declined extends RallyError {
 
 /** A step or scope failed. It carries the name, message and code of the original error, live and replayed alike. */
 export class StepFailed extends RallyError {
+  /** The code of the original error, or 'STEP_FAILED' if it had none. */
+  override readonly code: 'STEP_FAILED' | ForeignErrorCode
   readonly step: string
   readonly #name: string
 
   constructor(step: string, failure: Failure) {
-    super(failure.code ?? 'STEP_FAILED', failure.message)
+    super('STEP_FAILED', failure.message)
+    this.code = failure.code ?? 'STEP_FAILED'
     this.step = step
     this.#name = failure.name
   }

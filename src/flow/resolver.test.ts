@@ -251,12 +251,15 @@ describe('what is wrong with needs is an error when the app is built', () => {
     },
   ])('$name', ({ needs, why }) => {
     expect(() => checkNeeds(needs(), 'The tool "order"')).toThrow(
-      expect.objectContaining({ code: 'RESOLVER', message: expect.stringContaining(`The tool "order": ${why}`) }),
+      expect.objectContaining({
+        code: 'RESOLVER_INVALID',
+        message: expect.stringContaining(`The tool "order": ${why}`),
+      }),
     )
   })
 
   test.each(['', 'a b', 'a>b', 'x'.repeat(101)])('the name %j', (name) => {
-    expect(() => resolver(name, { run: () => 1 })).toThrow(expect.objectContaining({ code: 'RESOLVER' }))
+    expect(() => resolver(name, { run: () => 1 })).toThrow(expect.objectContaining({ code: 'RESOLVER_INVALID' }))
   })
 
   test('a question that no form has', () => {

@@ -61,7 +61,10 @@ export function resolver<T, N extends Requirements = {}, const A extends Asks = 
   { needs, asks, run }: ResolverOptions<T, N, A, Args>,
 ): Resolver<T, Args & ArgsOf<N>> {
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(name)) {
-    throw new RallyError('RESOLVER', `The resolver name ${JSON.stringify(name)} is not valid: use A-Z a-z 0-9 _ . -`)
+    throw new RallyError(
+      'RESOLVER_INVALID',
+      `The resolver name ${JSON.stringify(name)} is not valid: use A-Z a-z 0-9 _ . -`,
+    )
   }
   const forms = Object.entries((asks ?? {}) as Asks).map(
     ([key, schema]) => [key, prepareForm(schema, `${name}: asks.${key}`)] as const,
@@ -132,7 +135,7 @@ function declined(error: unknown): { action: 'decline' | 'cancel' } {
 }
 
 function refused(where: string, why: string): RallyError {
-  return new RallyError('RESOLVER', `${where}: ${why}`)
+  return new RallyError('RESOLVER_INVALID', `${where}: ${why}`)
 }
 
 function isResolver(target: unknown): target is Resolver<unknown, never> {

@@ -30,7 +30,7 @@ export function admission({ allowedHosts = LOOPBACK, allowedOrigins }: Admission
 export function checkBinding(bindHost: string, { allowedHosts }: AdmissionOptions): void {
   if (allowedHosts !== undefined || LOOPBACK.includes(bindHost) || bindHost === '::1') return
   throw new RallyError(
-    'HOST',
+    'ALLOWED_HOSTS_REQUIRED',
     `Listening on ${bindHost} opens the server to the network: say which host names it serves, allowedHosts: ['mcp.example.com'], or '*' for any.`,
   )
 }

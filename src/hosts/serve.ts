@@ -47,7 +47,7 @@ const SWEEP_MS = 20
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   checkBinding(host, options)
-  if (app.draining) throw new RallyError('DRAINED', 'This app has been closed. Make a new one to serve again.')
+  if (app.draining) throw new RallyError('APP_CLOSED', 'This app has been closed. Make a new one to serve again.')
   const handle = nodeHandler(app, options)
   const documents = options.authenticate?.documents
   const server = new PatientServer((request, response) => {

@@ -79,7 +79,7 @@ export class SessionIds {
     const token = await sealWith(this.#codec, LABEL + JSON.stringify(sealed))
     if (token.length <= MOST_BYTES && /^[\x21-\x7e]+$/.test(token)) return token
     throw new RallyError(
-      'SEAL_CODEC',
+      'CODEC_INVALID',
       `The codec gave a session id that a header cannot hold: it must be at most ${MOST_BYTES} visible ASCII characters.`,
     )
   }

@@ -1,10 +1,24 @@
-// The one base class of every error Rally raises, and the JSON-RPC codes it may put on the wire.
+// The base class of every error that Rally throws, and the JSON-RPC codes that it sends.
+import type { RallyErrorCode } from './error-codes.ts'
 
-/** Every error that Rally itself raises. Switch on `code`: it is stable, the message is for people. */
+/** A code that is not Rally's: the one of an error that a step threw, as `StepFailed` repeats it. */
+export type ForeignErrorCode = number | (string & Record<never, never>)
+
+/**
+ * The base class of every error that Rally throws. Switch on `code`: it is stable, the message is for people.
+ *
+ * ```ts
+ * if (error instanceof RallyError) {
+ *   switch (error.code) {
+ *     case 'OPTION_INVALID': ...
+ *   }
+ * }
+ * ```
+ */
 export class RallyError extends Error {
-  readonly code: string | number
+  readonly code: RallyErrorCode | ForeignErrorCode
 
-  constructor(code: string | number, message: string, options?: ErrorOptions) {
+  constructor(code: RallyErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
   }
@@ -19,6 +33,7 @@ export class RallyError extends Error {
  * Throw one from a handler to end the call with a protocol error instead of a result that the model reads.
  */
 export class ProtocolError extends RallyError {
+  declare readonly code: 'PROTOCOL'
   readonly rpcCode: number
   readonly data: unknown
 
@@ -37,5 +52,5 @@ export const INTERNAL_ERROR = -32603
 export const HEADER_MISMATCH = -32020
 export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
-/** Of 2025-11-25 alone. */
+/** Revision 2025-11-25 only. */
 export const URL_ELICITATION_REQUIRED = -32042

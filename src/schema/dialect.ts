@@ -11,7 +11,7 @@ export function draftOf(dialect: unknown, where: string): Draft {
   const draft = DRAFTS.get(address)
   if (draft !== undefined) return draft
   throw new RallyError(
-    'SCHEMA',
+    'SCHEMA_INVALID',
     `${where}: the schema's "$schema" is ${toJsonText(dialect, where)}; write it in draft 2020-12 or draft-07.`,
   )
 }

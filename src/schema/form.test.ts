@@ -25,7 +25,7 @@ function refusal(schema: Readonly<Record<string, unknown>>): string {
   try {
     toForm(schema, WHERE)
   } catch (error) {
-    if (error instanceof RallyError && error.code === 'FORM') return error.message
+    if (error instanceof RallyError && error.code === 'FORM_INVALID') return error.message
     throw error
   }
   return 'was accepted'

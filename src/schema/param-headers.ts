@@ -23,7 +23,7 @@ const DEEPEST = 256
  */
 export function paramHeaders(schema: Readonly<Record<string, unknown>>, tool: string): ParamHeader[] {
   if (!isTame(schema, DEEPEST)) {
-    throw new RallyError('SCHEMA', `The input of tool "${tool}": the schema is nested past ${DEEPEST} levels.`)
+    throw new RallyError('SCHEMA_INVALID', `The input of tool "${tool}": the schema is nested past ${DEEPEST} levels.`)
   }
   const found: ParamHeader[] = []
   collect(schema, [], tool, found)
@@ -110,5 +110,5 @@ const NAMING: ReadonlySet<string> = new Set([
 const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
 
 function wrong(tool: string, what: string): RallyError {
-  return new RallyError('SCHEMA', `The input of tool "${tool}": ${KEYWORD} ${what}.`)
+  return new RallyError('SCHEMA_INVALID', `The input of tool "${tool}": ${KEYWORD} ${what}.`)
 }

@@ -13,7 +13,7 @@ export interface Place {
 
 export function refuse(place: Place, why: string): never {
   const what = place.property === undefined ? 'the form' : `property ${JSON.stringify(place.property)}`
-  throw new RallyError('FORM', `${place.where}: ${what} ${why}`)
+  throw new RallyError('FORM_INVALID', `${place.where}: ${what} ${why}`)
 }
 
 export function refuseNull(place: Place): never {

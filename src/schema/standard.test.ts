@@ -93,19 +93,22 @@ test.each([undefined, null, 1, 'text', [], {}, () => 1, { '~standard': null }, {
 
 describe('a schema without JSON Schema', () => {
   test('of valibot is told how to wrap it', () => {
-    expect(refusal(valibot)).toMatchObject({ code: 'SCHEMA', message: expect.stringContaining('toStandardJsonSchema') })
+    expect(refusal(valibot)).toMatchObject({
+      code: 'SCHEMA_INVALID',
+      message: expect.stringContaining('toStandardJsonSchema'),
+    })
   })
 
   test('of another library is told to update it', () => {
     const { jsonSchema: _, ...standard } = z.string()['~standard']
     const error = refusal({ '~standard': standard })
     expect(error).toBeInstanceOf(RallyError)
-    expect(error).toMatchObject({ code: 'SCHEMA', message: expect.stringContaining('Update zod') })
+    expect(error).toMatchObject({ code: 'SCHEMA_INVALID', message: expect.stringContaining('Update zod') })
   })
 
   test('because a type has none names the reason and keeps the cause', () => {
     const error = refusal(z.object({ when: z.date() }))
-    expect(error).toMatchObject({ code: 'SCHEMA', cause: expect.any(Error) })
+    expect(error).toMatchObject({ code: 'SCHEMA_INVALID', cause: expect.any(Error) })
     expect(error).toMatchObject({ message: expect.stringMatching(/^tool "deploy": zod can not .*\(Date/) })
   })
 })

@@ -56,14 +56,14 @@ export function isStandard(schema: unknown): schema is StandardSchema {
 export function jsonSchemaOf(schema: Schema, side: Side, where = 'This schema'): Record<string, unknown> {
   if (!isStandard(schema)) return schema
   const { jsonSchema, vendor } = schema['~standard']
-  if (!jsonSchema) throw new RallyError('SCHEMA', `${where}: ${withoutJsonSchema(vendor)}`)
+  if (!jsonSchema) throw new RallyError('SCHEMA_INVALID', `${where}: ${withoutJsonSchema(vendor)}`)
   try {
     // A copy, because zod hangs a hidden `~standard` on what it returns, which would then pass for a Standard Schema.
     return { ...jsonSchema[side]({ target: 'draft-2020-12' }) }
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
     throw new RallyError(
-      'SCHEMA',
+      'SCHEMA_INVALID',
       `${where}: ${vendor} can not write the ${side} of this schema as JSON Schema (${reason}). ` +
         'Use types that JSON has, and transform the value in the handler.',
       { cause },

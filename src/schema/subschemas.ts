@@ -19,10 +19,13 @@ export function subschemas(schema: Record<string, unknown>, where: string): Reco
     const depth = (depths[index] ?? 0) + 1
     for (const child of childrenOf(found[index] ?? {})) {
       if (depth > DEEPEST) {
-        throw new RallyError('SCHEMA', `${where}: the schema is nested past ${DEEPEST} levels; make it flatter.`)
+        throw new RallyError(
+          'SCHEMA_INVALID',
+          `${where}: the schema is nested past ${DEEPEST} levels; make it flatter.`,
+        )
       }
       if (found.length === MOST) {
-        throw new RallyError('SCHEMA', `${where}: the schema holds more than ${MOST} schemas; make it smaller.`)
+        throw new RallyError('SCHEMA_INVALID', `${where}: the schema holds more than ${MOST} schemas; make it smaller.`)
       }
       found.push(child)
       depths.push(depth)

@@ -14,7 +14,7 @@ function refusal(schema: Record<string, unknown>): string {
   try {
     compileJsonSchema(schema, WHERE)
   } catch (error) {
-    if (error instanceof RallyError && error.code === 'SCHEMA') return error.message
+    if (error instanceof RallyError && error.code === 'SCHEMA_INVALID') return error.message
     throw error
   }
   return 'was accepted'

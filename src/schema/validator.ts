@@ -35,7 +35,7 @@ export function compileJsonSchema(schema: Readonly<Record<string, unknown>>, whe
   const parts = subschemas(copy, where)
   if (parts.some((part) => part['$async'] !== undefined)) {
     throw new RallyError(
-      'SCHEMA',
+      'SCHEMA_INVALID',
       `${where}: the schema is asynchronous ("$async"), which JSON Schema is not; remove it.`,
     )
   }
@@ -66,7 +66,7 @@ function compiled(
       throw error
     }
   } catch (cause) {
-    throw new RallyError('SCHEMA', `${where}: the schema can not be used: ${reason(cause)}.`, { cause })
+    throw new RallyError('SCHEMA_INVALID', `${where}: the schema can not be used: ${reason(cause)}.`, { cause })
   }
 }
 

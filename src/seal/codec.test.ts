@@ -60,7 +60,7 @@ describe('a codec', () => {
   )
 
   it('that seals to anything but a string is told so', async () => {
-    const error = expect.objectContaining({ code: 'SEAL_CODEC', message: expect.stringContaining('object') })
+    const error = expect.objectContaining({ code: 'CODEC_INVALID', message: expect.stringContaining('object') })
     expect(() => sealWith(codecThatSealsTo(Buffer.from('token')), 'text')).toThrow(error)
     await expect(sealWith(codecThatSealsTo(Promise.resolve({})), 'text')).rejects.toEqual(error)
   })

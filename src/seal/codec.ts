@@ -31,7 +31,7 @@ export function openWith(codec: StateCodec, token: string): string | Promise<str
 
 function asToken(token: unknown): string {
   if (typeof token === 'string') return token
-  throw new RallyError('SEAL_CODEC', `codec.seal gave ${kind(token)}: it must give the token as a string.`)
+  throw new RallyError('CODEC_INVALID', `codec.seal gave ${kind(token)}: it must give the token as a string.`)
 }
 
 function asPlaintext(plaintext: unknown): string {

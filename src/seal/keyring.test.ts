@@ -40,7 +40,7 @@ describe('keyring', () => {
     ['a lone string', one, 'keys must be an array'],
   ])('refuses %s and says which', (_case, secrets, message) => {
     const make = (): unknown => Reflect.apply(keyring, undefined, [secrets])
-    expect(make).toThrow(expect.objectContaining({ code: 'SEAL_KEY', message: expect.stringContaining(message) }))
+    expect(make).toThrow(expect.objectContaining({ code: 'SECRET_INVALID', message: expect.stringContaining(message) }))
   })
 
   it('never repeats a secret in its error', () => {

@@ -40,7 +40,8 @@ export const keyIdBytes = 8
  * flow is lost on the way.
  */
 export function keyring(secrets: readonly KeySecret[]): Keyring {
-  if (!Array.isArray(secrets)) throw new RallyError('SEAL_KEY', 'keys must be an array of secrets: [mint, ...open].')
+  if (!Array.isArray(secrets))
+    throw new RallyError('SECRET_INVALID', 'keys must be an array of secrets: [mint, ...open].')
   return ring(secrets, false)
 }
 
@@ -59,13 +60,13 @@ function ring(secrets: readonly KeySecret[], isEphemeral: boolean): Keyring {
     const id = key.id.toString('latin1')
     const first = indexes.get(id)
     if (first !== undefined) {
-      throw new RallyError('SEAL_KEY', `keys[${index}] is the same secret as keys[${first}]: remove one of them.`)
+      throw new RallyError('SECRET_INVALID', `keys[${index}] is the same secret as keys[${first}]: remove one of them.`)
     }
     byId.set(id, key)
     indexes.set(id, index)
   }
   const [minting] = byId.values()
-  if (!minting) throw new RallyError('SEAL_KEY', 'keys is empty: give at least one secret, or leave keys out.')
+  if (!minting) throw new RallyError('SECRET_INVALID', 'keys is empty: give at least one secret, or leave keys out.')
   return { ephemeral: isEphemeral, minting, byId }
 }
 
@@ -73,7 +74,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
   const bytes = secretAsBytes(secret, index)
   if (bytes.length < secretBytes) {
     throw new RallyError(
-      'SEAL_KEY',
+      'SECRET_INVALID',
       `keys[${index}] is ${bytes.length} bytes and at least ${secretBytes} are needed: ` +
         `make one with \`openssl rand -base64 32\`.`,
     )
@@ -94,7 +95,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
 function secretAsBytes(secret: unknown, index: number): Uint8Array {
   if (typeof secret === 'string') return Buffer.from(secret, 'utf8')
   if (secret instanceof Uint8Array) return secret
-  throw new RallyError('SEAL_KEY', `keys[${index}] is neither a string nor a Uint8Array: is its variable set?`)
+  throw new RallyError('SECRET_INVALID', `keys[${index}] is neither a string nor a Uint8Array: is its variable set?`)
 }
 
 function stretch(secret: Uint8Array, label: string, size: number): Buffer {

@@ -4,10 +4,11 @@ import { RallyError } from '../protocol/errors.ts'
 
 /** The `reason` never holds text of the token or of what was sealed in it. */
 export class SealError extends RallyError {
+  declare readonly code: 'STATE_INVALID'
   readonly reason: string
 
   constructor(reason: string, options?: ErrorOptions) {
-    super('SEAL', reason, options)
+    super('STATE_INVALID', reason, options)
     this.reason = reason
   }
 }

@@ -108,7 +108,7 @@ const NAMES: Partial<Record<Purpose, string>> = { serverRequest: "server request
 
 function termsOf({ audience, ttl, maxAge }: SealOptions): Terms {
   if (typeof audience !== 'string' || audience === '') {
-    throw new RallyError('SEAL_OPTIONS', 'audience is empty: name who the states are for, such as the server.')
+    throw new RallyError('OPTION_INVALID', 'audience is empty: name who the states are for, such as the server.')
   }
   return { audience, ttl: positive('ttl', ttl, defaults.ttl), maxAge: positive('maxAge', maxAge, defaults.maxAge) }
 }
@@ -116,7 +116,7 @@ function termsOf({ audience, ttl, maxAge }: SealOptions): Terms {
 function positive(name: string, given: number | undefined, otherwise: number): number {
   if (given === undefined) return otherwise
   if (Number.isSafeInteger(given) && given > 0) return given
-  throw new RallyError('SEAL_OPTIONS', `${name} is ${String(given)}: it must be a whole number above 0.`)
+  throw new RallyError('OPTION_INVALID', `${name} is ${String(given)}: it must be a whole number above 0.`)
 }
 
 function codecOf(
@@ -129,9 +129,9 @@ function codecOf(
     return { codec: tokens(ring, purpose, { now }), ring }
   }
   if (keys !== undefined)
-    throw new RallyError('SEAL_OPTIONS', 'Give keys or codec, not both: a codec has its own keys.')
+    throw new RallyError('OPTION_INVALID', 'Give keys or codec, not both: a codec has its own keys.')
   if (typeof codec.seal !== 'function' || typeof codec.open !== 'function') {
-    throw new RallyError('SEAL_OPTIONS', 'codec needs the two functions seal(plaintext) and open(token).')
+    throw new RallyError('OPTION_INVALID', 'codec needs the two functions seal(plaintext) and open(token).')
   }
   return { codec, ring: undefined }
 }

@@ -102,10 +102,13 @@ export class App {
     this.logger = options.logger ?? consoleLogger
     const { listTtlMs: ttlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, bus = inProcessBus() } = options
     if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
-      throw new RallyError('APP', `pageSize is ${pageSize}; it must be a whole number above 0.`)
+      throw new RallyError('OPTION_INVALID', `pageSize is ${pageSize}; it must be a whole number above 0.`)
     }
     if (!Number.isSafeInteger(ttlMs) || ttlMs < 0) {
-      throw new RallyError('APP', `listTtlMs is ${ttlMs}; it must be a whole number of milliseconds, 0 or more.`)
+      throw new RallyError(
+        'OPTION_INVALID',
+        `listTtlMs is ${ttlMs}; it must be a whole number of milliseconds, 0 or more.`,
+      )
     }
     this.#registry = new Registry({ ttlMs, pageSize })
     this.#subscriptions = new Subscriptions(bus, this.logger)
@@ -125,7 +128,10 @@ export class App {
   >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
     const tool = registerTool(name, options, handler)
     if (tool.task === 'always' && this.#host.tasks === undefined) {
-      throw new RallyError('TOOL', `The tool "${name}" is always a task, which needs a store: rally({ store }).`)
+      throw new RallyError(
+        'STORE_REQUIRED',
+        `The tool "${name}" is always a task, which needs a store: rally({ store }).`,
+      )
     }
     this.#registry.tools.add(name, tool)
     return this.#changed('tools')
@@ -261,7 +267,10 @@ function notifier(subscriptions: Subscriptions): ChangeNotifier {
 function readInfo(options: AppOptions): Implementation {
   const { name, version, title, description, websiteUrl, icons } = options
   if (typeof name !== 'string' || name === '' || typeof version !== 'string' || version === '') {
-    throw new RallyError('APP', "An app needs a name and a version: rally({ name: 'deployer', version: '1.0.0' }).")
+    throw new RallyError(
+      'OPTION_INVALID',
+      "An app needs a name and a version: rally({ name: 'deployer', version: '1.0.0' }).",
+    )
   }
   return {
     name,

@@ -20,7 +20,7 @@ export class Catalog<T extends { readonly listing: string }> {
 
   add(key: string, entry: T): void {
     if (this.#entries.has(key)) {
-      throw new RallyError('DUPLICATE', `There is a ${this.#what} "${key}" already; each is unique.`)
+      throw new RallyError('NAME_TAKEN', `There is a ${this.#what} "${key}" already; each is unique.`)
     }
     this.#entries.set(key, entry)
     this.#first = undefined

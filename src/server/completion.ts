@@ -26,7 +26,10 @@ export function prepareCompleters(
   const completers = new Map<string, CompletionFunction>()
   for (const [name, each] of Object.entries(complete ?? {})) {
     if (!names.includes(name)) {
-      throw new RallyError('COMPLETE', `${where} has no "${name}" to complete, only: ${names.join(', ') || 'nothing'}.`)
+      throw new RallyError(
+        'COMPLETION_INVALID',
+        `${where} has no "${name}" to complete, only: ${names.join(', ') || 'nothing'}.`,
+      )
     }
     completers.set(name, typeof each === 'function' ? each : beginningAs(each))
   }

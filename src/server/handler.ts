@@ -31,13 +31,16 @@ export interface Handled {
 
 /** Whatever is wrong with the options is an error here, not when somebody calls. `where` is such as `The tool "x"`. */
 export function prepareHandler(where: string, options: HandlerOptions<Asks, Requirements>, handler: unknown): Handled {
-  if (typeof handler !== 'function') throw new RallyError('HANDLER', `${where} needs a handler, a function.`)
+  if (typeof handler !== 'function') throw new RallyError('HANDLER_INVALID', `${where} needs a handler, a function.`)
   const { asks = {}, needs = {}, version, timeoutMs, scopes } = options
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new RallyError('HANDLER', `${where} has a timeoutMs of ${timeoutMs}; it must be above 0.`)
+    throw new RallyError('HANDLER_INVALID', `${where} has a timeoutMs of ${timeoutMs}; it must be above 0.`)
   }
   if (scopes?.some((scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))) {
-    throw new RallyError('HANDLER', `${where} has a scope that is not one: visible ASCII, without space, " and \\.`)
+    throw new RallyError(
+      'HANDLER_INVALID',
+      `${where} has a scope that is not one: visible ASCII, without space, " and \\.`,
+    )
   }
   const forms = new Map(Object.entries(asks).map(([key, ask]) => [key, prepareForm(ask, `${where}, asks.${key}`)]))
   return { version, timeoutMs, scopes, forms, run: runner(where, needs, handler as Handler) }

@@ -55,11 +55,11 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
   handler: PromptHandler<I, A, N>,
 ): RegisteredPrompt {
   if (typeof name !== 'string' || name === '') {
-    throw new RallyError('PROMPT', 'A prompt needs a name: app.prompt(name, options, handler).')
+    throw new RallyError('PROMPT_INVALID', 'A prompt needs a name: app.prompt(name, options, handler).')
   }
   const where = `The prompt "${name}"`
   if (typeof options !== 'object' || options === null) {
-    throw new RallyError('PROMPT', `${where} needs options and a handler: app.prompt(name, options, handler).`)
+    throw new RallyError('PROMPT_INVALID', `${where} needs options and a handler: app.prompt(name, options, handler).`)
   }
   const { arguments: schema, complete } = options
   const listed = promptArguments(schema ?? NO_ARGUMENTS, where)
@@ -89,7 +89,7 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
 function promptArguments(schema: Schema, where: string): PromptArgument[] {
   const { type, properties = {}, required } = jsonSchemaOf(schema, 'input', `${where}, arguments`)
   if (type !== 'object' || !isObject(properties)) {
-    throw new RallyError('PROMPT', `${where}: its arguments must be an object schema; arguments have names.`)
+    throw new RallyError('PROMPT_INVALID', `${where}: its arguments must be an object schema; arguments have names.`)
   }
   const mandatory: unknown[] = Array.isArray(required) ? required : []
   return Object.entries(properties).map(([name, property]) =>
@@ -105,7 +105,7 @@ function promptArgument(
 ): PromptArgument {
   if (type !== undefined && type !== 'string') {
     throw new RallyError(
-      'PROMPT',
+      'PROMPT_INVALID',
       `${where}: the argument "${name}" must be a string, because that is what the wire carries. Convert it by a transform, z.string().transform(Number), or in the handler.`,
     )
   }

@@ -94,13 +94,13 @@ export function registerResource<A extends Asks, N extends Requirements>(
 ): RegisteredResource {
   if (!URL.canParse(uri)) {
     throw new RallyError(
-      'RESOURCE',
+      'RESOURCE_INVALID',
       `${JSON.stringify(uri)} is not a URI: app.resource('config://app', options, read).`,
     )
   }
   const listing: Resource = { uri, name: nameOf(uri, options), ...pick(options, [...LISTED, 'size']) }
   const where = `The resource ${uri}`
-  if (typeof read !== 'function') throw new RallyError('RESOURCE', `${where} needs a function that reads it.`)
+  if (typeof read !== 'function') throw new RallyError('RESOURCE_INVALID', `${where} needs a function that reads it.`)
   // One URI has no variables to be given.
   const reader = (_variables: unknown, io: Io<A>, needs: ResolvedNeeds<N>): unknown => read(io, needs)
   return {
@@ -132,7 +132,7 @@ export function registerTemplate<T extends string, A extends Asks, N extends Req
 
 function nameOf(uri: string, options: { name: string } | undefined): string {
   if (typeof options?.name === 'string' && options.name !== '') return options.name
-  throw new RallyError('RESOURCE', `The resource ${uri} needs a name in its options.`)
+  throw new RallyError('RESOURCE_INVALID', `The resource ${uri} needs a name in its options.`)
 }
 
 function readHints(
@@ -141,12 +141,15 @@ function readHints(
 ): Partial<CacheHints> {
   if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
     throw new RallyError(
-      'RESOURCE',
+      'RESOURCE_INVALID',
       `The resource ${uri} has a ttlMs of ${ttlMs}; it must be 0 or a whole number above.`,
     )
   }
   if (cacheScope !== undefined && cacheScope !== 'public' && cacheScope !== 'private') {
-    throw new RallyError('RESOURCE', `The resource ${uri} has a cacheScope that is neither 'public' nor 'private'.`)
+    throw new RallyError(
+      'RESOURCE_INVALID',
+      `The resource ${uri} has a cacheScope that is neither 'public' nor 'private'.`,
+    )
   }
   return { ...(ttlMs !== undefined && { ttlMs }), ...(cacheScope !== undefined && { cacheScope }) }
 }

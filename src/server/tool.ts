@@ -64,12 +64,15 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
 ): RegisteredTool {
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new RallyError(
-      'TOOL',
+      'TOOL_INVALID',
       `The tool name ${JSON.stringify(name)} is not valid: use 1 to 128 of A-Z a-z 0-9 _ - .`,
     )
   }
   if (typeof options !== 'object' || options === null || typeof handler !== 'function') {
-    throw new RallyError('TOOL', `The tool "${name}" needs options and a handler: app.tool(name, options, handler).`)
+    throw new RallyError(
+      'TOOL_INVALID',
+      `The tool "${name}" needs options and a handler: app.tool(name, options, handler).`,
+    )
   }
   const { input, output } = options
   const schema = inputSchema(input ?? NO_ARGUMENTS, name)
@@ -84,7 +87,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
   const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
   // As a result, so that the model can read it and try again.
   const invalid = (issues: string[]): Error =>
-    new RallyError('ARGUMENTS', `Invalid arguments for ${name}: ${issues.join('; ')}`)
+    new RallyError('ARGUMENTS_INVALID', `Invalid arguments for ${name}: ${issues.join('; ')}`)
   return {
     ...handled,
     method: 'tools/call',
@@ -108,7 +111,7 @@ function readMode(mode: unknown, name: string): TaskMode | 'detach' {
   if (mode === undefined) return 'detach'
   if (mode === 'always' || mode === 'optional' || mode === 'never') return mode
   throw new RallyError(
-    'TOOL',
+    'TOOL_INVALID',
     `The tool "${name}" has a task of ${JSON.stringify(mode)}: use always, optional or never.`,
   )
 }
@@ -116,7 +119,10 @@ function readMode(mode: unknown, name: string): TaskMode | 'detach' {
 function inputSchema(input: Schema, name: string): Tool['inputSchema'] {
   const schema = jsonSchemaOf(input, 'input', `The input of tool "${name}"`)
   if (schema['type'] !== 'object') {
-    throw new RallyError('SCHEMA', `The input of tool "${name}" must be an object schema; arguments have names.`)
+    throw new RallyError(
+      'SCHEMA_INVALID',
+      `The input of tool "${name}" must be an object schema; arguments have names.`,
+    )
   }
   return schema as Tool['inputSchema']
 }

@@ -177,5 +177,5 @@ function decoded(value: string): string | undefined {
 }
 
 function invalid(template: unknown, why: string): RallyError {
-  return new RallyError('RESOURCE', `The URI template ${JSON.stringify(template)} is not valid: ${why}.`)
+  return new RallyError('RESOURCE_INVALID', `The URI template ${JSON.stringify(template)} is not valid: ${why}.`)
 }

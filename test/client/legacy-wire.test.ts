@@ -106,7 +106,7 @@ describe('the revision', () => {
     const { url, server } = await olderServer({})
     await expect(connect(url, { ...QUIET, revision: '2026-07-28' })).rejects.toMatchObject({ code: 'HTTP_STATUS' })
     expect(server.of('initialize')).toEqual([])
-    await expect(connect(url, { ...QUIET, revision: '1999-01-01' })).rejects.toMatchObject({ code: 'OPTIONS' })
+    await expect(connect(url, { ...QUIET, revision: '1999-01-01' })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
   })
 })
 

@@ -469,7 +469,7 @@ describe('wrong use is an error that says what is wrong', () => {
     ['a header that is none', () => connect('http://a/', { headers: { 'a b': 'c' } }), '"a b" is no name of a header'],
     ['a value that is none', () => connect('http://a/', { headers: { a: 'b\r\nc' } }), 'the value of a is none'],
   ])('%s', async (_what, use, message) => {
-    await expect(use()).rejects.toMatchObject({ code: 'OPTIONS', message: expect.stringContaining(message) })
+    await expect(use()).rejects.toMatchObject({ code: 'OPTION_INVALID', message: expect.stringContaining(message) })
   })
 
   test.each<[string, (client: Awaited<ReturnType<typeof scripted>>['client']) => Promise<unknown>, string]>([

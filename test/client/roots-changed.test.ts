@@ -59,7 +59,7 @@ test('a server that does not take it is told of', async () => {
 test('a client without roots, or without a server, says so', async () => {
   const { client } = await olderConnection({})
   await expect(client.rootsChanged()).rejects.toMatchObject({
-    code: 'OPTIONS',
+    code: 'OPTION_INVALID',
     message: 'This client lists no roots that could change: give connect onRoots.',
   })
   const closed = await olderConnection({}, listing)

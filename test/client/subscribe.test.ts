@@ -160,7 +160,7 @@ describe('a subscription', () => {
 
   test('for what is no list of URIs is an error', async () => {
     const { client } = await scripted(() => ({}))
-    await expect(client.subscribe({ uris: [7 as never] }).next()).rejects.toMatchObject({ code: 'OPTIONS' })
+    await expect(client.subscribe({ uris: [7 as never] }).next()).rejects.toMatchObject({ code: 'OPTION_INVALID' })
   })
 
   test('that the server ends is listened to again, and the lists are not relied on any more', async () => {

@@ -120,7 +120,7 @@ describe('the time of a task', () => {
 
   test('must be a number above 0', async () => {
     const server = new TaskServer()
-    await expect(connected(server, { taskMs: 0 })).rejects.toMatchObject({ code: 'OPTIONS' })
+    await expect(connected(server, { taskMs: 0 })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
   })
 })
 

@@ -144,7 +144,7 @@ describe('A client', () => {
 
   test('that is told to speak what there is not is told what there is', async () => {
     await expect(connect('http://127.0.0.1:9/mcp', { revision: 'first-draft' })).rejects.toMatchObject({
-      code: 'OPTIONS',
+      code: 'OPTION_INVALID',
       message:
         'revision: this client does not speak "first-draft"; it speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2026-06-XX, 2026-02-03-draft.',
     })

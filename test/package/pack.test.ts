@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { rally } from 'mcp-rally'
+import { connect } from 'mcp-rally/client'
 import { beforeAll, expect, test } from 'vitest'
 import { npmPack, ROOT } from './consumer.ts'
 
@@ -65,5 +67,15 @@ test('every relative link of the published documents leads to a file of the repo
 
 test('the client tells servers the version of the package', async () => {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }
-  expect(await readFile(join(ROOT, 'src/client/connect.ts'), 'utf8')).toContain(`const VERSION = '${version}'`)
+  const app = rally({ name: 'tested', version: '1.0.0', legacy: false })
+  const sent: unknown[] = []
+  const client = await connect({
+    dispatch: (message, context) => {
+      sent.push(message)
+      return app.dispatch(message, context)
+    },
+  })
+  await client.close()
+  const info = { 'io.modelcontextprotocol/clientInfo': { name: 'mcp-rally', version } }
+  expect(sent[0]).toMatchObject({ params: { _meta: info } })
 })

@@ -54,7 +54,7 @@ export class Box implements Outlet {
    * else can be left, and after any other failure nothing: then the client has to send its answer again.
    */
   async last(text: string): Promise<void> {
-    if (this.#over) throw new RallyError('BOX_OVER', 'Nothing can be left after the last letter.')
+    if (this.#over) throw new RallyError('CHANNEL_CLOSED', 'Nothing can be left after the last letter.')
     this.#over = true
     await this.#written
     try {

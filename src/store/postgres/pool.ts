@@ -57,6 +57,8 @@ async function loadDriver(): Promise<Pick<typeof Pg, 'Pool'>> {
   try {
     return (await import('pg')).default
   } catch (cause) {
-    throw new RallyError('STORE_DRIVER', 'The PostgreSQL store needs the package pg: run `npm install pg`.', { cause })
+    throw new RallyError('STORE_DRIVER_MISSING', 'The PostgreSQL store needs the package pg: run `npm install pg`.', {
+      cause,
+    })
   }
 }

@@ -29,7 +29,7 @@ test.each<{ what: string; target: unknown; options?: PostgresOptions; says: RegE
   { what: 'half a connection', target: URL_WITH_PASSWORD, options: { connections: 1.5 }, says: /whole number/ },
 ])('$what is refused at once, without a word of a password', ({ target, options, says }) => {
   const make = (): unknown => postgres(target as string, options)
-  expect(make).toThrow(expect.objectContaining({ code: 'STORE_OPTIONS', message: expect.stringMatching(says) }))
+  expect(make).toThrow(expect.objectContaining({ code: 'OPTION_INVALID', message: expect.stringMatching(says) }))
   expect(make).not.toThrow(/secret/)
 })
 

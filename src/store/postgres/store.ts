@@ -42,7 +42,7 @@ const SCHEMA = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${LONGEST_SCHEMA - 1}}$`)
 function schemaOf({ schema = 'rally' }: PostgresOptions): string {
   if (typeof schema === 'string' && SCHEMA.test(schema) && !/^pg_/i.test(schema)) return schema
   throw new RallyError(
-    'STORE_OPTIONS',
+    'OPTION_INVALID',
     `\`schema\` must be a name of letters, digits and underscores, at most ${LONGEST_SCHEMA} of them, ` +
       'that begins neither with a digit nor with "pg_".',
   )
@@ -52,25 +52,25 @@ function poolFor(target: unknown, { connections }: PostgresOptions): Constructor
   if (typeof target === 'string') return urlPool(target, connections ?? 10)
   if (!isPool(target))
     throw new RallyError(
-      'STORE_OPTIONS',
+      'OPTION_INVALID',
       'postgres() takes a URL, postgres://..., or a Pool of pg. Is its variable set?',
     )
   if (connections !== undefined)
-    throw new RallyError('STORE_OPTIONS', '`connections` goes with a URL: a pool has a size of its own.')
+    throw new RallyError('OPTION_INVALID', '`connections` goes with a URL: a pool has a size of its own.')
   // One of them is kept to listen on.
   const most = (target as { options?: { max?: unknown } }).options?.max
   if (typeof most === 'number' && most < 2)
-    throw new RallyError('STORE_OPTIONS', `The pool has room for ${most} connection, and the store needs at least 2.`)
+    throw new RallyError('OPTION_INVALID', `The pool has room for ${most} connection, and the store needs at least 2.`)
   return target
 }
 
 function urlPool(url: string, connections: number): () => ReturnType<typeof makePool> {
   // The URL may hold a password: it is not repeated.
   if (!/^postgres(ql)?:\/\//.test(url))
-    throw new RallyError('STORE_OPTIONS', 'The URL of a PostgreSQL database begins with postgres:// or postgresql://.')
+    throw new RallyError('OPTION_INVALID', 'The URL of a PostgreSQL database begins with postgres:// or postgresql://.')
   if (!Number.isInteger(connections) || connections < 1)
     throw new RallyError(
-      'STORE_OPTIONS',
+      'OPTION_INVALID',
       `\`connections\` must be a whole number of at least 1, and is ${connections}.`,
     )
   return () => makePool(url, connections)

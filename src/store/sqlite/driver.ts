@@ -85,7 +85,7 @@ function loadDriver(): Driver {
     return require('libsql') as Driver
   } catch (cause) {
     throw new RallyError(
-      'STORE_DRIVER',
+      'STORE_DRIVER_MISSING',
       'The SQLite store needs the package libsql and its binary for this platform: run `npm install libsql`, with optional dependencies.',
       { cause },
     )

@@ -1,0 +1,212 @@
+// Every code that an error of Rally has: what it means, and what to do. One union per room, and one of them all.
+// A code is stable; a message is for people and may change. The codes of `FlowErrorCode`, DECLINED and VERSION_CHANGED
+// also go to clients, as `data.code` of a JSON-RPC error.
+
+/** Any code of a `RallyError`. Switch on it. */
+export type RallyErrorCode =
+  | ProtocolErrorCode
+  | SetupErrorCode
+  | SchemaErrorCode
+  | FlowErrorCode
+  | HandlerErrorCode
+  | StateErrorCode
+  | StoreErrorCode
+  | AuthErrorCode
+  | LegacyErrorCode
+  | ClientErrorCode
+  | TestingErrorCode
+
+export type ProtocolErrorCode =
+  /** A JSON-RPC error; `rpcCode` and `data` say which. A server sent it, or a handler threw it to end its call. */
+  | 'PROTOCOL'
+  /** A value has no form in JSON, such as a function, NaN or a cycle. Return or record plain data. */
+  | 'NOT_JSON'
+  /** A value is nested too deep. Make it flatter. */
+  | 'TOO_DEEP'
+
+/** Something is wrong in how the app is built. Thrown where the wrong call is made: change that line. */
+export type SetupErrorCode =
+  /** An option is missing, has a value that cannot be used, or conflicts with another one. The message names it. */
+  | 'OPTION_INVALID'
+  /** A secret in `keys` is missing, too short or there twice. Make one with `openssl rand -base64 32`. */
+  | 'SECRET_INVALID'
+  /** `app.tool()`: the name, the options or the handler cannot be used. */
+  | 'TOOL_INVALID'
+  /** `app.prompt()`: the name, the options, the handler or an argument cannot be used. */
+  | 'PROMPT_INVALID'
+  /** `app.resource()` or `app.template()`: the URI, the template, the options or the reader cannot be used. */
+  | 'RESOURCE_INVALID'
+  /** The handler is not a function, or its `timeoutMs` or `scopes` cannot be used. */
+  | 'HANDLER_INVALID'
+  /** `complete` names an argument that the prompt or template does not have. */
+  | 'COMPLETION_INVALID'
+  /** A resolver's name cannot be used, or declared needs contain a cycle, a conflict or a wrong value. */
+  | 'RESOLVER_INVALID'
+  /** A tool, prompt, resource or template with this name exists already. Choose another name. */
+  | 'NAME_TAKEN'
+  /** The tool always runs as a task, and the app has no store. Pass `rally({ store })`. */
+  | 'STORE_REQUIRED'
+  /** The server would listen on the network without naming its hosts. Pass `allowedHosts`. */
+  | 'ALLOWED_HOSTS_REQUIRED'
+  /** The app was closed and cannot be served again. Create a new one. */
+  | 'APP_CLOSED'
+
+export type SchemaErrorCode =
+  /** The schema cannot be used: it has no JSON Schema, is too large or too deep, or uses an unknown dialect. */
+  | 'SCHEMA_INVALID'
+  /** The schema is valid, but a form cannot show it. Use flat fields: strings, numbers, booleans and choices. */
+  | 'FORM_INVALID'
+  /** The arguments of the call do not match the schema of the tool or prompt. The message names each of them. */
+  | 'ARGUMENTS_INVALID'
+
+/** The handler broke a rule of flows, or the flow met a limit. The pass has failed, even if the handler caught the error. */
+export type FlowErrorCode =
+  /** A key is empty, too long, or contains a character that is not allowed. */
+  | 'KEY_INVALID'
+  /** Two calls of one flow have the same key. Give each its own; in a loop, put the index into it. */
+  | 'KEY_REUSED'
+  /** A key was recorded for one kind of call and is now used for another. Choose a new key, or raise `version`. */
+  | 'KEY_KIND'
+  /** `io` was called inside a step. Ask before the step, or use `io.scope`. */
+  | 'NESTED_CALL'
+  /** The call used `io` in one round and returned `inputRequired` in another. Use one of the two throughout. */
+  | 'MIXED_STYLES'
+  /** The server shut down before the call was done, and nothing was recorded to resume from. Call again. */
+  | 'INTERRUPTED'
+  /** A question differs from the one that was answered, and a step ran after that answer. Derive questions from recorded values. */
+  | 'QUESTION_CHANGED'
+  /** The question cannot be asked as it is. The message says why. */
+  | 'QUESTION_INVALID'
+  /** A question was asked several times, and no answer was valid. */
+  | 'ASKED_TOO_OFTEN'
+  /** The journal has reached its limit. Record ids instead of documents, or group steps in a scope. */
+  | 'JOURNAL_TOO_LARGE'
+  /** The journal that came back cannot be read. It is damaged, or a newer version wrote it. */
+  | 'JOURNAL_INVALID'
+  /** A pass took longer than `timeoutMs`. Split the work into steps, or run it as a task. */
+  | 'TIME_LIMIT'
+
+/** What a handler may catch from a question or a step. */
+export type HandlerErrorCode =
+  /** The user declined or cancelled a question. Catch `Declined` to continue without the answer. */
+  | 'DECLINED'
+  /** A step or scope failed with an error that has no code of its own. See `StepFailed`. */
+  | 'STEP_FAILED'
+
+/** The sealed state that a client keeps between rounds. */
+export type StateErrorCode =
+  /** The state did not open: it was changed, has expired, or belongs to another call, caller or key. Start the call again. */
+  | 'STATE_INVALID'
+  /** The state would be larger than `maxBytes`. Record less in steps, or raise the limit. */
+  | 'STATE_TOO_LARGE'
+  /** The `codec` returned a value that is not a token. Its `seal` must return a string. */
+  | 'CODEC_INVALID'
+
+export type StoreErrorCode =
+  /** The store was closed, and was then used. */
+  | 'STORE_CLOSED'
+  /** Another process held a lock or a key for too long. Try again; find the process that is stuck. */
+  | 'STORE_BUSY'
+  /** The database refused or failed. `cause` is its error. */
+  | 'STORE_FAILED'
+  /** The driver package is not installed. Install `pg` or `libsql`. */
+  | 'STORE_DRIVER_MISSING'
+  /** The SQLite file cannot be opened or cannot be used there. Check the folder, its permissions and that it is a local disk. */
+  | 'STORE_PATH'
+  /** A newer version wrote the database, or its encoding is not UTF-8. Update mcp-rally, or use another database. */
+  | 'STORE_SCHEMA'
+  /** A text is longer than the store can hold. */
+  | 'STORE_LIMIT'
+  /** The journal to write is not the text of a JSON array. */
+  | 'STORE_JOURNAL'
+  /** A message is larger than the whole mailbox in memory. Use a shared mailbox, or send less. */
+  | 'MAILBOX_FULL'
+
+export type AuthErrorCode =
+  /** The caller is refused; `status` is the HTTP status. See `AuthenticationError`. */
+  | 'AUTHENTICATION_FAILED'
+  /** `authenticate` returned a value that is not a caller. Return `{ principal, scopes? }`. */
+  | 'CALLER_INVALID'
+
+/** A call of a 2025-era client, whose questions need a live connection. */
+export type LegacyErrorCode =
+  /** The client answered a question with an error. */
+  | 'ASK_FAILED'
+  /** Too many questions wait for answers. Try again later. */
+  | 'ASK_LIMIT'
+  /** The client did not answer within `legacy.askMs`. */
+  | 'ASK_TIMEOUT'
+  /** The call took longer than `legacy.callMs`. */
+  | 'CALL_TIMEOUT'
+  /** The revision of the client has no such question. */
+  | 'MISSING_CAPABILITY'
+  /** The client has no event stream, so nothing can be asked. It must accept text/event-stream. */
+  | 'NO_STREAM'
+  /** Events were sent after the last one of their channel. */
+  | 'CHANNEL_CLOSED'
+  /** The call returned `inputRequired` too often. Ask through `io` instead. */
+  | 'TOO_MANY_ROUNDS'
+  /** The server shut down before the call was done. Call again. */
+  | 'INTERRUPTED'
+
+/** Something failed at the client. What the server reports is a `ProtocolError`. */
+export type ClientErrorCode =
+  /** An option or argument cannot be used. */
+  | 'OPTION_INVALID'
+  /** The server took longer than `timeoutMs`; the time that the user needs is not counted. */
+  | 'TIMEOUT'
+  /** The caller's signal was aborted. */
+  | 'ABORTED'
+  /** The client was closed. */
+  | 'CLOSED'
+  /** The server could not be reached. Nothing was sent: it is safe to try again. */
+  | 'CONNECTION'
+  /** The server's program could not be started. */
+  | 'COMMAND'
+  /** The response was lost: the server may or may not have done what was asked. */
+  | 'LOST'
+  /** The server refused the caller (HTTP 401 or 403). `challenge` says what it wants. */
+  | 'UNAUTHORIZED'
+  /** The server answered with another HTTP status that is not a response. */
+  | 'HTTP_STATUS'
+  /** The server's response does not follow the protocol. */
+  | 'BAD_RESPONSE'
+  /** The response is larger than `maxResponseBytes`. */
+  | 'RESPONSE_TOO_LARGE'
+  /** Client and server have no revision of the protocol in common. */
+  | 'REVISION'
+  /** The call took more than `maxRounds` rounds. `pending` resumes it. */
+  | 'TOO_MANY_ROUNDS'
+  /** The server's `requestState` is larger than `maxStateBytes`. */
+  | 'STATE_TOO_LARGE'
+  /** The server asks something that no client should answer. */
+  | 'QUESTION_INVALID'
+  /** The server asks something, and the client has no function that answers it. */
+  | 'NO_ANSWERER'
+  /** The answer does not match the question. */
+  | 'ANSWER_INVALID'
+  /** The structured result does not match the output schema of the tool. */
+  | 'RESULT_INVALID'
+  /** The definition of the tool is one that clients must not use. */
+  | 'TOOL_INVALID'
+  /** The saved pending call is damaged. */
+  | 'PENDING_INVALID'
+  /** The server speaks an older revision, in which a call cannot be saved. */
+  | 'NOT_RESUMABLE'
+  /** The task was cancelled. */
+  | 'TASK_CANCELLED'
+  /** The server does not know the task, or has deleted it. */
+  | 'TASK_GONE'
+  /** The saved task is damaged. */
+  | 'TASK_INVALID'
+  /** The server speaks an older revision, in which this client does not support tasks. */
+  | 'NO_TASKS'
+
+/** mcp-rally/testing. */
+export type TestingErrorCode =
+  /** The handler, run again, did something else than before. See `ReplayMismatch`. */
+  | 'REPLAY_MISMATCH'
+  /** The test has no valid answer for a question. Pass one in `answers`. */
+  | 'UNANSWERED'
+  /** The flow was not done after `maxRounds` rounds. */
+  | 'TOO_MANY_ROUNDS'
