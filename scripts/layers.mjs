@@ -29,7 +29,7 @@ const problems = []
 const graph = new Map()
 for (const file of files) {
   const edges = []
-  for (const [, specifier] of readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)) {
+  for (const [, specifier] of readFileSync(file, 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)) {
     const target = resolve(dirname(file), specifier)
     edges.push(target)
     const from = room(file)
