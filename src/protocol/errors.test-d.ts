@@ -1,7 +1,8 @@
 // The codes of errors, as a caller sees them: every class has its own, and all of them are in one union.
-import { Declined, FlowError, ProtocolError, RallyError, StepFailed, type RallyErrorCode } from 'mcp-rally'
-import { ClientError } from 'mcp-rally/client'
-import { ReplayMismatch } from 'mcp-rally/testing'
+import type { Declined, FlowError, ProtocolError, RallyErrorCode, StepFailed } from 'mcp-rally'
+import { RallyError } from 'mcp-rally'
+import type { ClientError } from 'mcp-rally/client'
+import type { ReplayMismatch } from 'mcp-rally/testing'
 import { expectTypeOf, test } from 'vitest'
 
 test('every error class has codes of the one union', () => {
