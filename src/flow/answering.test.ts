@@ -1,14 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept, cancel, decline } from '../testing.ts'
-import { gate } from '../testing/manual.ts'
+import { gate } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { send } from '../hosts/memory.ts'
 import { META_CAPABILITIES, META_VERSION } from '../protocol/meta.ts'
 import type { StandardSchema } from '../schema/standard.ts'
 import { rally } from '../rally.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './carrier.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const one = accept({ n: 1 })
@@ -379,12 +379,12 @@ function messageOf(outcome: Outcome, key: string): string {
 }
 
 function pinsOf(outcome: Outcome): unknown {
-  return outcome.kind === 'asks' && Array.from(outcome.carry.open, ([key, { pin }]) => [key, pin])
+  return outcome.kind === 'asks' && Array.from(outcome.flowState.open, ([key, { pin }]) => [key, pin])
 }
 
 function countsOf(outcome: Outcome): unknown {
   return (
-    outcome.kind === 'asks' && Object.fromEntries(Array.from(outcome.carry.open, ([key, { asked }]) => [key, asked]))
+    outcome.kind === 'asks' && Object.fromEntries(Array.from(outcome.flowState.open, ([key, { asked }]) => [key, asked]))
   )
 }
 

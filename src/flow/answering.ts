@@ -4,10 +4,10 @@
 // 6. What the journal holds wins; then what is held; then what the client sent, to questions it was shown.
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
-import type { FlowState, HeldAnswer } from './carry.ts'
+import type { FlowState, HeldAnswer } from './flow-state.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
-import type { ShownQuestion } from './keeper.ts'
+import type { ShownQuestion } from './flow-state.ts'
 import type { Capability, Fit } from './question.ts'
 import { missingCapabilities } from './question.ts'
 
@@ -22,10 +22,10 @@ export type Answers = Readonly<Record<string, Record<string, unknown>>>
 export interface Asker {
   readonly input: {
     readonly journal: Journal
-    readonly carry: FlowState
+    readonly flowState: FlowState
     readonly answers: Answers | undefined
     readonly flow: { readonly round: number }
-    readonly keeper?: unknown
+    readonly journalWriter?: unknown
     readonly can: (capability: Capability) => boolean
   }
   find(key: string): Call | undefined
@@ -71,21 +71,20 @@ export class Answering {
 
   /** Settles the call from what is at hand, or leaves its question open. */
   answer(call: Call, asking: Asking): void {
-    const { journal, carry, answers, flow, keeper } = this.#asker.input
-    const entry = journal.get(call.key)
-    if (entry !== undefined) return this.#recorded(call, asking, entry)
-    const held = carry.held.get(call.key)
+    const { flowState, answers, flow, journalWriter } = this.#asker.input
+    if (call.entry !== undefined) return this.#recorded(call, asking, call.entry)
+    const held = flowState.held.get(call.key)
     if (held !== undefined) {
-      carry.held.delete(call.key)
+      flowState.held.delete(call.key)
       return this.#held(call, asking, held)
     }
-    const shown = carry.open.get(call.key)
-    carry.open.delete(call.key)
+    const shown = flowState.open.get(call.key)
+    flowState.open.delete(call.key)
     // The first round has no state: answers are offered to whatever it asks.
     const answer = flow.round === 0 || shown !== undefined ? own(answers, call.key) : undefined
     if (answer === undefined) {
-      // Where a keeper shows the questions, the client may take its time over any of them.
-      const leftOut = shown !== undefined && keeper === undefined
+      // Where a journalWriter shows the questions, the client may take its time over any of them.
+      const leftOut = shown !== undefined && journalWriter === undefined
       this.#leaveOpen(call, { asking, asked: shown?.asked ?? 1, leftOut })
     } else if (shown !== undefined && shown.pin !== asking.pin) {
       this.#leaveOpen(call, { asking, asked: shown.asked + 1, note: CHANGED })
@@ -93,15 +92,15 @@ export class Answering {
   }
 
   /** What the pass ends with: the wire text of each open question, and what the flow carries on. */
-  close(madeProgress: boolean): { questions: Map<string, string>; carry: FlowState } {
-    const { carry, answers, journal } = this.#asker.input
+  close(madeProgress: boolean): { questions: Map<string, string>; flowState: FlowState } {
+    const { flowState, answers, journal } = this.#asker.input
     // Shown and answered, but not reached by this pass: kept for the pass that does.
-    for (const [key, shown] of carry.open) {
+    for (const [key, shown] of flowState.open) {
       const raw = own(answers, key)
-      if (raw !== undefined && journal.get(key) === undefined) carry.held.set(key, { ...shown, answer: { raw } })
+      if (raw !== undefined && journal.get(key) === undefined) flowState.held.set(key, { ...shown, answer: { raw } })
     }
     // Interrupted before it was read to the end: the next pass reads it again.
-    for (const [key, held] of this.#reading) carry.held.set(key, held)
+    for (const [key, held] of this.#reading) flowState.held.set(key, held)
     const questions = new Map<string, string>()
     const open: FlowState['open'] = new Map()
     for (const [key, { asking, asked, note, leftOut }] of this.#open) {
@@ -110,7 +109,7 @@ export class Answering {
       questions.set(key, asking.question.text(note))
       open.set(key, { pin: asking.pin, asked: count })
     }
-    return { questions, carry: { ...carry, open } }
+    return { questions, flowState: { ...flowState, open } }
   }
 
   /** The questions that are open now. */
@@ -125,23 +124,23 @@ export class Answering {
 
   /** An answer that comes while the pass runs, to a question that was shown. */
   offer(key: string, answer: Record<string, unknown>): void {
-    const { carry } = this.#asker.input
+    const { flowState } = this.#asker.input
     const open = this.#open.get(key)
     const call = this.#asker.find(key)
     if (open !== undefined && call !== undefined) {
       this.#open.delete(key)
       return this.#read(call, open.asking, open.asked, answer)
     }
-    const shown = carry.open.get(key)
+    const shown = flowState.open.get(key)
     if (shown === undefined) return
-    carry.open.delete(key)
-    carry.held.set(key, { ...shown, answer: { raw: answer } })
+    flowState.open.delete(key)
+    flowState.held.set(key, { ...shown, answer: { raw: answer } })
   }
 
   /** A scope is over: nobody waits for the questions inside it any more. */
   dropScope(prefix: string): void {
-    const { carry } = this.#asker.input
-    for (const kept of [this.#open, this.#reading, carry.open, carry.held]) {
+    const { flowState } = this.#asker.input
+    for (const kept of [this.#open, this.#reading, flowState.open, flowState.held]) {
       for (const key of kept.keys()) {
         if (!key.startsWith(prefix)) continue
         if (kept === this.#open) this.#unshown = true
@@ -167,13 +166,13 @@ export class Answering {
 
   /** The answers after a question that has changed are held under their own pins; those already waited for settle now. */
   #holdFrom(entry: Entry): void {
-    const { journal, carry } = this.#asker.input
+    const { journal, flowState } = this.#asker.input
     for (const later of journal.cut(entry).slice(1)) {
       const [pin, asked, action, value] = later.payload as AnswerPayload
       const held: HeldAnswer = { pin, asked, answer: { action, value } }
       const call = this.#asker.find(later.key)
       if (call?.asking !== undefined) this.#held(call, call.asking, held)
-      else carry.held.set(later.key, held)
+      else flowState.held.set(later.key, held)
     }
   }
 

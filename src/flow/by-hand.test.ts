@@ -12,14 +12,14 @@ import {
   type InputRequired,
   type InputRequiredOptions,
 } from './by-hand.ts'
-import { emptyState, readFlowState, writeFlowState } from './carry.ts'
+import { emptyState, readFlowState, writeFlowState } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import type { Outcome } from './outcome.ts'
-import type { Flow, PassInput } from './pass-input.ts'
+import type { Outcome } from './carrier.ts'
+import type { Flow, PassInput } from './carrier.ts'
 import type { Question } from './question.ts'
-import { runPass } from '../testing/manual.ts'
-import { keepAnswers } from './carry.ts'
+import { runPass } from '../testing/manual-scheduler.ts'
+import { keepAnswers } from './flow-state.ts'
 
 const NAME = z.object({ name: z.string().min(1) })
 const AGE = z.object({ age: z.number().int() })
@@ -151,7 +151,7 @@ describe('the state of a round by hand', () => {
       state.list.push(2)
       return kept
     })
-    expect(outcome).toMatchObject({ carry: { byHand: { state: { list: [1] } } } })
+    expect(outcome).toMatchObject({ flowState: { byHand: { state: { list: [1] } } } })
   })
 
   test('is of the last round only', async () => {
@@ -187,15 +187,15 @@ describe('the state of a round by hand', () => {
   })
 
   test('rule 11: goes over to another version of the handler', () => {
-    const carry = { ...emptyState(), byHand: { state: { step: 1 } } }
-    expect(keepAnswers(Journal.empty(), carry)).toEqual(carry)
+    const flowState = { ...emptyState(), byHand: { state: { step: 1 } } }
+    expect(keepAnswers(Journal.empty(), flowState)).toEqual(flowState)
   })
 
   test.each([
     [[], [], 1],
     [[], [], [1, 2]],
     [[], [], {}],
-  ])('a carry of %j, %j, %j is not one of ours', (...json) => {
+  ])('a flow state of %j, %j, %j is not one of ours', (...json) => {
     expect(() => readFlowState(json)).toThrow('unknown form')
   })
 })
@@ -348,13 +348,13 @@ describe('a round by hand and the engine', () => {
     expect(outcome).toEqual({ kind: 'failed', error: new Error('broken') })
   })
 
-  test('the carry of a round by hand survives being written and read, with a state and without', async () => {
+  test('the flow state of a round by hand survives being written and read, with a state and without', async () => {
     const questions = { inputRequests: { name: elicit('Your name?', NAME) } }
     for (const each of [inputRequired(questions), inputRequired({ ...questions, state: null })]) {
       const outcome = await runPass(inputOf(), () => each)
-      const carry = outcome.kind === 'asks' ? outcome.carry : emptyState()
-      expect(carry.byHand).toBeDefined()
-      expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(carry))))).toStrictEqual(carry)
+      const flowState = outcome.kind === 'asks' ? outcome.flowState : emptyState()
+      expect(flowState.byHand).toBeDefined()
+      expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(flowState))))).toStrictEqual(flowState)
     }
   })
 })
@@ -482,7 +482,7 @@ async function afterAsking(inputRequests: Record<string, Question>, sent: Sent |
   const asked = await runPass(inputOf(), () => inputRequired({ inputRequests }))
   if (asked.kind !== 'asks') throw new Error(`The round was ${asked.kind}.`)
   let responses: Io['responses'] | undefined
-  await runPass(inputOf({ flow: flowOf(1), carry: asked.carry, answers: sent as Answers | undefined }), (io) => {
+  await runPass(inputOf({ flow: flowOf(1), flowState: asked.flowState, answers: sent as Answers | undefined }), (io) => {
     ;({ responses } = io)
   })
   if (responses === undefined) throw new Error('The handler did not run.')
@@ -493,7 +493,7 @@ function inputOf(input: Partial<PassInput> = {}): PassInput {
   return {
     flow: flowOf(0),
     journal: Journal.empty(),
-    carry: emptyState(),
+    flowState: emptyState(),
     answers: undefined,
     forms: new Map(),
     can: () => true,

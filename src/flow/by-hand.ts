@@ -7,11 +7,11 @@ import { toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Checked, Output, Schema } from '../schema/standard.ts'
 import { isKey } from './call.ts'
-import type { FlowState } from './carry.ts'
+import type { FlowState } from './flow-state.ts'
 import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'
 import type { Action } from './journal.ts'
-import type { Outcome } from './outcome.ts'
-import type { PassInput } from './pass-input.ts'
+import type { Outcome } from './carrier.ts'
+import type { PassInput } from './carrier.ts'
 import type { Pass } from './pass.ts'
 import type { Fit, Question } from './question.ts'
 import {
@@ -108,19 +108,19 @@ export class RoundResponses {
 
   /** The answer as it came, a JSON object. Only to what was asked, except in the first round. */
   raw(key: string): Record<string, unknown> | undefined {
-    const { answers, carry, flow } = this.#input
-    const held = carry.held.get(key)?.answer
+    const { answers, flowState, flow } = this.#input
+    const held = flowState.held.get(key)?.answer
     // It came with a round that was handed over before it could be used up.
     if (held !== undefined && 'raw' in held) return held.raw
     if (answers === undefined || !Object.hasOwn(answers, key)) return undefined
-    return flow.round === 0 || carry.open.has(key) ? answers[key] : undefined
+    return flow.round === 0 || flowState.open.has(key) ? answers[key] : undefined
   }
 
   /** The state that the last round returned. With a schema it is checked, and `undefined` when it does not fit. */
   state(): unknown
   state<S extends Schema>(schema: S): Output<S> | undefined
   state(schema?: Schema): unknown {
-    const state = this.#input.carry.byHand?.state
+    const state = this.#input.flowState.byHand?.state
     if (schema === undefined || state === undefined) return state
     return fitting(toCheck(schema, 'io.responses.state')(state), 'state')
   }
@@ -136,7 +136,7 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     throw tooLarge(journal.bytes + stateBytes, limits.journalBytes, largest)
   }
   const byHand = stateText === undefined ? {} : { state: JSON.parse(stateText) as unknown }
-  const carry: FlowState = { open: new Map(), held: new Map(), byHand }
+  const flowState: FlowState = { open: new Map(), held: new Map(), byHand }
   const texts = new Map<string, string>()
   for (const [key, question] of questions) {
     if (!isKey(key)) throw keyInvalid(key)
@@ -144,9 +144,9 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     const missing = missingCapabilities(question.needs, can)
     if (missing !== undefined) throw new MissingCapability(key, missing)
     texts.set(key, question.text())
-    carry.open.set(key, { pin: pinOf(question), asked: 1 })
+    flowState.open.set(key, { pin: pinOf(question), asked: 1 })
   }
-  return texts.size > 0 ? { kind: 'asks', questions: texts, journal, carry } : { kind: 'deferred', journal, carry }
+  return texts.size > 0 ? { kind: 'asks', questions: texts, journal, flowState } : { kind: 'deferred', journal, flowState }
 }
 
 function fitting(checked: Checked<unknown> | Promise<Checked<unknown>>, key: string): unknown {

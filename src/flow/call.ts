@@ -1,12 +1,14 @@
-// An io call of a pass: a key, and a promise that is settled in its turn or never.
-import type { Action } from './journal.ts'
+// One io call of a pass: its key, its promise, and how a journal entry settles it.
+import type { Failure } from './errors.ts'
+import { Declined, StepFailed } from './errors.ts'
+import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope'
 
 const KEY = /^[A-Za-z0-9_.:/\-[\]]{1,128}$/
 
-/** Whether an author may give this as a key. */
+/** True if an author may use this as a key. */
 export function isKey(key: unknown): key is string {
   return typeof key === 'string' && KEY.test(key) && key !== '__proto__'
 }
@@ -14,6 +16,8 @@ export function isKey(key: unknown): key is string {
 export interface Call {
   readonly key: string
   readonly kind: CallKind
+  /** The journal's entry when the call was made. */
+  readonly entry: Entry | undefined
   readonly promise: Promise<unknown>
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
@@ -24,25 +28,66 @@ export interface Call {
 
 export interface Asking {
   readonly question: Question
-  /** The digest of the question as its author wrote it. */
+  /** Digest of the question as its author wrote it. */
   readonly pin: string
-  /** What an answer means to the caller: a value, or an error to throw. */
+  /** Turns an answer into what the caller gets: returns a value, or throws the error to reject with. */
   readonly give: (action: Action, value: unknown) => unknown
 }
 
-export function newCall(key: string, kind: CallKind): Call {
+export function newCall(key: string, kind: CallKind, entry?: Entry): Call {
   let resolve: Call['resolve'] = unset
   let reject: Call['reject'] = unset
   const promise = new Promise<unknown>((res, rej) => {
     resolve = res
     reject = rej
   })
-  return { key, kind, promise, resolve, reject, settled: false }
+  return { key, kind, entry, promise, resolve, reject, settled: false }
 }
 
-/** A promise nobody settles and nobody else holds: whoever awaits it is collected with it. */
+/** A promise that never settles and that nothing else refers to: the garbage collector takes it with its awaiter. */
 export function parked(): Promise<never> {
   return new Promise<never>(() => {})
+}
+
+/** The value of an entry for the handler that made the call. Throws the error that the handler is to catch. */
+export function valueOf({ key, asking }: Call, tag: Tag, payload: unknown): unknown {
+  switch (tag) {
+    case 'a': {
+      const [, , action, value] = payload as AnswerPayload
+      return asking?.give(action, value)
+    }
+    case 's':
+    case 'c':
+      return payload
+    case 'sv':
+    case 'cv':
+      return undefined
+    case 'se':
+    case 'ce': {
+      const failure = payload as { declined: string; action: 'decline' | 'cancel' } | Failure
+      throw 'declined' in failure ? new Declined(failure.declined, failure.action) : new StepFailed(key, failure)
+    }
+  }
+}
+
+export function kindOf({ tag }: Entry): CallKind {
+  return tag === 'a' ? 'ask' : tag.startsWith('s') ? 'step' : 'scope'
+}
+
+/** Runs code of the author, which may return, throw or return a promise, and reports how it went. */
+export function attempt(run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
+  let result: unknown
+  try {
+    result = run()
+  } catch (error) {
+    return threw(error)
+  }
+  if (isThenable(result)) result.then(returned, threw)
+  else returned(result)
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
 function unset(): void {}

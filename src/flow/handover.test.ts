@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept } from '../testing.ts'
-import { gate, microtasks } from '../testing/manual.ts'
+import { gate, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
 

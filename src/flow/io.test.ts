@@ -1,13 +1,13 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept, cancel, decline } from '../testing.ts'
-import { gate, microtasks } from '../testing/manual.ts'
+import { gate, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { Declined } from './errors.ts'
 import type { ChoiceOption, Io } from './io.ts'
-import type { Outcome } from './outcome.ts'
-import type { Flow } from './pass-input.ts'
+import type { Outcome } from './carrier.ts'
+import type { Flow } from './carrier.ts'
 import type { Capability } from './question.ts'
 
 const NUMBER = z.object({ n: z.number() })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { emptyState, readFlowState, writeFlowState } from './carry.ts'
+import { emptyState, readFlowState, writeFlowState } from './flow-state.ts'
 import { Journal } from './journal.ts'
 
 const TEXT = '["s","a",1,"x","a","b",2,["pin",1,"accept",{"n":1}],"sv","c",3,null]'
@@ -78,12 +78,12 @@ describe('a journal', () => {
 
 describe('what a flow carries beside its journal', () => {
   test('is the same after being written and read', () => {
-    const carry = emptyState()
-    carry.open.set('a', { pin: 'p', asked: 2 })
-    carry.held.set('b', { pin: 'q', asked: 1, answer: { action: 'accept', value: null } })
-    carry.held.set('c', { pin: 'r', asked: 1, answer: { action: 'decline', value: undefined } })
-    carry.held.set('d', { pin: 's', asked: 3, answer: { raw: { action: 'accept' } } })
-    expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(carry))))).toStrictEqual(carry)
+    const flowState = emptyState()
+    flowState.open.set('a', { pin: 'p', asked: 2 })
+    flowState.held.set('b', { pin: 'q', asked: 1, answer: { action: 'accept', value: null } })
+    flowState.held.set('c', { pin: 'r', asked: 1, answer: { action: 'decline', value: undefined } })
+    flowState.held.set('d', { pin: 's', asked: 3, answer: { raw: { action: 'accept' } } })
+    expect(readFlowState(JSON.parse(JSON.stringify(writeFlowState(flowState))))).toStrictEqual(flowState)
   })
 
   test.each([null, {}, [], [[]], [[], {}], [[1], []], [[['a', 'p']], []], [[], [['a', 1, 1, 'raw', {}]]]])(

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { emptyState } from './carry.ts'
+import { emptyState } from './flow-state.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import type { Outcome } from './outcome.ts'
-import type { PassInput } from './pass-input.ts'
-import { runPass } from '../testing/manual.ts'
+import type { Outcome } from './carrier.ts'
+import type { PassInput } from './carrier.ts'
+import { runPass } from '../testing/manual-scheduler.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const FLOWS = 10_000
@@ -146,7 +146,7 @@ function inputOf(input: Partial<PassInput>): PassInput {
   return {
     flow: { id: 'flow', startedAt: 0, round: 0, revision: '2026-07-28', declared: () => true },
     journal: Journal.empty(),
-    carry: emptyState(),
+    flowState: emptyState(),
     answers: undefined,
     forms: new Map(),
     can: () => true,

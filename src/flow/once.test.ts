@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { gate, microtasks } from '../testing/manual.ts'
+import { gate, microtasks } from '../testing/manual-scheduler.ts'
 import type { OnceStore } from '../store/once.ts'
 import { MemoryOnceStore } from '../store/memory/once.ts'
 import { useOnce } from '../store/once.ts'

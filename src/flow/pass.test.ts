@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept } from '../testing.ts'
-import { gate, ManualScheduler, microtasks } from '../testing/manual.ts'
+import { gate, ManualScheduler, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './carrier.ts'
 
 const NUMBER = z.object({ n: z.number() })
 

@@ -13,9 +13,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
-import { attempt } from './attempt.ts'
 import type { Asking, Call, CallKind } from './call.ts'
-import { isKey, newCall, parked } from './call.ts'
+import { attempt, isKey, kindOf, newCall, parked, valueOf } from './call.ts'
 import {
   Declined,
   interrupted,
@@ -30,9 +29,7 @@ import {
   tooLarge,
 } from './errors.ts'
 import type { Entry, Tag } from './journal.ts'
-import { kindOf, meaning } from './meaning.ts'
-import type { Outcome } from './outcome.ts'
-import type { PassInput } from './pass-input.ts'
+import type { Outcome, PassInput } from './carrier.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
@@ -131,14 +128,14 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Whether the handler goes through again what it did in a round before. By hand it goes on from its own state. */
   get #replays(): boolean {
-    const { flow, carry, journal } = this.input
-    return flow.round > 0 && (carry.byHand === undefined || journal.length > 0)
+    const { flow, flowState, journal } = this.input
+    return flow.round > 0 && (flowState.byHand === undefined || journal.length > 0)
   }
 
   /** Whether this flow has asked through io, now or in a round before. */
   get hasAsked(): boolean {
-    const { carry, journal } = this.input
-    return this.#asked || journal.hasAnswers() || (carry.byHand === undefined && carry.open.size + carry.held.size > 0)
+    const { flowState, journal } = this.input
+    return this.#asked || journal.hasAnswers() || (flowState.byHand === undefined && flowState.open.size + flowState.held.size > 0)
   }
 
   onSuspend(cleanUp: () => void): void {
@@ -150,7 +147,7 @@ export class Pass implements Settler, Asker, Interruptible {
   ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
     const call = this.#begin(key, 'ask')
     if (call === undefined) return parked()
-    if (this.input.carry.byHand !== undefined) return this.fail(mixedStyles(key))
+    if (this.input.flowState.byHand !== undefined) return this.fail(mixedStyles(key))
     this.#asked = true
     try {
       const question = toQuestion()
@@ -215,8 +212,8 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Whether the flow is a task now. Where it becomes one, the next pass goes on from here. */
   detach(required: boolean): Promise<boolean> {
     if (this.#refuses('detach')) return parked()
-    const { keeper, mayDetach } = this.input
-    if (keeper !== undefined) return Promise.resolve(true)
+    const { journalWriter, mayDetach } = this.input
+    if (journalWriter !== undefined) return Promise.resolve(true)
     if (!mayDetach) return required ? this.fail(noTask()) : Promise.resolve(false)
     this.#detaching = true
     this.#yielded = true
@@ -224,7 +221,7 @@ export class Pass implements Settler, Asker, Interruptible {
     return parked()
   }
 
-  /** Answers that come while the pass runs, to questions that its keeper has shown. */
+  /** Answers that come while the pass runs, to questions that its journalWriter has shown. */
   offer(answers: Answers): void {
     if (this.ended) return
     for (const [key, answer] of Object.entries(answers)) this.#answering.offer(key, answer)
@@ -293,10 +290,10 @@ export class Pass implements Settler, Asker, Interruptible {
       void this.fail(keyReused(key))
       return undefined
     }
-    const call = newCall(key, kind)
+    const entry = this.input.journal.get(key)
+    const call = newCall(key, kind, entry)
     this.#calls.set(key, call)
     this.input.trace?.({ type: 'call', key, kind })
-    const entry = this.input.journal.get(key)
     if (entry !== undefined && kindOf(entry) !== kind) {
       void this.fail(keyKind(key, kindOf(entry), kind))
       return undefined
@@ -321,7 +318,7 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Whether the journal holds this step or scope; then its turn comes. */
   #isRecorded(call: Call): boolean {
-    const entry = this.input.journal.get(call.key)
+    const { entry } = call
     if (entry?.skipped) this.#settling.addLate(call, entry)
     return entry !== undefined
   }
@@ -361,7 +358,7 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   settle({ call, tag, payloadText }: Settlement): Promise<void> | undefined {
-    const { journal, flow, keeper, now = Date.now } = this.input
+    const { journal, flow, journalWriter, now = Date.now } = this.input
     if (call.kind === 'scope') {
       // The next pass goes through it again, with a handler that is heard.
       if (this.#yielded) return undefined
@@ -373,11 +370,11 @@ export class Pass implements Settler, Asker, Interruptible {
       journal.append(tag, call.key, this.#elapsed, payloadText)
       this.#fresh += 1
     }
-    if (keeper === undefined) {
+    if (journalWriter === undefined) {
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
-    return keeper.persist(journal).then(
+    return journalWriter.persist(journal).then(
       () => {
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
       },
@@ -404,7 +401,7 @@ export class Pass implements Settler, Asker, Interruptible {
     call.settled = true
     if (this.#yielded) return
     try {
-      const value = meaning(call, tag, payload)
+      const value = valueOf(call, tag, payload)
       this.input.trace?.({ type: 'settle', key, value, replayed })
       call.resolve(value)
     } catch (error) {
@@ -437,11 +434,11 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   canShow(): boolean {
-    return this.input.keeper !== undefined && this.#answeringMade?.anyUnshown === true
+    return this.input.journalWriter !== undefined && this.#answeringMade?.anyUnshown === true
   }
 
   show(): void {
-    this.input.keeper?.show(this.#answering.show())
+    this.input.journalWriter?.show(this.#answering.show())
   }
 
   /** Nothing is left to do but to wait for the client, or for whoever takes the flow over. */
@@ -449,10 +446,10 @@ export class Pass implements Settler, Asker, Interruptible {
     if (this.#outgrown()) return
     const { journal } = this.input
     try {
-      const { questions, carry } = this.#answering.close(this.#fresh > 0 || this.#detaching)
-      if (this.#detaching) this.#end({ kind: 'detached', journal, carry })
-      else if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, carry })
-      else this.#end({ kind: 'deferred', journal, carry })
+      const { questions, flowState } = this.#answering.close(this.#fresh > 0 || this.#detaching)
+      if (this.#detaching) this.#end({ kind: 'detached', journal, flowState })
+      else if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, flowState })
+      else this.#end({ kind: 'deferred', journal, flowState })
     } catch (error) {
       void this.fail(error)
     }

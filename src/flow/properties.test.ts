@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest'
 import type { JsonSchemaObject } from '../schema/standard.ts'
 import type { ElicitResult, InputResponse } from '../protocol/messages.ts'
 import { harsh, straight, type Answerer, type Report } from '../testing.ts'
-import type { TraceEvent } from './pass-input.ts'
+import type { TraceEvent } from './carrier.ts'
 
 type Node =
   | { type: 'ask'; way: 'ask' | 'elicit' | 'confirm' | 'roots' }

@@ -11,7 +11,7 @@ import type {
 import { decline } from '../testing.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './carrier.ts'
 import type { Capability } from './question.ts'
 
 const HELLO: SamplingMessage = { role: 'user', content: { type: 'text', text: 'Hello?' } }
@@ -275,7 +275,7 @@ function results(...ids: string[]): SamplingMessage {
 }
 
 function countOf(outcome: Outcome): unknown {
-  return outcome.kind === 'asks' ? outcome.carry.open.get('s')?.asked : outcome
+  return outcome.kind === 'asks' ? outcome.flowState.open.get('s')?.asked : outcome
 }
 
 function examplesOf<D extends keyof Examples>(definition: D): { file: string; message: Examples[D] }[] {

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { accept } from '../testing.ts'
-import { gate, ManualScheduler, microtasks } from '../testing/manual.ts'
+import { gate, ManualScheduler, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
-import type { TraceEvent } from './pass-input.ts'
+import type { TraceEvent } from './carrier.ts'
 
 const NUMBER = z.object({ n: z.number() })
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept } from '../testing.ts'
-import { microtasks } from '../testing/manual.ts'
+import { microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { StepFailed } from './errors.ts'
 import type { Io } from './io.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { microtasks } from '../testing/manual.ts'
+import { microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import type { Io } from './io.ts'
 import { Underway } from './underway.ts'

@@ -4,10 +4,10 @@ import { send } from '../hosts/memory.ts'
 import { META_CAPABILITIES, META_VERSION } from '../protocol/meta.ts'
 import { rally, type Rally } from '../rally.ts'
 import { accept } from '../testing.ts'
-import { emptyState } from './carry.ts'
+import { emptyState } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import { keepAnswers } from './carry.ts'
+import { keepAnswers } from './flow-state.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const keys = ['a secret of at least thirty-two bytes']
@@ -72,8 +72,8 @@ describe('what carries over', () => {
   const journal = '["a","x",1,["pin",2,"accept",{"n":1}],"a","y",2,["other",1,"decline"]]'
 
   test('is every answer, held under its own pin and count', () => {
-    const carry = keepAnswers(Journal.read(journal), emptyState())
-    expect([...carry.held]).toEqual([
+    const flowState = keepAnswers(Journal.read(journal), emptyState())
+    expect([...flowState.held]).toEqual([
       ['x', { pin: 'pin', asked: 2, answer: { action: 'accept', value: { n: 1 } } }],
       ['y', { pin: 'other', asked: 1, answer: { action: 'decline', value: undefined } }],
     ])
@@ -82,9 +82,9 @@ describe('what carries over', () => {
   test('is what was open and held before, too', () => {
     const before = { ...emptyState(), open: new Map([['z', { pin: 'p', asked: 1 }]]) }
     before.held.set('w', { pin: 'q', asked: 1, answer: { raw: {} } })
-    const carry = keepAnswers(Journal.read(journal), before)
-    expect([...carry.open.keys()]).toEqual(['z'])
-    expect([...carry.held.keys()]).toEqual(['w', 'x', 'y'])
+    const flowState = keepAnswers(Journal.read(journal), before)
+    expect([...flowState.open.keys()]).toEqual(['z'])
+    expect([...flowState.held.keys()]).toEqual(['w', 'x', 'y'])
   })
 
   test.each(['s', 'sv', 'se', 'c', 'cv', 'ce'])('is nothing of an entry with the tag %s, which is an effect', (tag) => {

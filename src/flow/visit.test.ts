@@ -1,11 +1,11 @@
 import { describe, expect, test, vi } from 'vitest'
 import { accept, cancel, decline } from '../testing.ts'
-import { ManualScheduler } from '../testing/manual.ts'
+import { ManualScheduler } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { Declined } from './errors.ts'
 import type { Io } from './io.ts'
-import type { Outcome } from './outcome.ts'
+import type { Outcome } from './carrier.ts'
 import type { VisitOptions } from './question.ts'
 import { scheduler } from './scheduler.ts'
 

@@ -5,8 +5,8 @@ import { describe, expect, test } from 'vitest'
 import { eventsOf } from '../../test/wire/hosts.ts'
 import { call, headersOf, textOf } from '../../test/wire/messages.ts'
 import { problemsOf } from '../../test/wire/spec.ts'
-import type { Gate } from '../testing/manual.ts'
-import { gate } from '../testing/manual.ts'
+import type { Gate } from '../testing/manual-scheduler.ts'
+import { gate } from '../testing/manual-scheduler.ts'
 
 const message = call('greet')
 const body = JSON.stringify(message)

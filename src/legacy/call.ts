@@ -5,13 +5,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import type { FlowState } from '../flow/carry.ts'
-import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
+import type { FlowState } from '../flow/flow-state.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Outcome } from '../flow/outcome.ts'
-import type { Flow, PassInput } from '../flow/pass-input.ts'
+import type { Outcome } from '../flow/carrier.ts'
+import type { Flow, PassInput } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequest } from '../protocol/messages.ts'
@@ -82,7 +82,7 @@ export class Call implements Stoppable {
     let { journal, carry, answers, visits, round } = from
     for (; ; round += 1) {
       const flow = { id: flowId, startedAt, round }
-      const outcome = await this.#pass(carried, request, flow, { journal, carry, answers })
+      const outcome = await this.#pass(carried, request, flow, { journal, flowState: carry, answers })
       this.#tellCompleted(visits, answers, outcome, flowId)
       switch (outcome.kind) {
         case 'done':
@@ -93,11 +93,11 @@ export class Call implements Stoppable {
           return this.#cancelled(carried)
       }
       try {
-        if (outcome.carry.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
+        if (outcome.flowState.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
         const asked = outcome.kind === 'asks' ? this.#write(outcome.questions, flowId) : []
         visits = asked.filter(({ isVisit }) => isVisit).map(({ key }) => key)
         if (part !== undefined && asked.length > 0 && !this.cancel.cancelled) {
-          const { journal: grown, carry: carriedOn } = outcome
+          const { journal: grown, flowState: carriedOn } = outcome
           const standing = {
             flowId,
             startedAt,
@@ -116,7 +116,7 @@ export class Call implements Stoppable {
       }
       if (answers === undefined) return this.#cancelled(carried)
       journal = Journal.read(outcome.journal.text())
-      carry = readFlowState(JSON.parse(JSON.stringify(writeFlowState(outcome.carry))))
+      carry = readFlowState(JSON.parse(JSON.stringify(writeFlowState(outcome.flowState))))
     }
   }
 
@@ -124,7 +124,7 @@ export class Call implements Stoppable {
     carried: Target,
     request: RoundRequest,
     flow: { id: string; startedAt: number; round: number },
-    from: Pick<Standing, 'journal' | 'carry' | 'answers'>,
+    from: Pick<PassInput, 'journal' | 'flowState' | 'answers'>,
   ): Promise<Outcome> {
     const { app, underway } = this.#host
     const { capabilities, revision } = this.#session
@@ -185,7 +185,7 @@ export class Call implements Stoppable {
     if (outcome.kind !== 'done' && outcome.kind !== 'asks') return
     for (const key of visits) {
       if (answers?.[key]?.['action'] !== 'accept') continue
-      if (outcome.kind === 'asks' && (outcome.questions.has(key) || outcome.carry.byHand !== undefined)) continue
+      if (outcome.kind === 'asks' && (outcome.questions.has(key) || outcome.flowState.byHand !== undefined)) continue
       const params = { elicitationId: elicitationId(flowId, key) }
       this.#outlet.notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/elicitation/complete', params }))
     }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import type { PassInput } from '../flow/pass-input.ts'
+import type { PassInput } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { Handover } from './handover.ts'

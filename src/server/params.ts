@@ -1,6 +1,6 @@
 // Reads the untrusted params of a request that may take several rounds.
 import type { Answers } from '../flow/answering.ts'
-import type { Log, Progress } from '../flow/pass-input.ts'
+import type { Log, Progress } from '../flow/carrier.ts'
 import { isObject, isTame } from '../protocol/json.ts'
 import { LOGGING_LEVELS } from '../protocol/meta.ts'
 import { MOST_ANSWERS } from '../protocol/rounds.ts'

@@ -1,9 +1,9 @@
 // Who a flow is and how far it has come, in one round of it: what the state says, or the beginning.
 import { randomBytes } from 'node:crypto'
-import type { FlowState } from '../flow/carry.ts'
-import { writeFlowState } from '../flow/carry.ts'
+import type { FlowState } from '../flow/flow-state.ts'
+import { writeFlowState } from '../flow/flow-state.ts'
 import type { Journal } from '../flow/journal.ts'
-import type { Flow } from '../flow/pass-input.ts'
+import type { Flow } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Claims } from '../seal/claims.ts'
 import { hasCapability } from './capabilities.ts'

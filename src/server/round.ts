@@ -1,16 +1,16 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
 import type { Answers } from '../flow/answering.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import type { FlowState } from '../flow/carry.ts'
-import { keepAnswers, emptyState, readFlowState } from '../flow/carry.ts'
+import type { FlowState } from '../flow/flow-state.ts'
+import { keepAnswers, emptyState, readFlowState } from '../flow/flow-state.ts'
 import { noTask } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
-import type { Outcome } from '../flow/outcome.ts'
-import type { Log, PassInput, Progress } from '../flow/pass-input.ts'
+import type { Outcome } from '../flow/carrier.ts'
+import type { Log, PassInput, Progress } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Form } from '../flow/question.ts'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
@@ -144,7 +144,7 @@ function takeRound(
   const input: PassInput = {
     flow,
     journal: resumed?.journal ?? Journal.empty(),
-    carry: resumed?.carry ?? emptyState(),
+    flowState: resumed?.carry ?? emptyState(),
     answers: request.answers,
     forms: carried.forms,
     can: (capability) => hasCapability(request.info.capabilities, capability),
@@ -202,11 +202,11 @@ function detach(
   carried: Target,
   request: RoundRequest,
   flow: RoundFlow,
-  { journal, carry }: Outcome & { kind: 'detached' },
+  { journal, flowState }: Outcome & { kind: 'detached' },
 ): Promise<string> {
   if (host.tasks === undefined) throw noTask()
   const { args, principal, info } = request
-  const claims = flow.next(carried.version, carry, journal, false)
+  const claims = flow.next(carried.version, flowState, journal, false)
   return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers: undefined })
 }
 
@@ -228,9 +228,9 @@ function suspend(
   flow: RoundFlow,
   outcome: Outcome & { kind: 'asks' | 'deferred' },
 ): string | Promise<string> {
-  const { journal, carry } = outcome
+  const { journal, flowState } = outcome
   const { seal, serverMeta } = host
-  const claims = flow.next(carried.version, carry, journal, outcome.kind === 'deferred')
+  const claims = flow.next(carried.version, flowState, journal, outcome.kind === 'deferred')
   const token = seal.mint(claims, bindingOf(carried, request), () => journal.largest(3))
   if (seal.ephemeral) host.mintedEphemeral(request.overHttp)
   if (typeof token === 'string') return interimText(outcome, token, serverMeta)

@@ -1,5 +1,5 @@
 // The status message of a task while it is worked on. What a handler reports faster than anybody reads is not written each time.
-import type { Progress } from '../flow/pass-input.ts'
+import type { Progress } from '../flow/carrier.ts'
 
 const GATHER_MS = 100
 const LONGEST = 1_000

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { emptyState, writeFlowState } from '../flow/carry.ts'
-import type { ShownQuestion } from '../flow/keeper.ts'
+import { emptyState, writeFlowState } from '../flow/flow-state.ts'
+import type { ShownQuestion } from '../flow/flow-state.ts'
 import type { TaskFlowState } from './record.ts'
 import { carryOf, expose, isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
 

@@ -2,9 +2,9 @@
 //
 // Wire keys are never used again in a task's life: a question that is shown anew, because its answer did not fit or because it has
 // changed, gets a fresh one.
-import type { FlowState, OpenQuestion } from '../flow/carry.ts'
-import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
-import type { ShownQuestion } from '../flow/keeper.ts'
+import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
+import type { ShownQuestion } from '../flow/flow-state.ts'
 
 /** What was asked for, and by whom it can be answered. */
 export interface TaskRequest {

@@ -6,13 +6,13 @@
 // 4. An answer stays in the store until what became of it is there too: a record, a carry, or the question asked again.
 import type { Answers } from '../flow/answering.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import type { FlowState } from '../flow/carry.ts'
-import { keepAnswers, writeFlowState } from '../flow/carry.ts'
+import type { FlowState } from '../flow/flow-state.ts'
+import { keepAnswers, writeFlowState } from '../flow/flow-state.ts'
 import { FlowError } from '../flow/errors.ts'
 import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { JournalWriter, ShownQuestion } from '../flow/keeper.ts'
-import type { Outcome } from '../flow/outcome.ts'
+import type { ShownQuestion } from '../flow/flow-state.ts'
+import type { JournalWriter, Outcome } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -107,13 +107,13 @@ export class TaskRun implements JournalWriter {
 
   show(questions: ReadonlyMap<string, ShownQuestion>): void {
     this.#open = new Map(questions)
-    const { journal, carry } = this.#pass?.input ?? {}
+    const { journal, flowState } = this.#pass?.input ?? {}
     // Answers that a changed question took out of the journal: the question must not be shown while they are still there.
     const unkept = journal?.takePending()
     const kept = unkept === undefined ? {} : { journal: journal?.text() ?? '[]' }
     this.#change(
       (state) => {
-        expose(state, this.#open, carry?.open)
+        expose(state, this.#open, flowState?.open)
         return { ...kept, status: statusOf(state) }
       },
       // Asked again, so what was given did not do.
@@ -142,7 +142,7 @@ export class TaskRun implements JournalWriter {
       if (outcome.kind !== 'asks') return
       ;({ state } = this.#hold)
       journal = Journal.read(outcome.journal.text())
-      carry = outcome.carry
+      carry = outcome.flowState
       for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
     }
   }
@@ -169,14 +169,14 @@ export class TaskRun implements JournalWriter {
             declared: (capability) => hasCapability(declared, capability),
           },
           journal,
-          carry,
+          flowState: carry,
           answers,
           forms: tool.forms,
           can: (capability) => hasCapability(can, capability),
           limits: { journalBytes: maxJournalBytes, passMs: tool.timeoutMs ?? LONGEST_PASS_MS },
           logger: app.logger,
           progress: this.#message.progress,
-          keeper: this,
+          journalWriter: this,
           wantsHandover: draining,
           underway,
           cancel: this.#cancel,
@@ -236,13 +236,13 @@ export class TaskRun implements JournalWriter {
 
   /** Writes what the pass leaves for the next one, and with it what became of all the answers that it was given. */
   async #carryOn(
-    { journal, carry }: { journal: Journal; carry: FlowState },
+    { journal, flowState }: { journal: Journal; flowState: FlowState },
     make: (state: TaskFlowState) => TaskChange,
   ): Promise<void> {
     const kept = journal.takePending() === undefined ? {} : { journal: journal.text() }
     await this.#change(
       (state) => {
-        state.carry = writeFlowState(carry)
+        state.carry = writeFlowState(flowState)
         state.passes += 1
         delete state.losses
         return { ...kept, ...make(state) }
@@ -358,10 +358,10 @@ function nothing(): readonly string[] {
   return []
 }
 
-function shownOf({ questions, carry }: Outcome & { kind: 'asks' }): Map<string, ShownQuestion> {
+function shownOf({ questions, flowState }: Outcome & { kind: 'asks' }): Map<string, ShownQuestion> {
   const shown = new Map<string, ShownQuestion>()
   for (const [key, text] of questions) {
-    const { pin = '', asked = 1 } = carry.open.get(key) ?? {}
+    const { pin = '', asked = 1 } = flowState.open.get(key) ?? {}
     shown.set(key, { pin, asked, text })
   }
   return shown

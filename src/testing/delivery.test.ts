@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { OpenQuestion } from '../flow/carry.ts'
+import type { OpenQuestion } from '../flow/flow-state.ts'
 import type { Io } from '../flow/io.ts'
 import type { Question } from '../flow/question.ts'
 import { madeUp } from '../testing.ts'
@@ -13,7 +13,7 @@ let open: ReadonlyMap<string, OpenQuestion>
 
 beforeAll(async () => {
   const outcome = await rounds.next(askEveryKind)
-  open = outcome.kind === 'asks' ? outcome.carry.open : new Map()
+  open = outcome.kind === 'asks' ? outcome.flowState.open : new Map()
 })
 
 describe('a delivery', () => {

@@ -1,7 +1,7 @@
 // How answers reach a flow when nothing goes smoothly: in any order, late, a few at a time, wrong at first, with others
 // that nobody asked for.
 import type { Question } from '../flow/question.ts'
-import type { OpenQuestion } from '../flow/carry.ts'
+import type { OpenQuestion } from '../flow/flow-state.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Random } from './random.ts'
 import type { Answerer, AskedQuestion } from './questions.ts'

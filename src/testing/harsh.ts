@@ -5,15 +5,15 @@ import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { Delivery } from './delivery.ts'
-import { madeUp } from './made-up.ts'
+import { madeUp } from './default-answer.ts'
 import { ReplayMismatch, shown } from './mismatch.ts'
 import type { Random } from './random.ts'
 import { seeded } from './random.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
 import { toReport, toRun } from './report.ts'
 import { Rounds } from './rounds.ts'
-import { straight } from './straight.ts'
-import { essenceOfError, Watch } from './watch.ts'
+import { straight } from './single-pass.ts'
+import { essenceOfError, Watch } from './replay-check.ts'
 
 export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<Args, A, N> {
   /** Decides how the answers come; the same seed is the same run. Default 1. */
@@ -115,7 +115,7 @@ async function inRounds<R, Args, A extends Asks, N extends Requirements>(
     watch.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
-    answers = outcome.kind === 'asks' ? await delivery.next(outcome.carry.open, rounds.questions) : undefined
+    answers = outcome.kind === 'asks' ? await delivery.next(outcome.flowState.open, rounds.questions) : undefined
   }
   throw new RallyError('TOO_MANY_ROUNDS', `The flow was not over after ${maxRounds} rounds.`)
 }

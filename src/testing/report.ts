@@ -1,7 +1,7 @@
 // What a test asks for, and what it gets back.
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
-import type { TraceEvent } from '../flow/pass-input.ts'
+import type { TraceEvent } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'

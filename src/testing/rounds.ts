@@ -1,12 +1,12 @@
 // A flow under test, taken from round to round as a carrier would: nothing but text survives a pass.
-import { emptyState, readFlowState, writeFlowState } from '../flow/carry.ts'
+import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
 import { InputRequired } from '../flow/by-hand.ts'
 import type { Asking } from '../flow/call.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Outcome } from '../flow/outcome.ts'
-import type { PassInput, TraceEvent } from '../flow/pass-input.ts'
+import type { Outcome } from '../flow/carrier.ts'
+import type { PassInput, TraceEvent } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -74,25 +74,25 @@ export class Rounds {
 
   /** Runs one round. One that fails leaves the state as it was, so the next call is a retry of it. */
   async next(run: Run, sent?: Sent, input: Partial<PassInput> = {}): Promise<Outcome> {
-    const { journal, carry } = this.#open()
+    const { journal, flowState } = this.#open()
     this.#journal = journal
     const answers = sent && (JSON.parse(JSON.stringify(sent)) as Answers)
     const trace: TraceEvent[] = []
     this.passes.push(trace)
     this.questions.clear()
     this.byHand = false
-    const outcome = await this.#pass(run, { ...this.#input(trace), journal, carry, answers, ...input })
+    const outcome = await this.#pass(run, { ...this.#input(trace), journal, flowState, answers, ...input })
     if (outcome.kind === 'asks' || outcome.kind === 'deferred') {
-      this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.carry)])
+      this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.flowState)])
       this.#round += 1
     }
     return outcome
   }
 
-  #open(): Pick<PassInput, 'journal' | 'carry'> {
-    if (this.#state === undefined) return { journal: Journal.empty(), carry: emptyState() }
-    const [journal, carry] = JSON.parse(this.#state) as [string, unknown]
-    return { journal: Journal.read(journal), carry: readFlowState(carry) }
+  #open(): Pick<PassInput, 'journal' | 'flowState'> {
+    if (this.#state === undefined) return { journal: Journal.empty(), flowState: emptyState() }
+    const [journal, flowState] = JSON.parse(this.#state) as [string, unknown]
+    return { journal: Journal.read(journal), flowState: readFlowState(flowState) }
   }
 
   #pass(run: Run, input: PassInput): Promise<Outcome> {
@@ -114,7 +114,7 @@ export class Rounds {
     return new Promise((finish) => startPass(new ObservedPass(input, finish, observer), run))
   }
 
-  #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'carry' | 'answers'> {
+  #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'flowState' | 'answers'> {
     return {
       flow: {
         id: 'a-flow-under-test',

@@ -4,10 +4,10 @@ import { z } from 'zod'
 import { elicit, inputRequired } from '../../src/flow/by-hand.ts'
 import { FlowError } from '../../src/flow/errors.ts'
 import type { Io } from '../../src/flow/io.ts'
-import type { Outcome } from '../../src/flow/outcome.ts'
+import type { Outcome } from '../../src/flow/carrier.ts'
 import type { Pass } from '../../src/flow/pass.ts'
 import { Underway } from '../../src/flow/underway.ts'
-import { gate, microtasks } from '../../src/testing/manual.ts'
+import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Run, Sent } from '../../src/testing/rounds.ts'
 import { Rounds } from '../../src/testing/rounds.ts'
 import { accept } from '../../src/testing.ts'
@@ -315,7 +315,7 @@ describe('an interruption while an answer is read', () => {
     await microtasks()
     flow.interrupt()
     const deferred = await outcome
-    expect(deferred.kind === 'deferred' && deferred.carry.held.size).toBe(0)
+    expect(deferred.kind === 'deferred' && deferred.flowState.held.size).toBe(0)
     isLater = true
     expect(await flow.next(handler)).toEqual({ kind: 'done', value: 'the step' })
   })

@@ -1,7 +1,7 @@
 // The kill drill: many jobs at once, each with a question in the middle, on workers that are killed again and again.
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { gate } from '../../src/testing/manual.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
 import { Job } from './job.ts'
 import type { Ledger, Tally } from './ledger.ts'
 import type { Workers } from './workers.ts'

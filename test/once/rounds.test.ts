@@ -6,7 +6,7 @@ import { MemoryOnceStore, rally, send } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { gate, microtasks } from '../../src/testing/manual.ts'
+import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Round } from '../wire/messages.ts'
 import { accept, askedIn, call, errorOf, headersOf, resultOf, textOf } from '../wire/messages.ts'
 

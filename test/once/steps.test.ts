@@ -2,7 +2,7 @@
 import type { App, OnceStore } from 'mcp-rally'
 import { MemoryOnceStore, rally, send } from 'mcp-rally'
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { gate, microtasks } from '../../src/testing/manual.ts'
+import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Round } from '../wire/messages.ts'
 import { accept, askedIn, call, resultOf, textOf } from '../wire/messages.ts'
 

@@ -2,7 +2,7 @@
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Store, TaskRecord } from '../../src/store/store.ts'
-import { gate } from '../../src/testing/manual.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
 import { newTask } from './contract.ts'
 import { Folder } from './folder.ts'
 

@@ -1,6 +1,6 @@
 // A call that its client carries: asks one question at a time, each with the state to go on from, and stands again where
 // it stood once an answer brings that back.
-import { writeFlowState } from '../../flow/carry.ts'
+import { writeFlowState } from '../../flow/flow-state.ts'
 import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
 import { newAskId } from '../asks.ts'

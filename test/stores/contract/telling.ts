@@ -1,8 +1,8 @@
 // What reaches those that watch.
 import { describe, expect, test } from 'vitest'
 import type { TaskEvent, TaskRecord, TaskStore } from '../../../src/store/store.ts'
-import type { Gate } from '../../../src/testing/manual.ts'
-import { gate } from '../../../src/testing/manual.ts'
+import type { Gate } from '../../../src/testing/manual-scheduler.ts'
+import { gate } from '../../../src/testing/manual-scheduler.ts'
 import type { Hands } from './hands.ts'
 
 export function telling(hands: () => Hands): void {

@@ -1,8 +1,8 @@
 // A scheduler that a test drives by hand: nothing goes on until the test says so.
 import type { Io } from '../flow/io.ts'
 import { startPass } from '../flow/io.ts'
-import type { Outcome } from '../flow/outcome.ts'
-import type { PassInput } from '../flow/pass-input.ts'
+import type { Outcome } from '../flow/carrier.ts'
+import type { PassInput } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Scheduler } from '../flow/scheduler.ts'
 

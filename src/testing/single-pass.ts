@@ -1,11 +1,11 @@
 // The all-at-once run: one pass, with every answer at hand from the start.
 import type { Asks } from '../flow/io.ts'
-import type { Outcome } from '../flow/outcome.ts'
+import type { Outcome } from '../flow/carrier.ts'
 import type { Fit, Question } from '../flow/question.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputResponse } from '../protocol/messages.ts'
-import { madeUp } from './made-up.ts'
+import { madeUp } from './default-answer.ts'
 import type { Answerer } from './questions.ts'
 import { toAsked } from './questions.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'

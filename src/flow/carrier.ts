@@ -1,0 +1,91 @@
+// The contract between a pass and its carrier: what the carrier brings to a pass, and what it takes from the outcome.
+//
+// The client (sealed state), a store (a task) and a live connection (an older client) are the three carriers.
+import type { Cancel } from '../protocol/cancel.ts'
+import type { Logger } from '../protocol/logger.ts'
+import type { Answers } from './answering.ts'
+import type { CallKind } from './call.ts'
+import type { FlowState, ShownQuestion } from './flow-state.ts'
+import type { Journal } from './journal.ts'
+import type { Capability, Form } from './question.ts'
+import type { Scheduler } from './scheduler.ts'
+import type { Interruptible, Underway } from './underway.ts'
+
+/** Everything one pass runs with. */
+export interface PassInput {
+  readonly flow: Flow
+  readonly journal: Journal
+  /** Comes with the journal. The pass takes from it; the outcome's flow state replaces it. */
+  readonly flowState: FlowState
+  /** The client's answers, each a JSON object; `undefined` if the client sent none. */
+  readonly answers: Answers | undefined
+  /** Schemas declared with the handler, by key. */
+  readonly forms: ReadonlyMap<string, Form>
+  /** What the current request declared: whether a question may be sent now. */
+  readonly can: (capability: Capability) => boolean
+  readonly limits: PassLimits
+  readonly logger: Logger
+  /** Sends progress on the request's own stream. Absent if the client did not ask for progress. */
+  readonly progress?: Progress | undefined
+  /** Sends a log message on the request's own stream. Absent if the client did not ask for logs. */
+  readonly log?: Log | undefined
+  /** True if this instance wants another one to continue the flow: it drains or is overloaded. */
+  readonly wantsHandover?: (() => boolean) | undefined
+  /** Persists the journal while the pass runs. Present only if the flow is a task. */
+  readonly journalWriter?: JournalWriter | undefined
+  /** True if the flow may become a task in this pass. */
+  readonly mayDetach?: boolean | undefined
+  /** Lists the pass while it runs, so that it can be interrupted or timed out. */
+  readonly underway?: Underway<Interruptible> | undefined
+  readonly cancel?: Cancel | undefined
+  /** Detects io calls inside steps immediately, but makes every await slower. For tests and development. */
+  readonly strict?: boolean | undefined
+  readonly scheduler?: Scheduler | undefined
+  readonly now?: (() => number) | undefined
+  readonly trace?: ((event: TraceEvent) => void) | undefined
+}
+
+export interface Flow {
+  /** Secret: idempotency keys and derived values are computed from it. */
+  readonly id: string
+  readonly startedAt: number
+  /** 0 in the first round. */
+  readonly round: number
+  readonly revision: string
+  /** What the client declared in the first round: the same in every pass. */
+  readonly declared: (capability: Capability) => boolean
+}
+
+export interface PassLimits {
+  /** Largest journal text, in bytes. */
+  readonly journalBytes: number
+  /** Longest pass, in milliseconds. */
+  readonly passMs: number
+}
+
+export type Progress = (progress: number, total?: number, message?: string) => void
+export type Log = (level: string, data: unknown, logger?: string) => void
+
+/** A carrier that persists the journal while the pass runs, not only when the pass ends. */
+export interface JournalWriter {
+  /** Persists what was added to the journal. The handler sees a result only after this resolves; a rejection fails the pass. */
+  persist(journal: Journal): Promise<void>
+  /** Shows the questions that are open now, by key, while steps still run. */
+  show(questions: ReadonlyMap<string, ShownQuestion>): void
+}
+
+/** How a pass ended. */
+export type Outcome =
+  | { kind: 'done'; value: unknown }
+  /** `questions` holds the wire text of each open question, by key. */
+  | { kind: 'asks'; questions: Map<string, string>; journal: Journal; flowState: FlowState }
+  /** Nothing to ask: run the next pass elsewhere or later. */
+  | { kind: 'deferred'; journal: Journal; flowState: FlowState }
+  /** Continue as a task. The client has not seen every question that is open in the flow state. */
+  | { kind: 'detached'; journal: Journal; flowState: FlowState }
+  | { kind: 'failed'; error: unknown }
+  | { kind: 'cancelled' }
+
+export type TraceEvent =
+  | { type: 'call'; key: string; kind: CallKind }
+  | { type: 'settle'; key: string; value?: unknown; error?: unknown; replayed: boolean }

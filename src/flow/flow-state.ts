@@ -1,0 +1,93 @@
+// What a flow carries between rounds beside its journal: the questions it left open and the answers it has not used yet.
+import { FlowError } from './errors.ts'
+import type { Action, AnswerPayload, Journal } from './journal.ts'
+
+export interface OpenQuestion {
+  /** Digest of the question as the client was shown it. */
+  pin: string
+  /** How many times it has been asked in this flow. */
+  asked: number
+}
+
+export interface ShownQuestion extends OpenQuestion {
+  /** The question's wire text. */
+  readonly text: string
+}
+
+export interface HeldAnswer extends OpenQuestion {
+  /** A validated answer, or the raw answer to a question that the pass did not reach. */
+  answer: { action: Action; value?: unknown } | { raw: Record<string, unknown> }
+}
+
+export interface FlowState {
+  open: Map<string, OpenQuestion>
+  held: Map<string, HeldAnswer>
+  /** Present if the last round was taken by hand. `state` is the JSON value that the handler returned, if any. */
+  byHand?: { readonly state?: unknown }
+}
+
+export function emptyState(): FlowState {
+  return { open: new Map(), held: new Map() }
+}
+
+/** Compact and positional JSON. `readFlowState` is the inverse. */
+export function writeFlowState({ open, held, byHand }: FlowState): unknown {
+  const rows: unknown[] = [
+    Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
+    Array.from(held, ([key, { pin, asked, answer }]) =>
+      'raw' in answer
+        ? [key, pin, asked, 'raw', answer.raw]
+        : // In an array, JSON would turn a missing value into null.
+          [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
+    ),
+  ]
+  if (byHand !== undefined) rows.push(byHand.state === undefined ? [] : [byHand.state])
+  return rows
+}
+
+export function readFlowState(json: unknown): FlowState {
+  const flowState = emptyState()
+  if (!Array.isArray(json) || !Array.isArray(json[0]) || !Array.isArray(json[1])) throw malformed()
+  for (const row of json[0]) {
+    const [key, pin, asked] = readRow(row)
+    flowState.open.set(key, { pin, asked })
+  }
+  for (const row of json[1]) {
+    const [key, pin, asked, action, value] = readRow(row)
+    if (action === 'raw') flowState.held.set(key, { pin, asked, answer: { raw: value as Record<string, unknown> } })
+    else flowState.held.set(key, { pin, asked, answer: { action: action as Action, value } })
+  }
+  if (json.length > 2) flowState.byHand = readByHand(json[2])
+  return flowState
+}
+
+/**
+ * Keeps the answers of another version of the handler, held under their own pins. The new version uses an answer if it
+ * asks the question in the same words.
+ */
+export function keepAnswers(journal: Journal, flowState: FlowState): FlowState {
+  const held = new Map(flowState.held)
+  for (let i = 0; i < journal.length; i += 1) {
+    const entry = journal.at(i)
+    if (entry?.tag !== 'a') continue
+    const [pin, asked, action, value] = entry.payload as AnswerPayload
+    held.set(entry.key, { pin, asked, answer: { action, value } })
+  }
+  return { ...flowState, held }
+}
+
+function readRow(row: unknown): [string, string, number, ...unknown[]] {
+  if (Array.isArray(row) && typeof row[0] === 'string' && typeof row[1] === 'string' && typeof row[2] === 'number') {
+    return row as [string, string, number, ...unknown[]]
+  }
+  throw malformed()
+}
+
+function readByHand(json: unknown): { state?: unknown } {
+  if (!Array.isArray(json) || json.length > 1) throw malformed()
+  return json.length === 0 ? {} : { state: json[0] as unknown }
+}
+
+function malformed(): FlowError {
+  return new FlowError('JOURNAL_INVALID', 'The saved flow state cannot be read: it does not have the expected form.')
+}
