@@ -384,7 +384,8 @@ function pinsOf(outcome: Outcome): unknown {
 
 function countsOf(outcome: Outcome): unknown {
   return (
-    outcome.kind === 'asks' && Object.fromEntries(Array.from(outcome.flowState.open, ([key, { asked }]) => [key, asked]))
+    outcome.kind === 'asks' &&
+    Object.fromEntries(Array.from(outcome.flowState.open, ([key, { asked }]) => [key, asked]))
   )
 }
 

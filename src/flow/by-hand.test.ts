@@ -482,9 +482,12 @@ async function afterAsking(inputRequests: Record<string, Question>, sent: Sent |
   const asked = await runPass(inputOf(), () => inputRequired({ inputRequests }))
   if (asked.kind !== 'asks') throw new Error(`The round was ${asked.kind}.`)
   let responses: Io['responses'] | undefined
-  await runPass(inputOf({ flow: flowOf(1), flowState: asked.flowState, answers: sent as Answers | undefined }), (io) => {
-    ;({ responses } = io)
-  })
+  await runPass(
+    inputOf({ flow: flowOf(1), flowState: asked.flowState, answers: sent as Answers | undefined }),
+    (io) => {
+      ;({ responses } = io)
+    },
+  )
   if (responses === undefined) throw new Error('The handler did not run.')
   return responses
 }

@@ -146,7 +146,9 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     texts.set(key, question.text())
     flowState.open.set(key, { pin: pinOf(question), asked: 1 })
   }
-  return texts.size > 0 ? { kind: 'asks', questions: texts, journal, flowState } : { kind: 'deferred', journal, flowState }
+  return texts.size > 0
+    ? { kind: 'asks', questions: texts, journal, flowState }
+    : { kind: 'deferred', journal, flowState }
 }
 
 function fitting(checked: Checked<unknown> | Promise<Checked<unknown>>, key: string): unknown {

@@ -135,7 +135,11 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Whether this flow has asked through io, now or in a round before. */
   get hasAsked(): boolean {
     const { flowState, journal } = this.input
-    return this.#asked || journal.hasAnswers() || (flowState.byHand === undefined && flowState.open.size + flowState.held.size > 0)
+    return (
+      this.#asked ||
+      journal.hasAnswers() ||
+      (flowState.byHand === undefined && flowState.open.size + flowState.held.size > 0)
+    )
   }
 
   onSuspend(cleanUp: () => void): void {
