@@ -35,7 +35,7 @@ export class Rally extends App {
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
-    const { legacy = {}, revisions: optedIn = [], keys, codec, name, audience = name, store, tasks = {} } = options
+    const { legacy = {}, revisions: optedIn = [], store, tasks = {} } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
     const taskOptions = readTasksOptions(tasks)
@@ -48,7 +48,7 @@ export class Rally extends App {
           : (host) =>
               lazily(async () => {
                 const { LegacyServer } = await import('./legacy/server.ts')
-                return new LegacyServer(host, { audience, keys, codec, optedIn }, { ...shared, ...legacy })
+                return new LegacyServer(host, { ...shared, ...legacy }, optedIn)
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
     })

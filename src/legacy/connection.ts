@@ -1,7 +1,7 @@
 // One session on a connection of its own, such as standard streams: everything goes out on it, in order.
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
-import { InvalidState } from '../seal/seal.ts'
+import { InvalidState } from '../seal/errors.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import { idOf, readEnvelope } from '../server/request.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'

@@ -22,7 +22,7 @@ function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held 
     { name: 'memory', version: '1', keys: KEYS, logger: quiet, ...(bus && { bus }) },
     {
       legacy: (host) => {
-        server = new LegacyServer(host, { audience: 'memory', keys: KEYS, codec: undefined }, options)
+        server = new LegacyServer(host, options)
         return server
       },
     },

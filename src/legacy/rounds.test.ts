@@ -14,7 +14,7 @@ function newServer(): LegacyServer {
     { name: 'rounds', version: '1', keys: KEYS, logger: { warn() {}, error() {} } },
     {
       legacy: (host) => {
-        server = new LegacyServer(host, { audience: 'rounds', keys: KEYS, codec: undefined, optedIn: OPT_IN })
+        server = new LegacyServer(host, {}, OPT_IN)
         return server
       },
     },

@@ -1,9 +1,6 @@
 // The connection as carrier: serves 2025-era clients with the same handlers, over HTTP and on connections of their own.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
-import type { StateCodec } from '../seal/codec.ts'
-import type { KeySecret } from '../seal/keyring.ts'
-import { defaults } from '../seal/defaults.ts'
 import type { DispatchHost } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
@@ -22,14 +19,6 @@ import { States } from './carried/state.ts'
 import { Streams } from './streams.ts'
 import { TaskWaits } from './task-waits.ts'
 
-export interface LegacyKeys {
-  readonly audience: string
-  readonly keys: readonly KeySecret[] | undefined
-  readonly codec: StateCodec | undefined
-  /** The revisions that are spoken beside the released ones. Default: none. */
-  readonly optedIn?: readonly string[]
-}
-
 const DEFAULT_ASK_MS = 300_000
 const DEFAULT_CALL_MS = 3_600_000
 const DEFAULT_KEEP_MS = 300_000
@@ -44,10 +33,10 @@ export class LegacyServer implements Legacy {
   readonly #connections = new Set<Connection>()
   #unwatch: (() => void) | undefined
 
-  constructor(app: DispatchHost, keys: LegacyKeys, options: LegacyOptions = {}) {
+  /** `optedIn` are draft revisions that are served beside the released ones. */
+  constructor(app: DispatchHost, options: LegacyOptions = {}, optedIn: readonly string[] = []) {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
     const { logger, now, seal } = app
-    const { optedIn = [] } = keys
     const { mailbox: shared } = options
     const mailbox = shared ?? new MemoryMailbox({ now })
     const sessions = new Sessions()
@@ -61,16 +50,16 @@ export class LegacyServer implements Legacy {
       callMs,
       optedIn,
       states: new States(seal),
-      places: new Places(seal, now),
+      places: new Places(seal),
       mailbox,
       // As long as the state that it came of may be sent again, so that this finds it there.
-      lettersMs: shared === undefined ? keepMs : Math.max(keepMs, seal.ttl + 2 * defaults.skew),
+      lettersMs: shared === undefined ? keepMs : Math.max(keepMs, seal.lifetimeMs),
       askedMs: shared === undefined ? Math.min(keepMs, LOST_MS) : seal.ttl,
     }
     this.#on = {
       host: this.#host,
       serverMeta: app.serverMeta,
-      ids: new SessionIds({ ...keys, logger, now }),
+      ids: new SessionIds(seal, optedIn),
       sessions,
       readers: new Readers(mailbox, logger),
       streams: new Streams({

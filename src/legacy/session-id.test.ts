@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { negotiated } from '../protocol/revisions/index.ts'
+import { digest } from '../seal/canonical.ts'
 import type { StateCodec } from '../seal/codec.ts'
-import type { SessionIdOptions } from './session-id.ts'
+import type { SealOptions } from '../seal/seal.ts'
+import { createSeal } from '../seal/seal.ts'
 import { SessionIds } from './session-id.ts'
 
+const NOW = 1_800_000_000_000
 const SECRET = 'a secret of the session tests, long enough'
 const claims = {
   revision: negotiated('2025-06-18'),
@@ -13,22 +16,21 @@ const claims = {
   clientVersion: '1',
 }
 
-function sessionIds(options: Partial<SessionIdOptions> = {}): {
+function sessionIds(options: Partial<SealOptions> = {}): {
   ids: SessionIds
   log: unknown[]
   at: (ms: number) => void
 } {
   const log: unknown[] = []
-  let time = 1_800_000_000_000
-  const ids = new SessionIds({
+  let time = NOW
+  const seal = createSeal({
     audience: 'here',
     keys: [SECRET],
-    codec: undefined,
     logger: { warn: (_message, details) => log.push(details?.['reason']), error: () => {} },
     now: () => time,
     ...options,
   })
-  return { ids, log, at: (ms) => (time = 1_800_000_000_000 + ms) }
+  return { ids: new SessionIds(seal, []), log, at: (ms) => (time = NOW + ms) }
 }
 
 const DAY = 86_400_000
@@ -58,7 +60,7 @@ describe('A session id', () => {
     ['for another audience', { audience: 'there' }, 'ada', 0, 'minted for another audience'],
     ['under other keys', { keys: ['a secret that somebody else has, long enough'] }, 'ada', 0, /^no key has this id/],
     ['after more than a day', {}, 'ada', DAY + 60_001, 'expired'],
-    ['before it was made', {}, 'ada', -60_001, 'minted in the future'],
+    ['before it was made', {}, 'ada', -60_001, /^minted in the future/],
   ])('does not open %s, and the log has the reason (1, 2)', async (_what, options, principal, ms, reason) => {
     const token = await sessionIds().ids.mint(claims, 'ada')
     const { ids, log, at } = sessionIds(options)
@@ -94,13 +96,38 @@ describe('A session id', () => {
       expect(await ids.open(await ids.mint(claims, 'ada'), 'ada')).toMatchObject(claims)
     })
 
+    const header = [
+      1,
+      NOW,
+      NOW,
+      NOW + DAY,
+      digest('here'),
+      'session',
+      '',
+      '',
+      '',
+      'id',
+      '2025-06-18',
+      5,
+      false,
+      'a',
+      '1',
+    ]
+
+    test('is laid out as the seal describes', async () => {
+      expect(await ids.open(await plain.seal(sealedAs(header)), undefined)).toMatchObject({ id: 'id', capabilities: 5 })
+    })
+
     test.each([
-      ['a state', '[1,2,3]\n[]', 'not a session'],
-      ['nothing', '', 'not a session'],
-      ['no JSON', 'session\n{', 'the session is not JSON'],
-      ['another layout', 'session\n[2]', 'the session has an unknown layout'],
-      ['too little', 'session\n[1,"id"]', 'the session has an unknown form'],
-      ['the wrong types', 'session\n[1,1,1,1,1,1,1,1,1]', 'the session has an unknown form'],
+      ['a state', sealedAs(header.with(5, 'tools/call')), 'minted for another method'],
+      ['an event', sealedAs(header.with(5, 'event')), 'minted for another method'],
+      ['nothing', '', 'no header'],
+      ['text that is not JSON', '{\n', 'the header is not JSON'],
+      ['another layout', sealedAs(header.with(0, 2)), 'the header has a layout that this version does not know'],
+      ['the layout of version 0.1', 'session\n[1,"id"]', 'the header is not JSON'],
+      ['too few fields', sealedAs(header.slice(0, -1)), 'the header has 14 positions'],
+      ['the wrong types', sealedAs(header.with(12, 1)), 'the header is wrong at position 12'],
+      ['an unknown revision', sealedAs(header.with(10, '2024-01-01')), 'of a revision that is not served any more'],
     ])('does not open as %s (1)', async (_what, plaintext, reason) => {
       log.length = 0
       expect(await ids.open(await plain.seal(plaintext), undefined)).toBeUndefined()
@@ -108,11 +135,15 @@ describe('A session id', () => {
     })
 
     test.each([
-      ['that a header cannot hold', () => 'a\nb'],
-      ['that is too long', () => 'x'.repeat(2_049)],
-    ])('is never one %s (3)', async (_what, seal) => {
+      ['that a header cannot hold', () => 'a\nb', 'a session id that a header cannot hold'],
+      ['that is too long', () => 'x'.repeat(2_049), 'The session id has 2049 bytes, at most 2048 are allowed'],
+    ])('is never one %s (3)', async (_what, seal, message) => {
       const odd = sessionIds({ keys: undefined, codec: { ...plain, seal } }).ids
-      await expect(odd.mint(claims, undefined)).rejects.toThrow('a session id that a header cannot hold')
+      await expect(odd.mint(claims, undefined)).rejects.toThrow(message)
     })
   })
 })
+
+function sealedAs(header: readonly unknown[]): string {
+  return `${JSON.stringify(header)}\n`
+}

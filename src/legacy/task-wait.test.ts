@@ -44,8 +44,7 @@ function newSetting(options: LegacyOptions = {}, now?: () => number): Setting {
     { name: 'waiting', version: '1', keys: KEYS, logger },
     {
       tasks: (host) => new TaskEngine(host, tasks, readTasksOptions({})),
-      legacy: (host) =>
-        (server = new LegacyServer(host, { audience: 'waiting', keys: KEYS, codec: undefined }, options)),
+      legacy: (host) => (server = new LegacyServer(host, options)),
     },
   )
   app.tool('ask', { task: 'always' }, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'))

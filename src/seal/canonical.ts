@@ -1,11 +1,11 @@
-// One text for one JSON value, whatever the order of its keys (RFC 8785), and the digest that stands for such a text.
+// One text for one JSON value, in any order of its keys (RFC 8785), and the digest of such a text.
 
 import { hash } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
 
 /**
- * The canonical text of a parsed JSON value. Past 128 levels it is a `TOO_DEEP`; what JSON can not say is a `NOT_JSON`,
- * and that includes the infinity that `JSON.parse` makes of `1e999`. An undefined property counts as absent.
+ * Returns the canonical text of a parsed JSON value. An undefined property counts as absent. Throws `TOO_DEEP` past 128
+ * levels, and `NOT_JSON` for a value that JSON cannot represent, such as the infinity that `JSON.parse` makes of `1e999`.
  */
 export function canonical(value: unknown): string {
   return write(value, 0)
@@ -29,15 +29,15 @@ function write(value: unknown, depth: number): string {
       return value ? 'true' : 'false'
     case 'object':
       if (value === null) return 'null'
-      if (depth === maxDepth) throw new RallyError('TOO_DEEP', `The value is nested more than ${maxDepth} levels deep.`)
+      if (depth === maxDepth) throw new RallyError('TOO_DEEP', `The value is nested deeper than ${maxDepth} levels.`)
       return Array.isArray(value) ? writeArray(value, depth + 1) : writeObject(value, depth + 1)
   }
-  throw new RallyError('NOT_JSON', `A ${typeof value} (${String(value)}) has no form in JSON.`)
+  throw new RallyError('NOT_JSON', `JSON cannot represent a ${typeof value} (${String(value)}).`)
 }
 
 function writeObject(object: object, depth: number): string {
   let text = '{'
-  // By UTF-16 code units: the default order, and the one that RFC 8785 asks for.
+  // By UTF-16 code units: the default order, and the one that RFC 8785 requires.
   const keys = Object.keys(object)
   if (keys.length > 1) keys.sort()
   for (const key of keys) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { openWith, sealWith, type StateCodec } from './codec.ts'
 import { ephemeral } from './keyring.ts'
-import { SealError } from './seal-error.ts'
+import { SealError } from './errors.ts'
 import { tokens } from './token.ts'
 
 const plain: StateCodec = { seal: (text) => `sealed ${text}`, open: (token) => token.slice(7) }

@@ -1,22 +1,25 @@
-// What seals and opens a state: tokens under a keyring, or the user's own (a KMS, say), which may be asynchronous and is
-// not trusted to behave.
+// What encrypts and decrypts a plaintext: tokens under a keyring, or a codec of the user (such as a KMS). A custom codec may
+// be asynchronous, and what it returns is checked.
 
 import { RallyError } from '../protocol/errors.ts'
-import { SealError } from './seal-error.ts'
+import { SealError } from './errors.ts'
 
-/** Must keep the text secret and refuse (throw at) any token that `seal` did not give. Claims are not its concern. */
+/**
+ * Your own encryption of the state that clients carry. It must keep the plaintext secret, and `open` must throw for any
+ * token that `seal` did not return. Rally checks the caller, the request and the expiry itself.
+ */
 export interface StateCodec {
   seal(plaintext: string): string | Promise<string>
   open(token: string): string | Promise<string>
 }
 
-/** A promise only where the codec gives one. */
+/** Returns a promise only if the codec does. */
 export function sealWith(codec: StateCodec, plaintext: string): string | Promise<string> {
   const token: unknown = codec.seal(plaintext)
   return isThenable(token) ? Promise.resolve(token).then(asToken) : asToken(token)
 }
 
-/** A promise only where the codec gives one. Whatever the codec throws comes out as a `SealError`. */
+/** Returns a promise only if the codec does. Everything the codec throws becomes a `SealError`. */
 export function openWith(codec: StateCodec, token: string): string | Promise<string> {
   const refuse = (error: unknown): never => {
     throw refusal(error, token)
@@ -31,17 +34,17 @@ export function openWith(codec: StateCodec, token: string): string | Promise<str
 
 function asToken(token: unknown): string {
   if (typeof token === 'string') return token
-  throw new RallyError('CODEC_INVALID', `codec.seal gave ${kind(token)}: it must give the token as a string.`)
+  throw new RallyError('CODEC_INVALID', `codec.seal: must return the token as a string, got ${kind(token)}.`)
 }
 
 function asPlaintext(plaintext: unknown): string {
   if (typeof plaintext === 'string') return plaintext
-  throw new SealError(`codec.open gave ${kind(plaintext)} and not the text that was sealed`)
+  throw new SealError(`codec.open must return the sealed plaintext as a string, got ${kind(plaintext)}`)
 }
 
 function refusal(error: unknown, token: string): SealError {
   if (error instanceof SealError) return error
-  // Many libraries quote what they could not read, and the reason is for the log.
+  // The reason goes to the log, and many libraries quote the text that they could not read.
   const said = error instanceof Error ? `${error.name}: ${error.message}`.replaceAll(token, '(token)') : kind(error)
   return new SealError(`codec.open threw ${said}`, { cause: error })
 }

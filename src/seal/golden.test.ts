@@ -3,10 +3,9 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { canonical, digest } from './canonical.ts'
-import { writeClaims, type Binding, type Claims } from './claims.ts'
-import { defaults } from './defaults.ts'
-import { keyring } from './keyring.ts'
-import { prefixes, type Purpose } from './keyring.ts'
+import { requestState, type Claims } from './claims.ts'
+import { writePlaintext, type Binding } from './envelope.ts'
+import { keyring, prefixes, type Purpose } from './keyring.ts'
 import { createSeal } from './seal.ts'
 import { tokens } from './token.ts'
 
@@ -27,6 +26,9 @@ interface Golden {
   }[]
 }
 
+/** The defaults of the seal when golden.json was made. */
+const LIMITS = { ttl: 600_000, maxAge: 86_400_000 }
+
 const file = new URL('golden.json', import.meta.url)
 if (process.env['GOLDEN'] === 'write') writeFileSync(file, `${JSON.stringify(generate(), null, 2)}\n`)
 const golden: Golden = JSON.parse(readFileSync(file, 'utf8'))
@@ -39,6 +41,12 @@ describe('what version 1 sealed', () => {
   it.each(golden.states)('opens: a state of $binding.method', ({ audience, mintedAt, binding, claims, token }) => {
     const seal = createSeal({ audience, keys: golden.secrets.map(bytesOf), now: () => mintedAt })
     expect(seal.open(token, binding)).toEqual(claims)
+  })
+
+  it.each(golden.states)('is written the same today: a state of $binding.method', (state) => {
+    const { audience, mintedAt, binding, claims, token } = state
+    const plaintext = tokens(keyring(golden.secrets.map(bytesOf)), 'requestState').open(token)
+    expect(writePlaintext(requestState, claims, binding, { audience, ...LIMITS }, mintedAt)).toBe(plaintext)
   })
 
   it.each(golden.tokens)('is laid out as described: $purpose, secret $secret', async (vector) => {
@@ -131,7 +139,7 @@ function generate(): Golden {
       }),
     ),
     states: states.map(({ audience, mintedAt, binding, claims }) => {
-      const plaintext = writeClaims(claims, binding, { ...defaults, audience }, mintedAt)
+      const plaintext = writePlaintext(requestState, claims, binding, { audience, ...LIMITS }, mintedAt)
       const token = tokens(keyring(secrets.map(bytesOf)), 'requestState').seal(plaintext)
       return { audience, mintedAt, binding, claims, token }
     }),

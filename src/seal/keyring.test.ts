@@ -32,12 +32,12 @@ describe('keyring', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['no secret', [], 'keys is empty'],
-    ['a short string', [one, 'é'.repeat(15)], 'keys[1] is 30 bytes and at least 32 are needed'],
-    ['short bytes', [new Uint8Array(31)], 'keys[0] is 31 bytes and at least 32 are needed'],
-    ['a secret that is not set', [one, undefined], 'keys[1] is neither a string nor a Uint8Array'],
+    ['no secret', [], '`keys` is empty'],
+    ['a short string', [one, 'é'.repeat(15)], 'keys[1] must have at least 32 bytes, got 30'],
+    ['short bytes', [new Uint8Array(31)], 'keys[0] must have at least 32 bytes, got 31'],
+    ['a secret that is not set', [one, undefined], 'keys[1] must be a string or a Uint8Array, got undefined'],
     ['a secret given twice', [two, one, Buffer.from(two)], 'keys[2] is the same secret as keys[0]'],
-    ['a lone string', one, 'keys must be an array'],
+    ['a lone string', one, '`keys` must be an array'],
   ])('refuses %s and says which', (_case, secrets, message) => {
     const make = (): unknown => Reflect.apply(keyring, undefined, [secrets])
     expect(make).toThrow(expect.objectContaining({ code: 'SECRET_INVALID', message: expect.stringContaining(message) }))

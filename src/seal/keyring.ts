@@ -1,10 +1,10 @@
-// The operator's secrets as keys: one per secret and purpose, so that a token of one purpose never opens as another.
-// The first secret mints and all of them open; a secret left out of the ring is revoked.
+// The keys that the operator's secrets become: one per secret and purpose, so that a token of one purpose never opens as
+// another. The first secret mints, all of them open. A secret that is removed from the ring is revoked.
 
 import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
 
-/** What a token is for begins it. A new layout or algorithm is a new prefix; no token names its own. All of one length. */
+/** A token starts with the prefix of its purpose. A new algorithm gets a new prefix. All have the same length. */
 export const prefixes = {
   requestState: 'rs1.',
   serverRequest: 'sr1.',
@@ -21,7 +21,7 @@ export type Purpose = keyof typeof prefixes
 export type KeySecret = string | Uint8Array
 
 export interface Keyring {
-  /** Made at start-up: no other instance, and no later start of this one, opens what it sealed. */
+  /** Generated at start-up: other instances and later starts of this one cannot open its tokens. */
   readonly ephemeral: boolean
   readonly minting: RingKey
   /** Every key of the ring by its id, as latin1 text. */
@@ -36,16 +36,16 @@ export interface RingKey {
 export const keyIdBytes = 8
 
 /**
- * `[mint, ...open]`. Rotate with `[old, new]`, then `[new, old]`, and a `ttl` after every instance has that, `[new]`: no
- * flow is lost on the way.
+ * `[mint, ...open]`. To rotate without losing a flow, deploy `[old, new]`, then `[new, old]`. Deploy `[new]` once every
+ * instance has had that for one `ttl`.
  */
 export function keyring(secrets: readonly KeySecret[]): Keyring {
   if (!Array.isArray(secrets))
-    throw new RallyError('SECRET_INVALID', 'keys must be an array of secrets: [mint, ...open].')
+    throw new RallyError('SECRET_INVALID', '`keys` must be an array of secrets: [mint, ...open].')
   return ring(secrets, false)
 }
 
-/** A ring of one random secret, for a server that was given none. */
+/** A ring of one random secret, for a server without `keys`. */
 export function ephemeral(): Keyring {
   return ring([randomBytes(secretBytes)], true)
 }
@@ -60,13 +60,13 @@ function ring(secrets: readonly KeySecret[], isEphemeral: boolean): Keyring {
     const id = key.id.toString('latin1')
     const first = indexes.get(id)
     if (first !== undefined) {
-      throw new RallyError('SECRET_INVALID', `keys[${index}] is the same secret as keys[${first}]: remove one of them.`)
+      throw new RallyError('SECRET_INVALID', `keys[${index}] is the same secret as keys[${first}]. Remove one of them.`)
     }
     byId.set(id, key)
     indexes.set(id, index)
   }
   const [minting] = byId.values()
-  if (!minting) throw new RallyError('SECRET_INVALID', 'keys is empty: give at least one secret, or leave keys out.')
+  if (!minting) throw new RallyError('SECRET_INVALID', '`keys` is empty. Pass at least one secret, or omit `keys`.')
   return { ephemeral: isEphemeral, minting, byId }
 }
 
@@ -75,13 +75,13 @@ function ringKey(secret: KeySecret, index: number): RingKey {
   if (bytes.length < secretBytes) {
     throw new RallyError(
       'SECRET_INVALID',
-      `keys[${index}] is ${bytes.length} bytes and at least ${secretBytes} are needed: ` +
-        `make one with \`openssl rand -base64 32\`.`,
+      `keys[${index}] must have at least ${secretBytes} bytes, got ${bytes.length}. ` +
+        `Create one with \`openssl rand -base64 32\`.`,
     )
   }
-  const key = (purpose: Purpose): KeyObject => createSecretKey(stretch(bytes, `purpose ${purpose}`, 32))
+  const key = (purpose: Purpose): KeyObject => createSecretKey(derive(bytes, `purpose ${purpose}`, 32))
   return {
-    id: stretch(bytes, 'key id', keyIdBytes),
+    id: derive(bytes, 'key id', keyIdBytes),
     of: {
       requestState: key('requestState'),
       serverRequest: key('serverRequest'),
@@ -95,9 +95,12 @@ function ringKey(secret: KeySecret, index: number): RingKey {
 function secretAsBytes(secret: unknown, index: number): Uint8Array {
   if (typeof secret === 'string') return Buffer.from(secret, 'utf8')
   if (secret instanceof Uint8Array) return secret
-  throw new RallyError('SECRET_INVALID', `keys[${index}] is neither a string nor a Uint8Array: is its variable set?`)
+  throw new RallyError(
+    'SECRET_INVALID',
+    `keys[${index}] must be a string or a Uint8Array, got ${typeof secret}. Is its environment variable set?`,
+  )
 }
 
-function stretch(secret: Uint8Array, label: string, size: number): Buffer {
+function derive(secret: Uint8Array, label: string, size: number): Buffer {
   return Buffer.from(hkdfSync('sha256', secret, '', `mcp-rally seal 1 ${label}`, size))
 }

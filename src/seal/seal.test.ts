@@ -3,11 +3,12 @@ import { describe, expect, it } from 'vitest'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { canonical, digest } from './canonical.ts'
-import { writeClaims, type Binding, type Claims } from './claims.ts'
+import { requestState, type Claims } from './claims.ts'
 import type { StateCodec } from './codec.ts'
-import { ephemeral, keyring } from './keyring.ts'
-import { createSeal, InvalidState, type Seal, type SealOptions } from './seal.ts'
-import { SealError } from './seal-error.ts'
+import { bindTo, isText, writePlaintext, type Binding, type PayloadCodec } from './envelope.ts'
+import { InvalidState, SealError } from './errors.ts'
+import { ephemeral, keyring, type Purpose } from './keyring.ts'
+import { createSeal, type Seal, type SealFor, type SealOptions } from './seal.ts'
 
 const audience = 'deployer'
 const start = 1_800_000_000_000
@@ -59,14 +60,45 @@ describe('a seal', () => {
 
   it('seals for another purpose under the same keys and terms, and neither opens what the other minted', () => {
     for (const seal of [sealOf({ ttl: minute }), sealOf({ keys: undefined })]) {
-      const other = seal.of('serverRequest')
+      const other = seal.for({ ...requestState, purpose: 'serverRequest' })
       expect(other).toMatchObject({ ttl: seal.ttl, maxBytes: seal.maxBytes, ephemeral: seal.ephemeral })
       const token = other.mint(claims, binding) as string
       expect(token.startsWith('sr1.')).toBe(true)
       expect(other.open(token, binding)).toEqual(claims)
-      expect(seal.of('serverRequest').open(token, binding)).toEqual(claims)
-      for (const wrong of [seal, seal.of('event')]) expect(() => wrong.open(token, binding)).toThrow(InvalidState)
+      expect(seal.for({ ...requestState, purpose: 'serverRequest' }).open(token, binding)).toEqual(claims)
+      for (const wrong of [seal, seal.for({ ...requestState, purpose: 'event' })]) {
+        expect(() => wrong.open(token, binding)).toThrow(InvalidState)
+      }
     }
+  })
+
+  it('seals any payload with a purpose, and checks who opens it and when as for a requestState', () => {
+    const to = bindTo('event', 'a session', 'alice')
+    const opensAt = (after: number, options: Partial<SealOptions> = {}): unknown => {
+      const seal = sealOf({ now: () => start + after, ...options }).for(noteCodec('event'), { ttl: minute })
+      return answerOf(() => seal.open(token, to))
+    }
+    const minting = sealOf().for(noteCodec('event'), { ttl: minute })
+    const token = text(minting.mint('classified', to))
+    expect(minting).toMatchObject({ ttl: minute, lifetimeMs: 3 * minute })
+    expect(minting.open(token, to)).toBe('classified')
+    expect(opensAt(2 * minute)).toBe('opened')
+    expect(opensAt(2 * minute + 1)).toBe(refused)
+    expect(opensAt(-minute - 1)).toBe(refused)
+    expect(opensAt(0, { audience: 'other' })).toBe(refused)
+    for (const other of [{ principal: 'bob' }, { principal: undefined }, { target: 'another session' }]) {
+      expect(answerOf(() => minting.open(token, { ...to, ...other }))).toBe(refused)
+    }
+  })
+
+  it('keeps purposes apart under a custom codec too, which has no key for each', () => {
+    const seal = sealOf({ keys: undefined, codec: backwards })
+    const [events, sessions] = [seal.for(noteCodec('event')), seal.for(noteCodec('session'))]
+    const token = events.mint('a note', bindTo('event', '', 'alice'))
+    expect(events.open(token, bindTo('event', '', 'alice'))).toBe('a note')
+    expect(answerOf(() => sessions.open(token, bindTo('session', '', 'alice')))).toBe(refused)
+    expect(answer(seal, token)).toBe(refused)
+    expect(answerOf(() => events.open(seal.mint(claims, binding), bindTo('event', '', 'alice')))).toBe(refused)
   })
 
   it('without keys or codec is ephemeral: no other instance opens its states', () => {
@@ -86,15 +118,15 @@ describe('a seal', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['an empty audience', { audience: '' }, 'audience'],
     ['no audience', { audience: undefined }, 'audience'],
-    ['a ttl of nothing', { ttl: 0 }, 'ttl is 0'],
-    ['a ttl without end', { ttl: Number.POSITIVE_INFINITY }, 'ttl is Infinity'],
-    ['a ttl in words', { ttl: '10m' }, 'ttl is 10m'],
-    ['a negative maxAge', { maxAge: -1 }, 'maxAge is -1'],
-    ['half a byte', { maxBytes: 0.5 }, 'maxBytes is 0.5'],
+    ['a ttl of nothing', { ttl: 0 }, '`ttl` must be a whole number above 0, got 0'],
+    ['a ttl without end', { ttl: Number.POSITIVE_INFINITY }, '`ttl` must be a whole number above 0, got Infinity'],
+    ['a ttl in words', { ttl: '10m' }, '`ttl` must be a whole number above 0, got 10m'],
+    ['a negative maxAge', { maxAge: -1 }, '`maxAge` must be a whole number above 0, got -1'],
+    ['half a byte', { maxBytes: 0.5 }, '`maxBytes` must be a whole number above 0, got 0.5'],
     ['keys and a codec', { keys: [old], codec: backwards }, 'not both'],
-    ['a codec that can not open', { keys: undefined, codec: { seal: String } }, 'open(token)'],
-    ['a short key', { keys: ['short'] }, 'keys[0] is 5 bytes'],
-    ['no keys at all', { keys: [] }, 'keys is empty'],
+    ['a codec that cannot open', { keys: undefined, codec: { seal: String } }, 'open(token)'],
+    ['a short key', { keys: ['short'] }, 'keys[0] must have at least 32 bytes, got 5'],
+    ['no keys at all', { keys: [] }, '`keys` is empty'],
     ['a key without its brackets', { keys: old }, 'array'],
     ['an empty key', { keys: '' }, 'array'],
   ])('is not built with %s', (_case, options, message) => {
@@ -202,7 +234,8 @@ describe('the size (invariant 6)', () => {
 
   it('is at most maxBytes when minted, and maxPlaintextBytes fit in it', () => {
     const seal = sealOf({ maxBytes: 2_000 })
-    const empty = writeClaims({ ...claims, journal: '' }, binding, { audience, ttl: 1, maxAge: 1 }, start)
+    const terms = { audience, ttl: 1, maxAge: 1 }
+    const empty = writePlaintext(requestState, { ...claims, journal: '' }, binding, terms, start)
     const journal = 'x'.repeat(seal.maxPlaintextBytes - empty.length)
     expect(text(seal.mint({ ...claims, journal }, binding)).length).toBeLessThanOrEqual(2_000)
     expect(() => seal.mint({ ...claims, journal: `${journal}x` }, binding)).toThrow('at most 2000 are allowed')
@@ -267,6 +300,17 @@ function sealOf(options: Partial<SealOptions> = {}): Seal {
   return createSeal({ audience, keys: [old], now: () => start, ...options })
 }
 
+/** A payload of one text, for any purpose. */
+function noteCodec(purpose: Purpose): PayloadCodec<string, [note: string]> {
+  return {
+    purpose,
+    name: 'note',
+    tests: [isText],
+    write: (note) => ({ id: 'id', fields: [note], text: '' }),
+    read: ({ fields: [note] }) => note,
+  }
+}
+
 function sealThatOpens(open: () => unknown): Seal {
   return sealOf({ keys: undefined, codec: Object.assign({ ...backwards }, { open }) })
 }
@@ -278,9 +322,13 @@ function recorder(): Logger & { said: unknown[][] } {
 }
 
 /** All that a caller gets to see. */
-function answer(seal: Seal, token: unknown, request = binding): string {
+function answer(seal: SealFor<unknown>, token: unknown, request = binding): string {
+  return answerOf(() => seal.open(token, request))
+}
+
+function answerOf(open: () => unknown): string {
   try {
-    const opened = seal.open(token, request)
+    const opened = open()
     return opened instanceof Promise ? 'a promise' : 'opened'
   } catch (error) {
     return error instanceof InvalidState ? seen(error) : String(error)

@@ -1,139 +1,176 @@
-// The sealed requestState, as the server uses it: mints one from the claims of a flow, and opens one that a client sent.
-// States of other purposes are sealed by its siblings, under keys of their own.
+// Seals what a client carries, and opens what a client sent: the requestState, and every other purpose under the same keys.
 //
-// 1. A token opens only as what it was sealed for, under a key of the ring, and with no character changed.
-// 2. A state opens only for its audience, method, target, arguments and principal; having no principal is one too.
-// 3. A state opens only in its time: one round's ttl, and maxAge for the whole flow.
-// 4. Every refusal, whatever its cause, is the same error to the caller.
-// 5. The log learns the reason, and nothing of the token or of what is sealed in it.
+// 1. A token opens only for the purpose it was sealed for, under a key of the ring, and with no character changed.
+// 2. A token opens only for its audience, method, target, arguments and principal. No principal is a principal too.
+// 3. A token opens only in its time: `ttl` after it was minted, and `maxAge` for the whole flow.
+// 4. Every refusal is the same error to the caller.
+// 5. The log gets the reason, and no text of the token or of its plaintext.
 // 6. The size is checked before any work, and no larger token is minted.
-// 7. Rotating the keys loses no flow; a key out of the ring opens nothing.
-// 8. A sub-key mints a bounded number of tokens for a bounded time; a bounded number is kept for opening.
-// 9. A later version opens what this one sealed.
+// 7. Rotating the keys loses no flow. A key that was removed from the ring opens nothing.
+// 8. A sub-key mints a bounded number of tokens for a bounded time. A bounded number is cached for opening.
+// 9. A later version opens the requestStates that this one sealed.
 
-import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import { readClaims, writeClaims, type Binding, type Claims, type Terms } from './claims.ts'
+import { digest } from './canonical.ts'
+import { requestState, type Claims } from './claims.ts'
 import { openWith, sealWith, type StateCodec } from './codec.ts'
-import { defaults } from './defaults.ts'
-import { ephemeral, keyring, type Keyring, type Purpose, type KeySecret } from './keyring.ts'
-import { SealError } from './seal-error.ts'
+import {
+  CLOCK_SKEW_MS,
+  describe,
+  readPlaintext,
+  writePlaintext,
+  type Binding,
+  type PayloadCodec,
+  type Terms,
+} from './envelope.ts'
+import { InvalidState, SealError } from './errors.ts'
+import { ephemeral, keyring, type Keyring, type KeySecret, type Purpose } from './keyring.ts'
 import { sizeLimit, type Largest } from './size.ts'
-import { plaintextRoom, tokens } from './token.ts'
+import { DEFAULT_MAX_BYTES, plaintextRoom, tokens } from './token.ts'
 
-/** A state that did not open. It says the same whatever the cause, which `cause` keeps for the log. */
-export class InvalidState extends ProtocolError {
-  constructor(cause: unknown) {
-    super(INVALID_PARAMS, 'Invalid or expired requestState', undefined, { cause })
-  }
-}
-
-export interface SealOptions {
-  /** Who the states are for, such as the server's name: no other audience opens them, even under the same keys. */
+export interface SealOptions extends SealLimits {
+  /** Who the tokens are for, such as the server's name. Another audience cannot open them, even under the same keys. */
   audience: string
-  /** `[mint, ...open]`: the secrets, or a ring made of them. Default: one made at start-up, for this process alone. */
+  /** `[mint, ...open]`: the secrets, or a ring made of them. Default: a random one, for this process alone. */
   keys?: readonly KeySecret[] | Keyring | undefined
-  /** Brings its own crypto, in place of `keys`. */
+  /** Custom encryption, in place of `keys`. Default: none. */
   codec?: StateCodec | undefined
-  /** Milliseconds that one round may take. Default 600 000 (ten minutes). */
-  ttl?: number | undefined
-  /** Milliseconds that a whole flow may take. Default 86 400 000 (a day). */
-  maxAge?: number | undefined
-  /** The largest token minted or looked at. Default 65 536. */
-  maxBytes?: number | undefined
   /** Default: none. */
   logger?: Logger | undefined
   /** Default `Date.now`. */
   now?: (() => number) | undefined
 }
 
-/** Synchronous unless the codec is not. */
-export interface Seal {
-  /** Sealed under a key that no other process has. */
-  readonly ephemeral: boolean
-  /** Milliseconds that one round may take. */
-  readonly ttl: number
-  readonly maxBytes: number
-  /** The most plaintext, header and journal together, whose token fits `maxBytes`. With a codec, an estimate. */
-  readonly maxPlaintextBytes: number
-  /** `largest` names the largest entries of the journal; it is called only to say why a token is too large. */
-  mint(claims: Claims, binding: Binding, largest?: Largest): string | Promise<string>
-  /** Takes what the client sent, whatever it is. Throws `InvalidState`. */
-  open(token: unknown, binding: Binding): Claims | Promise<Claims>
-  /** The same terms for another purpose. With a codec, only what it is bound to tells one purpose from another. */
-  of(purpose: Purpose): Seal
+export interface SealLimits {
+  /** Milliseconds from minting to expiry: the time that one round may take. Default 600 000 (ten minutes). */
+  ttl?: number | undefined
+  /** Milliseconds that a whole flow may take. Default 86 400 000 (a day). */
+  maxAge?: number | undefined
+  /** The largest token to mint or open. Default 65 536. */
+  maxBytes?: number | undefined
 }
 
-export function createSeal(options: SealOptions, purpose: Purpose = 'requestState'): Seal {
-  const { logger, now = Date.now } = options
-  const maxBytes = positive('maxBytes', options.maxBytes, defaults.maxTokenBytes)
-  const terms = termsOf(options)
-  const { codec, ring } = codecOf(options, purpose, now)
-  const size = sizeLimit(maxBytes, logger)
+/** Seals the values of one purpose. Synchronous unless the codec is asynchronous. */
+export interface SealFor<Value> {
+  /** Sealed under a key that no other process has. */
+  readonly ephemeral: boolean
+  /** Milliseconds from minting to expiry. */
+  readonly ttl: number
+  /** Milliseconds in which a token may be opened, with clocks that differ. Records of used tokens must live this long. */
+  readonly lifetimeMs: number
+  readonly maxBytes: number
+  /** The largest plaintext, header and text together, whose token fits `maxBytes`. With a custom codec, an estimate. */
+  readonly maxPlaintextBytes: number
+  /** `largest` returns the keys of the largest journal entries; it is called only to explain why a token is too large. */
+  mint(value: Value, binding: Binding, largest?: Largest): string | Promise<string>
+  /** Takes anything that a client sent. Throws `InvalidState`. */
+  open(token: unknown, binding: Binding): Value | Promise<Value>
+}
 
+/** The seal of the requestState. */
+export interface Seal extends SealFor<Claims> {
+  /** The seal of another purpose, under a key of its own. `limits` default to those of this seal. */
+  for<Value, Fields extends readonly unknown[]>(codec: PayloadCodec<Value, Fields>, limits?: SealLimits): SealFor<Value>
+}
+
+const DEFAULT_TTL_MS = 600_000
+const DEFAULT_MAX_AGE_MS = 86_400_000
+
+export function createSeal(options: SealOptions): Seal {
+  const { audience, logger, now = Date.now } = options
+  if (typeof audience !== 'string' || audience === '') {
+    throw new RallyError(
+      'OPTION_INVALID',
+      '`audience` must not be empty. Name who the states are for, such as the server.',
+    )
+  }
+  const encryption = readEncryption(options, now)
+  const terms = { ...readLimits(options), audience }
   return {
-    ephemeral: ring?.ephemeral ?? false,
-    ttl: terms.ttl,
+    ...sealFor({ encryption, terms, logger, now }, requestState),
+    for: (codec, limits) => {
+      // A digest, so that a long audience does not make session ids too long for a header.
+      const others = { ...readLimits({ ...options, ...limits }), audience: digest(audience) }
+      return sealFor({ encryption, terms: others, logger, now }, codec)
+    },
+  }
+}
+
+interface Encryption {
+  readonly ephemeral: boolean
+  for(purpose: Purpose): StateCodec
+}
+
+interface SealParts {
+  readonly encryption: Encryption
+  readonly terms: Terms & { readonly maxBytes: number }
+  readonly logger: Logger | undefined
+  readonly now: () => number
+}
+
+function sealFor<Value, Fields extends readonly unknown[]>(
+  { encryption, terms, logger, now }: SealParts,
+  codec: PayloadCodec<Value, Fields>,
+): SealFor<Value> {
+  const tokensOfPurpose = encryption.for(codec.purpose)
+  const { ttl, maxBytes } = terms
+  const size = sizeLimit(maxBytes, logger, (binding) => describe(codec, binding))
+  return {
+    ephemeral: encryption.ephemeral,
+    ttl,
+    lifetimeMs: ttl + 2 * CLOCK_SKEW_MS,
     maxBytes,
     maxPlaintextBytes: plaintextRoom(maxBytes),
-    mint(claims, binding, largest) {
-      const token = sealWith(codec, writeClaims(claims, binding, terms, now()))
+    mint(value, binding, largest) {
+      const token = sealWith(tokensOfPurpose, writePlaintext(codec, value, binding, terms, now()))
       if (typeof token === 'string') return size.minted(token, binding, largest)
       return token.then((later) => size.minted(later, binding, largest))
     },
     open(token, binding) {
-      const read = (plaintext: string): Claims => readClaims(plaintext, binding, terms, now())
+      const read = (plaintext: string): Value => readPlaintext(codec, plaintext, binding, terms, now())
       const refuse = (error: unknown): never => {
         const reason = error instanceof SealError ? error.reason : 'an unexpected failure'
-        logger?.warn(`A ${NAMES[purpose] ?? purpose} was refused.`, {
-          reason,
-          method: binding.method,
-          target: binding.target,
-        })
+        const { method, target } = binding
+        logger?.warn(`A ${codec.name} was refused.`, { reason, method, target })
         throw new InvalidState(error)
       }
       try {
-        const plaintext = openWith(codec, size.received(token))
+        const plaintext = openWith(tokensOfPurpose, size.received(token))
         return typeof plaintext === 'string' ? read(plaintext) : plaintext.then(read).catch(refuse)
       } catch (error) {
         return refuse(error)
       }
     },
-    of: (other) => createSeal({ ...options, now, ...(ring && { keys: ring }) }, other),
   }
 }
 
-/** For the log. */
-const NAMES: Partial<Record<Purpose, string>> = { serverRequest: "server request's state", event: 'Last-Event-ID' }
-
-function termsOf({ audience, ttl, maxAge }: SealOptions): Terms {
-  if (typeof audience !== 'string' || audience === '') {
-    throw new RallyError('OPTION_INVALID', 'audience is empty: name who the states are for, such as the server.')
+function readLimits({ ttl, maxAge, maxBytes }: SealLimits): Required<{ [Name in keyof SealLimits]: number }> {
+  return {
+    ttl: positive('ttl', ttl, DEFAULT_TTL_MS),
+    maxAge: positive('maxAge', maxAge, DEFAULT_MAX_AGE_MS),
+    maxBytes: positive('maxBytes', maxBytes, DEFAULT_MAX_BYTES),
   }
-  return { audience, ttl: positive('ttl', ttl, defaults.ttl), maxAge: positive('maxAge', maxAge, defaults.maxAge) }
 }
 
-function positive(name: string, given: number | undefined, otherwise: number): number {
-  if (given === undefined) return otherwise
-  if (Number.isSafeInteger(given) && given > 0) return given
-  throw new RallyError('OPTION_INVALID', `${name} is ${String(given)}: it must be a whole number above 0.`)
+function positive(name: string, value: number | undefined, fallback: number): number {
+  if (value === undefined) return fallback
+  if (Number.isSafeInteger(value) && value > 0) return value
+  throw new RallyError('OPTION_INVALID', `\`${name}\` must be a whole number above 0, got ${String(value)}.`)
 }
 
-function codecOf(
-  { keys, codec }: SealOptions,
-  purpose: Purpose,
-  now: () => number,
-): { codec: StateCodec; ring: Keyring | undefined } {
+function readEncryption({ keys, codec }: SealOptions, now: () => number): Encryption {
   if (!codec) {
     const ring = keys === undefined ? ephemeral() : isKeyring(keys) ? keys : keyring(keys)
-    return { codec: tokens(ring, purpose, { now }), ring }
+    return { ephemeral: ring.ephemeral, for: (purpose) => tokens(ring, purpose, { now }) }
   }
-  if (keys !== undefined)
-    throw new RallyError('OPTION_INVALID', 'Give keys or codec, not both: a codec has its own keys.')
+  if (keys !== undefined) {
+    throw new RallyError('OPTION_INVALID', 'Pass `keys` or `codec`, not both: a codec has its own keys.')
+  }
   if (typeof codec.seal !== 'function' || typeof codec.open !== 'function') {
-    throw new RallyError('OPTION_INVALID', 'codec needs the two functions seal(plaintext) and open(token).')
+    throw new RallyError('OPTION_INVALID', '`codec` must have the two functions seal(plaintext) and open(token).')
   }
-  return { codec, ring: undefined }
+  return { ephemeral: false, for: () => codec }
 }
 
 function isKeyring(keys: readonly KeySecret[] | Keyring): keys is Keyring {

@@ -1,43 +1,51 @@
-// How large a token may be, and what is said when one is not, or nearly not.
+// How large a token may be (invariant 6 of the seal), and the messages about one that is too large or nearly so.
 
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import type { Binding } from './claims.ts'
-import { defaults } from './defaults.ts'
-import { SealError } from './seal-error.ts'
+import type { Binding } from './envelope.ts'
+import { SealError } from './errors.ts'
 
-/** Names the largest entries of a journal; called only when there is something to say about its size. */
+/** Returns the keys of the largest journal entries. Called only to explain why a token is large. */
 export type Largest = () => readonly string[]
 
 export interface SizeLimit {
-  /** The token that a client sent, or a `SealError`. */
+  /** Returns the token that a client sent. Throws `SealError` if it is not a string or too large. */
   received(token: unknown): string
-  /** The token just made, or a `STATE_TOO_LARGE`; past 8 KiB with a warning, once for each target. */
+  /** Returns the token just minted. Throws `STATE_TOO_LARGE`; above 8 KiB it warns, once for each target. */
   minted(token: string, binding: Binding, largest?: Largest): string
 }
 
-export function sizeLimit(maxBytes: number, logger: Logger | undefined): SizeLimit {
+/** The client sends a token back with every round, so a larger one is worth a warning. */
+const WARN_BYTES = 8_192
+
+/** `describe` says what a token is, for the messages. */
+export function sizeLimit(
+  maxBytes: number,
+  logger: Logger | undefined,
+  describe: (binding: Binding) => string,
+): SizeLimit {
   const warned = new Set<string>()
   return {
     received(token) {
-      if (typeof token !== 'string') throw new SealError(`a ${typeof token} and not a string`)
+      if (typeof token !== 'string') throw new SealError(`must be a string, got ${typeof token}`)
       const size = Buffer.byteLength(token)
-      if (size > maxBytes) throw new SealError(`${size} bytes, and at most ${maxBytes} are looked at`)
+      if (size > maxBytes) throw new SealError(`has ${size} bytes, the limit is ${maxBytes}`)
       return token
     },
-    minted(token, { method, target }, largest) {
+    minted(token, binding, largest) {
       const size = Buffer.byteLength(token)
       if (size > maxBytes) {
         throw new RallyError(
           'STATE_TOO_LARGE',
-          `The sealed state of ${method} ${target} is ${size} bytes and at most ${maxBytes} are allowed: ` +
-            `record less in its steps, or raise maxBytes.${namesOf(largest)}`,
+          `The ${describe(binding)} has ${size} bytes, at most ${maxBytes} are allowed. ` +
+            `Record less in its steps, or raise maxStateBytes.${namesOf(largest)}`,
         )
       }
-      if (size > defaults.warnTokenBytes && logger && isFirst(`${method} ${target}`, warned)) {
+      if (size > WARN_BYTES && logger && isFirst(describe(binding), warned)) {
+        const { method, target } = binding
         logger.warn(
-          `The sealed state of ${method} ${target} is ${size} bytes, and the client sends it back with every round: ` +
-            `record less in its steps.${namesOf(largest)}`,
+          `The ${describe(binding)} has ${size} bytes, and the client sends it back with every round. ` +
+            `Record less in its steps.${namesOf(largest)}`,
           { method, target, size, maxBytes },
         )
       }
@@ -46,12 +54,12 @@ export function sizeLimit(maxBytes: number, logger: Logger | undefined): SizeLim
   }
 }
 
-/** The URIs of a template are the client's to choose, so what is remembered of them is bounded. */
-const mostRemembered = 256
+/** A client chooses the URIs of a template, so the number of targets to remember is bounded. */
+const MAX_WARNED = 256
 
 function isFirst(name: string, seen: Set<string>): boolean {
   if (seen.has(name)) return false
-  if (seen.size === mostRemembered) seen.clear()
+  if (seen.size === MAX_WARNED) seen.clear()
   seen.add(name)
   return true
 }

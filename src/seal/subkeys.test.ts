@@ -42,10 +42,10 @@ describe('sub-keys (invariant 8)', () => {
   })
 
   it('are kept up to a limit, the oldest dropped first', () => {
-    const keys = open({ kept: 3 })
+    const keys = open({ cacheSize: 3 })
     const subKey = keys.toMint()
-    for (const head of ['a', 'b', 'c', 'd', 'e']) keys.keep(head, subKey)
-    expect(['a', 'b', 'c', 'd', 'e'].filter((head) => keys.known(head))).toEqual(['c', 'd', 'e'])
+    for (const head of ['a', 'b', 'c', 'd', 'e']) keys.cache(head, subKey)
+    expect(['a', 'b', 'c', 'd', 'e'].filter((head) => keys.cached(head))).toEqual(['c', 'd', 'e'])
   })
 })
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { keyring, type Keyring } from './keyring.ts'
 import { prefixes, type Purpose } from './keyring.ts'
-import { SealError } from './seal-error.ts'
+import { SealError } from './errors.ts'
 import { plaintextRoom, tokens, type Tokens } from './token.ts'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -40,7 +40,7 @@ describe('a token', () => {
   })
 
   it('opens across the renewal of its sub-key (invariant 8)', () => {
-    const renewing = tokens(ring, 'requestState', { tokensEach: 2, kept: 2 })
+    const renewing = tokens(ring, 'requestState', { tokensEach: 2, cacheSize: 2 })
     const minted = Array.from({ length: 9 }, (_, index) => renewing.seal(`text ${index}`))
     expect(new Set(minted.map((token) => headOf(token))).size).toBe(5)
     for (const round of [minted, minted.toReversed()]) {
@@ -50,7 +50,7 @@ describe('a token', () => {
 
   it('with a made-up salt pushes no sub-key in use out of the cache (invariant 8)', () => {
     const { counted, derivations } = countingRing()
-    const small = tokens(counted, 'requestState', { kept: 2 })
+    const small = tokens(counted, 'requestState', { cacheSize: 2 })
     const token = small.seal('text')
     const forged = Array.from({ length: 100 }, (_, salt) => {
       const bytes = bytesOf(token)

@@ -1,18 +1,16 @@
-// Seals a text into a token and opens it again: AES-256-GCM, synchronous. A token is a prefix that names version and
+// Encrypts a text into a token and decrypts it: AES-256-GCM, synchronous. A token is a prefix that names version and
 // purpose, then base64url of `key id (8) | sub-key salt (16) | nonce (12) | tag (16) | ciphertext`.
 
 import { createCipheriv, createDecipheriv, randomFillSync } from 'node:crypto'
-import { defaults } from './defaults.ts'
-import type { Keyring } from './keyring.ts'
-import { prefixBytes, prefixes, type Purpose } from './keyring.ts'
-import { SealError } from './seal-error.ts'
+import { SealError } from './errors.ts'
+import { prefixBytes, prefixes, type Keyring, type Purpose } from './keyring.ts'
 import { headBytes, subKeys, type SubKey, type SubKeyOptions } from './subkeys.ts'
 
-/** A `Codec` under a keyring, always synchronous. */
+/** A `StateCodec` under a keyring, always synchronous. */
 export interface Tokens {
   /** The plaintext must be well-formed Unicode, which everything from `JSON.stringify` is. */
   seal(plaintext: string): string
-  /** Throws `SealError` and nothing else. The caller has checked the token's size. */
+  /** Throws only `SealError`. The caller has checked the token's size. */
   open(token: string): string
 }
 
@@ -28,11 +26,11 @@ export function tokens(ring: Keyring, purpose: Purpose, options?: SubKeyOptions)
       const frame = frameOf(roomIn(text.length))
       const size = decode(text, frame)
       const head = frame.bytes.toString('latin1', 0, headBytes)
-      const known = keys.known(head)
-      const subKey = known ?? keys.derive(head)
-      if (!subKey) throw new SealError('no key has this id: it was dropped from the ring, or belongs to another server')
+      const cached = keys.cached(head)
+      const subKey = cached ?? keys.derive(head)
+      if (!subKey) throw new SealError('no key has this id: it was removed from `keys`, or belongs to another server')
       const plaintext = decrypt(subKey, frame, size)
-      if (!known) keys.keep(head, subKey)
+      if (!cached) keys.cache(head, subKey)
       return plaintext
     },
   }
@@ -54,7 +52,7 @@ const textAt = tagAt + tagBytes
 function encrypt(subKey: SubKey, plaintext: string): string {
   nextNonce()
   const cipher = createCipheriv(algorithm, subKey.key, nonce, tagLength)
-  cipher.setAAD(subKey.bound)
+  cipher.setAAD(subKey.authenticated)
   const ciphertext = cipher.update(plaintext, 'utf8')
   cipher.final()
   const size = textAt + ciphertext.length
@@ -68,18 +66,18 @@ function encrypt(subKey: SubKey, plaintext: string): string {
 
 function decrypt(subKey: SubKey, frame: Frame, size: number): string {
   const decipher = createDecipheriv(algorithm, subKey.key, frame.nonce, tagLength)
-  decipher.setAAD(subKey.bound)
+  decipher.setAAD(subKey.authenticated)
   decipher.setAuthTag(frame.tag)
   const plaintext = decipher.update(frame.bytes.subarray(textAt, size))
   try {
     decipher.final()
   } catch {
-    throw new SealError('the token was changed, or made under another key')
+    throw new SealError('the token was changed, or minted under another key')
   }
   return plaintext.toString('utf8')
 }
 
-/** Node decodes padding, other alphabets and stray bits too. Encoding again leaves one text per token. */
+/** Node also decodes padding, other alphabets and stray bits. Comparing with the encoding again leaves one text per token. */
 function decode(text: string, { bytes }: Frame): number {
   const size = bytes.write(text, 'base64url')
   if (size < textAt) throw new SealError(`the token is too short: ${size} bytes`)
@@ -99,8 +97,11 @@ interface Frame {
   readonly tag: Buffer
 }
 
-/** One frame serves every token of the usual size: sealing and opening are synchronous and keep nothing of it. */
-const shared = newFrame(roomIn(defaults.maxTokenBytes))
+/** The default limit of the seal. */
+export const DEFAULT_MAX_BYTES = 65_536
+
+/** One frame serves every token up to the default limit: sealing and opening are synchronous and keep no reference to it. */
+const shared = newFrame(roomIn(DEFAULT_MAX_BYTES))
 
 function frameOf(size: number): Frame {
   return size <= shared.bytes.length ? shared : newFrame(size)
@@ -111,7 +112,7 @@ function newFrame(size: number): Frame {
   return { bytes, nonce: bytes.subarray(nonceAt, tagAt), tag: bytes.subarray(tagAt, textAt) }
 }
 
-/** Asking the system for 12 bytes costs nearly as much as asking for thousands. */
+/** Drawing 12 random bytes costs nearly as much as drawing thousands. */
 const noncePool = Buffer.allocUnsafeSlow(nonceBytes * 256)
 const nonce = Buffer.allocUnsafeSlow(nonceBytes)
 let nextAt = noncePool.length

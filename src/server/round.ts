@@ -16,9 +16,10 @@ import type { Form } from '../flow/question.ts'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { canonical, digest } from '../seal/canonical.ts'
-import type { Binding, Claims } from '../seal/claims.ts'
+import type { Claims } from '../seal/claims.ts'
+import type { Binding } from '../seal/envelope.ts'
+import { InvalidState } from '../seal/errors.ts'
 import type { Seal } from '../seal/seal.ts'
-import { InvalidState } from '../seal/seal.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
@@ -103,9 +104,6 @@ export function beginTask(host: RoundHost, carried: Target, request: RoundReques
   return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers })
 }
 
-/** By this much, either way, at the most. */
-const CLOCKS_DIFFER_MS = 120_000
-
 /**
  * The first use of a state wins. The same round again, its response lost, gets the response; any other is refused. What
  * is used up is the round of the flow, however its token is spelled.
@@ -121,7 +119,7 @@ async function roundOnce(
   const { answers = {}, cancel } = request
   const options = {
     note: digest(canonicalOf(answers, 'inputResponses')),
-    keepMs: host.seal.ttl + CLOCKS_DIFFER_MS,
+    keepMs: host.seal.lifetimeMs,
     gaveUp: () => cancel?.cancelled ?? false,
   }
   const key = `state:${digest(`${flowId}\n${round}`)}`

@@ -93,12 +93,12 @@ test.each([
   {
     args: ['--port', '0'],
     keys: 'too short',
-    says: 'RALLY_KEYS: keys[0] is 9 bytes and at least 32 are needed: make one with `openssl rand -base64 32`.',
+    says: 'RALLY_KEYS: keys[0] must have at least 32 bytes, got 9. Create one with `openssl rand -base64 32`.',
   },
   {
     args: ['--stdio'],
     keys: 'this one has thirty-two characters, too short',
-    says: 'RALLY_KEYS: keys[1] is 9 bytes and at least 32 are needed: make one with `openssl rand -base64 32`.',
+    says: 'RALLY_KEYS: keys[1] must have at least 32 bytes, got 9. Create one with `openssl rand -base64 32`.',
   },
 ])('started with $args and the keys $keys it ends with one clear message', async ({ args, keys, says }) => {
   const child = runDemo(args, keys === undefined ? {} : { RALLY_KEYS: keys })

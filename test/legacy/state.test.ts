@@ -134,7 +134,7 @@ describe.each(hosts)('$name', (host) => {
   test('a state that grows too large fails the call, and says of what', async () => {
     const last = await session.json('tools/call', { name: 'large' })
     expect(last).toMatchObject({ id: 1, result: { isError: true } })
-    expect(textOf(last)).toMatch(/sealed state .* at most 65536 are allowed.*"much"/)
+    expect(textOf(last)).toMatch(/^The call state has \d+ bytes, at most 65536 are allowed.*"much"/)
   })
 
   test('a client that takes no events cannot be asked, and is told so', async () => {

@@ -3,9 +3,10 @@
 // Between two questions of a call lies a leg. Its last letter, the next question or the response, has a number that is
 // known before the leg begins, so that whoever goes on twice from the same question leaves one last letter.
 import { digest } from '../../seal/canonical.ts'
-import type { Binding } from '../../seal/claims.ts'
-import type { Seal } from '../../seal/seal.ts'
-import { InvalidState } from '../../seal/seal.ts'
+import type { PayloadCodec } from '../../seal/envelope.ts'
+import { bindTo, isCount } from '../../seal/envelope.ts'
+import { InvalidState } from '../../seal/errors.ts'
+import type { Seal, SealFor } from '../../seal/seal.ts'
 import type { Session } from '../session.ts'
 
 export interface Place {
@@ -38,35 +39,22 @@ export function isLast(number: number): boolean {
   return number % LEG === LEG - 1
 }
 
+/** Mints and opens the ids of events. */
 export class Places {
-  readonly #seal: Seal
-  readonly #now: () => number
+  readonly #seal: SealFor<Place>
 
-  constructor(seal: Seal, now: () => number) {
-    this.#seal = seal.of('event')
-    this.#now = now
+  constructor(seal: Seal) {
+    this.#seal = seal.for(eventCodec)
   }
 
-  eventId({ box, number }: Place, session: Session, principal: string | undefined): string | Promise<string> {
-    const claims = {
-      startedAt: this.#now(),
-      flowId: box,
-      round: number,
-      deferrals: 0,
-      version: undefined,
-      capabilities: 0,
-      revision: '',
-      carry: null,
-      journal: '',
-    }
-    return this.#seal.mint(claims, bindingOf(session, principal))
+  eventId(place: Place, { id }: Session, principal: string | undefined): string | Promise<string> {
+    return this.#seal.mint(place, bindTo('event', id, principal))
   }
 
-  /** Takes whatever the client sent; `undefined` where it is no event of this session. */
-  async open(eventId: string, session: Session, principal: string | undefined): Promise<Place | undefined> {
+  /** Takes anything that a client sent. Returns `undefined` if it is not an event of this session. */
+  async open(eventId: string, { id }: Session, principal: string | undefined): Promise<Place | undefined> {
     try {
-      const { flowId: box, round: number } = await this.#seal.open(eventId, bindingOf(session, principal))
-      return { box, number }
+      return await this.#seal.open(eventId, bindTo('event', id, principal))
     } catch (error) {
       if (error instanceof InvalidState) return undefined
       throw error
@@ -74,7 +62,10 @@ export class Places {
   }
 }
 
-/** No request has this method, so that a codec of the user's, which knows no purposes, opens nothing else as one. */
-function bindingOf({ id }: Session, principal: string | undefined): Binding {
-  return { method: 'an event of session', target: id, argumentsDigest: '', principal }
+const eventCodec: PayloadCodec<Place, [number: number]> = {
+  purpose: 'event',
+  name: 'Last-Event-ID',
+  tests: [isCount],
+  write: ({ box, number }) => ({ id: box, fields: [number], text: '' }),
+  read: ({ id, fields: [number] }) => ({ box: id, number }),
 }

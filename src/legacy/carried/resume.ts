@@ -2,8 +2,8 @@
 import { useOnce } from '../../store/once.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { canonical, digest } from '../../seal/canonical.ts'
-import { defaults } from '../../seal/defaults.ts'
-import { InvalidState } from '../../seal/seal.ts'
+import { CLOCK_SKEW_MS } from '../../seal/envelope.ts'
+import { InvalidState } from '../../seal/errors.ts'
 import type { Response } from '../asks.ts'
 import { responseIn } from '../asks.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
@@ -29,7 +29,7 @@ export async function openAnswer(
   const state = await states.open(stateIn(message), session, principal)
   if (message['id'] === state.askId) return { state, response: responseIn(message) }
   const reason = 'it came with an answer to another question'
-  app.logger.warn("A server request's state was refused.", { reason })
+  app.logger.warn('A call state was refused.', { reason })
   throw new InvalidState(reason)
 }
 
@@ -60,7 +60,7 @@ export async function goOn(
   if (once === undefined) return void (await run())
   const options = {
     note: digest(canonical('error' in response ? response : answerIn(response.result))),
-    keepMs: seal.ttl + 2 * defaults.skew,
+    keepMs: seal.lifetimeMs,
     gaveUp: () => false,
   }
   const used = await useOnce(once, `state:${digest(`${state.flow.flowId}\nleg ${state.leg}`)}`, options, run)
@@ -83,7 +83,7 @@ export async function noteCancelled(
 async function isCancelled({ mailbox }: LegacyHost, session: Session, { id, flow }: CallState): Promise<boolean> {
   const notes = await mailbox.after(noteBox(session, id), 0)
   // Not one of an earlier call, should the client use an id twice.
-  return notes.some(({ text }) => Number(text) + defaults.skew >= flow.startedAt)
+  return notes.some(({ text }) => Number(text) + CLOCK_SKEW_MS >= flow.startedAt)
 }
 
 function noteBox(session: Session, id: RequestId): string {

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { negotiated } from '../../protocol/revisions/index.ts'
-import { createSeal, InvalidState } from '../../seal/seal.ts'
+import type { PayloadCodec } from '../../seal/envelope.ts'
+import { bindTo } from '../../seal/envelope.ts'
+import { InvalidState } from '../../seal/errors.ts'
+import { createSeal } from '../../seal/seal.ts'
 import { Places } from './event-position.ts'
 import { Session } from '../session.ts'
 import type { CallState } from './state.ts'
@@ -11,7 +14,7 @@ const NOW = 1_800_000_000_000
 
 const seal = createSeal({ audience: 'here', keys: ['a secret of these tests, long enough'], now: () => NOW })
 const states = new States(seal)
-const places = new Places(seal, () => NOW)
+const places = new Places(seal)
 
 function sessionOf(id: string): Session {
   const revision = negotiated('2025-11-25')
@@ -50,11 +53,19 @@ describe('What a client carries', () => {
     await expect(states.open(await minted(), other, principal)).rejects.toThrow(InvalidState)
   })
 
-  test('does not open in a layout that is none', async () => {
-    const claims = { ...state.flow, deferrals: 0, capabilities: 0, revision: '', carry: ['another'] }
-    const binding = { method: 'a call in session', target: 'one', argumentsDigest: '', principal: 'ada' }
-    const token = await seal.of('serverRequest').mint(claims, binding)
-    await expect(states.open(token, session, 'ada')).rejects.toThrow(InvalidState)
+  test('does not open in an unknown layout', async () => {
+    const call = { ...state, flow: undefined }
+    const inLayout = (layout: number): PayloadCodec<undefined, unknown[]> => ({
+      purpose: 'serverRequest',
+      name: 'call state',
+      tests: [],
+      write: () => ({ id: 'flow', startedAt: NOW, fields: [layout, 2, '1', [[], []], call], text: '[]' }),
+      read: () => undefined,
+    })
+    const sealed = (layout: number): string | Promise<string> =>
+      seal.for(inLayout(layout)).mint(undefined, bindTo('serverRequest', 'one', 'ada'))
+    expect(await states.open(await sealed(1), session, 'ada')).toEqual(state)
+    await expect(states.open(await sealed(2), session, 'ada')).rejects.toThrow(InvalidState)
   })
 })
 

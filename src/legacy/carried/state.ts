@@ -5,9 +5,10 @@ import type { Answers } from '../../flow/answering.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { LoggingLevel, RequestId } from '../../protocol/messages.ts'
 import { META_STATE } from '../../protocol/meta.ts'
-import type { Binding, Claims } from '../../seal/claims.ts'
-import type { Seal } from '../../seal/seal.ts'
-import { InvalidState } from '../../seal/seal.ts'
+import type { Claims } from '../../seal/claims.ts'
+import type { PayloadCodec } from '../../seal/envelope.ts'
+import { bindTo, isAnything, isCount, isTextOrNull } from '../../seal/envelope.ts'
+import type { Seal, SealFor } from '../../seal/seal.ts'
 import type { Largest } from '../../seal/size.ts'
 import type { Question } from '../question.ts'
 import type { Session } from '../session.ts'
@@ -36,86 +37,59 @@ export interface CallState {
 /** The flow's own. What the session's id holds need not be carried twice. */
 export type FlowClaims = Omit<Claims, 'capabilities' | 'revision' | 'deferrals'>
 
-const LAYOUT = 1
-
-type Sealed = [
-  layout: number,
-  id: RequestId,
-  method: string,
-  params: Record<string, unknown>,
-  level: LoggingLevel,
-  box: string,
-  leg: number,
-  askId: string,
-  key: string,
-  answers: Answers,
-  left: [string, Question['request'], boolean][],
-  visits: string[],
-  carry: unknown,
-]
-
-const POSITIONS = 13
-
+/** Mints and opens the states that clients carry. */
 export class States {
-  readonly #seal: Seal
+  readonly #seal: SealFor<CallState>
 
   constructor(seal: Seal) {
-    this.#seal = seal.of('serverRequest')
+    this.#seal = seal.for(callCodec)
   }
 
   get ephemeral(): boolean {
     return this.#seal.ephemeral
   }
 
-  mint(state: CallState, session: Session, principal: string | undefined, largest: Largest): string | Promise<string> {
-    const { id, method, params, level, box, leg, askId, key, answers, visits, flow } = state
-    const left = state.left.map(({ key: each, request, isVisit }): Sealed[10][number] => [each, request, isVisit])
-    const carry: Sealed = [
-      LAYOUT,
-      id,
-      method,
-      params,
-      level,
-      box,
-      leg,
-      askId,
-      key,
-      answers,
-      left,
-      [...visits],
-      flow.carry,
-    ]
-    const { capabilities, revision } = session
-    const claims = { ...flow, deferrals: 0, capabilities, revision: revision.name, carry }
-    return this.#seal.mint(claims, bindingOf(session, principal), largest)
+  mint(state: CallState, { id }: Session, principal: string | undefined, largest: Largest): string | Promise<string> {
+    return this.#seal.mint(state, bindTo('serverRequest', id, principal), largest)
   }
 
-  /** Takes what the client sent, whatever it is. Throws `InvalidState`. */
-  async open(token: unknown, session: Session, principal: string | undefined): Promise<CallState> {
-    const {
-      capabilities: _bits,
-      revision: _name,
-      deferrals: _none,
-      ...flow
-    } = await this.#seal.open(token, bindingOf(session, principal))
-    if (!isSealed(flow.carry)) throw new InvalidState('it has a layout that this version does not know')
-    const [, id, method, params, level, box, leg, askId, key, answers, left, visits, carry] = flow.carry
-    const questions = left.map(([each, request, isVisit]): Question => ({ key: each, request, isVisit }))
-    return {
-      id,
-      method,
-      params,
-      level,
-      box,
-      leg,
-      askId,
-      key,
-      answers,
-      left: questions,
-      visits,
-      flow: { ...flow, carry },
-    }
+  /** Takes anything that a client sent. Throws `InvalidState`. */
+  async open(token: unknown, { id }: Session, principal: string | undefined): Promise<CallState> {
+    return this.#seal.open(token, bindTo('serverRequest', id, principal))
   }
+}
+
+/** A change to `CallState` is a new layout. */
+const LAYOUT = 1
+
+type CallFields = [
+  layout: typeof LAYOUT,
+  round: number,
+  version: string | null,
+  carry: unknown,
+  call: Omit<CallState, 'flow'>,
+]
+
+const callCodec: PayloadCodec<CallState, CallFields> = {
+  purpose: 'serverRequest',
+  name: 'call state',
+  tests: [
+    (value) => value === LAYOUT,
+    isCount,
+    isTextOrNull,
+    isAnything,
+    (value): value is CallFields[4] => isObject(value),
+  ],
+  write: ({ flow: { flowId, startedAt, round, version = null, carry, journal }, ...call }) => ({
+    id: flowId,
+    startedAt,
+    fields: [LAYOUT, round, version, carry, call],
+    text: journal,
+  }),
+  read: ({ id: flowId, startedAt, fields: [, round, version, carry, call], text: journal }) => ({
+    ...call,
+    flow: { flowId, startedAt, round, version: version ?? undefined, carry, journal },
+  }),
 }
 
 /** The state that a response carries, whatever it is; `undefined` where it carries none. */
@@ -138,13 +112,4 @@ export function withoutState(answer: Record<string, unknown>): Record<string, un
   if (!isObject(meta)) return answer
   const { [META_STATE]: _state, ...others } = meta
   return Object.keys(others).length === 0 ? rest : { ...rest, _meta: others }
-}
-
-function isSealed(carry: unknown): carry is Sealed {
-  return Array.isArray(carry) && carry[0] === LAYOUT && carry.length === POSITIONS
-}
-
-/** No request has this method, so that a codec of the user's, which knows no purposes, opens nothing else as one. */
-function bindingOf({ id }: Session, principal: string | undefined): Binding {
-  return { method: 'a call in session', target: id, argumentsDigest: '', principal }
 }

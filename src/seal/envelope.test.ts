@@ -1,7 +1,13 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readClaims, writeClaims, type Binding, type Claims, type Terms } from './claims.ts'
-import { SealError } from './seal-error.ts'
+import { requestState, type Claims } from './claims.ts'
+import { readPlaintext, writePlaintext, type Binding, type Terms } from './envelope.ts'
+import { SealError } from './errors.ts'
+
+const write = (value: Claims, to: Binding, under: Terms, now: number): string =>
+  writePlaintext(requestState, value, to, under, now)
+const read = (plaintext: string, by: Binding, under: Terms, now: number): Claims =>
+  readPlaintext(requestState, plaintext, by, under, now)
 
 const minute = 60_000
 const start = 1_800_000_000_000
@@ -42,19 +48,19 @@ describe('claims', () => {
     })
     fc.assert(
       fc.property(anyClaims, anyBinding, (someClaims, someBinding) => {
-        const plaintext = writeClaims(someClaims, someBinding, terms, start)
-        expect(readClaims(plaintext, someBinding, terms, start)).toEqual(someClaims)
+        const plaintext = write(someClaims, someBinding, terms, start)
+        expect(read(plaintext, someBinding, terms, start)).toEqual(someClaims)
       }),
     )
   })
 
   it('end with the journal to the letter', () => {
-    expect(writeClaims(claims, binding, terms, start).endsWith('\n["a",1]')).toBe(true)
+    expect(write(claims, binding, terms, start).endsWith('\n["a",1]')).toBe(true)
   })
 
   it('say nothing of who the principal is, nor that two flows have the same', () => {
-    const one = writeClaims(claims, binding, terms, start)
-    const two = writeClaims({ ...claims, flowId: 'other' }, binding, terms, start)
+    const one = write(claims, binding, terms, start)
+    const two = write({ ...claims, flowId: 'other' }, binding, terms, start)
     expect(one).not.toContain('alice')
     expect(headerOf(one)[8]).not.toBe(headerOf(two)[8])
   })
@@ -70,8 +76,8 @@ describe('claims are bound (invariant 2)', () => {
     ['another target', { target: 'destroy' }, {}],
     ['other arguments', { argumentsDigest: 'other' }, {}],
   ])('and refused to %s', (_case, otherBinding, otherTerms) => {
-    const plaintext = writeClaims(claims, binding, terms, start)
-    expect(() => readClaims(plaintext, { ...binding, ...otherBinding }, { ...terms, ...otherTerms }, start)).toThrow(
+    const plaintext = write(claims, binding, terms, start)
+    expect(() => read(plaintext, { ...binding, ...otherBinding }, { ...terms, ...otherTerms }, start)).toThrow(
       SealError,
     )
   })
@@ -82,9 +88,9 @@ describe('claims are bound (invariant 2)', () => {
     ['', undefined],
     ['null', undefined],
   ])('to the principal %o, and refused to %o', (minted, presented) => {
-    const plaintext = writeClaims(claims, { ...binding, principal: minted }, terms, start)
-    expect(readClaims(plaintext, { ...binding, principal: minted }, terms, start)).toEqual(claims)
-    expect(() => readClaims(plaintext, { ...binding, principal: presented }, terms, start)).toThrow(
+    const plaintext = write(claims, { ...binding, principal: minted }, terms, start)
+    expect(read(plaintext, { ...binding, principal: minted }, terms, start)).toEqual(claims)
+    expect(() => read(plaintext, { ...binding, principal: presented }, terms, start)).toThrow(
       'minted for another principal',
     )
   })
@@ -98,7 +104,7 @@ describe('claims have their time (invariant 3)', () => {
     ['to a minute past their ttl', start, start + 11 * minute],
     ['to a minute past the maxAge of their flow', late, start + 61 * minute],
   ])('%s', (_case, mintedAt, openedAt) => {
-    expect(readClaims(writeClaims(claims, binding, terms, mintedAt), binding, terms, openedAt)).toEqual(claims)
+    expect(read(write(claims, binding, terms, mintedAt), binding, terms, openedAt)).toEqual(claims)
   })
 
   it.each([
@@ -106,20 +112,20 @@ describe('claims have their time (invariant 3)', () => {
     ['later than a minute past their ttl', start, start + 11 * minute + 1, 'expired'],
     ['later than a minute past the maxAge, though within their ttl', late, start + 61 * minute + 1, 'expired'],
   ])('and not %s', (_case, mintedAt, openedAt, reason) => {
-    const plaintext = writeClaims(claims, binding, terms, mintedAt)
-    expect(() => readClaims(plaintext, binding, terms, openedAt)).toThrow(reason)
+    const plaintext = write(claims, binding, terms, mintedAt)
+    expect(() => read(plaintext, binding, terms, openedAt)).toThrow(reason)
   })
 
   it('by the maxAge of whoever reads them too', () => {
-    const plaintext = writeClaims(claims, binding, terms, start + 5 * minute)
+    const plaintext = write(claims, binding, terms, start + 5 * minute)
     const stricter = { ...terms, maxAge: 6 * minute }
-    expect(readClaims(plaintext, binding, stricter, start + 7 * minute)).toEqual(claims)
-    expect(() => readClaims(plaintext, binding, stricter, start + 7 * minute + 1)).toThrow('older than maxAge')
+    expect(read(plaintext, binding, stricter, start + 7 * minute)).toEqual(claims)
+    expect(() => read(plaintext, binding, stricter, start + 7 * minute + 1)).toThrow('older than maxAge')
   })
 })
 
 describe('a text that is no state', () => {
-  const good = headerOf(writeClaims(claims, binding, terms, start))
+  const good = headerOf(write(claims, binding, terms, start))
   const notACount = ['-1', '0.5', '1e999', '"1"', 'null', 'true', '[]', '{}']
   const notAText = ['1', 'null', 'true', '[]', '{}']
 
@@ -160,7 +166,7 @@ describe('a text that is no state', () => {
 
 function refuses(plaintext: string): SealError {
   try {
-    readClaims(plaintext, binding, terms, start)
+    read(plaintext, binding, terms, start)
   } catch (error) {
     if (error instanceof SealError) return error
     throw error
