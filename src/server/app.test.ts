@@ -140,7 +140,11 @@ describe('an app is not built with', () => {
       says: 'Pass `keys` or `codec`, not both',
     },
     { what: 'a ttl of 0', options: { ttl: 0 }, says: '`ttl` must be a whole number above 0, got 0' },
-    { what: 'a maxAge that is no number', options: { maxAge: Number.NaN }, says: '`maxAge` must be a whole number above 0, got NaN' },
+    {
+      what: 'a maxAge that is no number',
+      options: { maxAge: Number.NaN },
+      says: '`maxAge` must be a whole number above 0, got NaN',
+    },
     { what: 'a listTtlMs that is no number', options: { listTtlMs: Number.NaN }, says: 'listTtlMs is NaN' },
     { what: 'a listTtlMs below 0', options: { listTtlMs: -1 }, says: 'listTtlMs is -1' },
     { what: 'a pageSize of 0', options: { pageSize: 0 }, says: 'pageSize is 0' },
