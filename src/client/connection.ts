@@ -14,8 +14,9 @@ import {
   META_LOG_LEVEL,
   META_SUBSCRIPTION,
   META_VERSION,
+  TASK_METHODS,
   TASKS_EXTENSION,
-} from '../protocol/meta.ts'
+} from '../protocol/revisions/2026-07-28.ts'
 import { ClientError, closed } from './errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { LogEntry, ProgressUpdate } from './options.ts'
@@ -328,15 +329,6 @@ export class Connection {
 }
 
 const NOTIFICATIONS = 'notifications/'
-
-/** The protocol lets nothing else become a task. */
-const TASK_METHODS: ReadonlySet<string> = new Set([
-  'tools/call',
-  'tasks/get',
-  'tasks/update',
-  'tasks/cancel',
-  'subscriptions/listen',
-])
 
 function protocolError({ code = 0, message = '', data }: Partial<JSONRPCErrorObject> = {}): ProtocolError {
   return new ProtocolError(code, message, data)

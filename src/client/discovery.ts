@@ -1,6 +1,6 @@
 // Who the server says it is, and what it says it can do.
 import type { Icon, Implementation, ServerCapabilities } from '../protocol/messages.ts'
-import { META_SERVER_INFO } from '../protocol/meta.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import { isObject } from '../protocol/json.ts'
 import { chooseRevision } from './revision.ts'
 

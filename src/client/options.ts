@@ -1,7 +1,7 @@
 // What a client is made with, and its limits.
 import type { Logger } from '../protocol/logger.ts'
 import type { LoggingLevel, LoggingMessageNotificationParams } from '../protocol/messages.ts'
-import { LOGGING_LEVELS } from '../protocol/meta.ts'
+import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { wrongOption } from './errors.ts'

@@ -1,19 +1,17 @@
 // The revisions of the protocol that this client speaks, and the choice of one that the server speaks too.
-import type { Rounds } from '../protocol/revisions/older.ts'
-import { OPT_IN } from '../protocol/revisions/opt-in.ts'
-import { retryText } from '../protocol/rounds.ts'
+import type { Rounds } from '../protocol/revisions/rounds.ts'
+import { OPT_IN } from '../protocol/revisions/rounds.ts'
+import { REVISION, writeRetry } from '../protocol/revisions/2026-07-28.ts'
 import { ClientError } from './errors.ts'
 
 /** The best first. */
-export const REVISIONS: readonly string[] = ['2026-07-28']
+export const REVISIONS: readonly string[] = [REVISION]
 
 /** Those in which the client carries a call, and so can save it. */
 export const RESUMABLE_REVISIONS: readonly string[] = [...REVISIONS, ...OPT_IN]
 
 /** How a request brings the round before to servers of `REVISIONS`. */
-export const RETRY_FORMAT: RetryFormat = {
-  writeRetry: (answers, state) => ({ inParams: retryText(answers, state), beside: '' }),
-}
+export const RETRY_FORMAT: RetryFormat = { writeRetry }
 
 export type RetryFormat = Pick<Rounds, 'writeRetry'>
 

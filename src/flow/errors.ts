@@ -3,7 +3,7 @@ import type { FlowErrorCode } from '../protocol/error-codes.ts'
 import type { ForeignErrorCode } from '../protocol/errors.ts'
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ClientCapabilities } from '../protocol/messages.ts'
-import { TASKS_EXTENSION } from '../protocol/meta.ts'
+import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 
 /** A rule of the flow was broken; the pass has failed, whether or not the handler caught anything. */
 export class FlowError extends RallyError {

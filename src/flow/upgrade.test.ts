@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { send } from '../hosts/memory.ts'
-import { META_CAPABILITIES, META_VERSION } from '../protocol/meta.ts'
+import { META_CAPABILITIES, META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import { rally, type Rally } from '../rally.ts'
 import { accept } from '../testing.ts'
-import { emptyState } from './flow-state.ts'
+import { emptyState, keepAnswers } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
-import { keepAnswers } from './flow-state.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const keys = ['a secret of at least thirty-two bytes']

@@ -3,7 +3,7 @@ import { serve } from 'mcp-rally/node'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { call, errorOf, headersOf, request, textOf } from '../../test/wire/messages.ts'
 import { problemsOf } from '../../test/wire/spec.ts'
-import { META_VERSION } from '../protocol/meta.ts'
+import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import { decodeHeader } from '../protocol/headers.ts'
 
 const app = rally({ name: 'agreement', version: '1', legacy: false, logger: { warn() {}, error() {} } })

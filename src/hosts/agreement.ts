@@ -1,22 +1,12 @@
 // Whether the headers of a request say what its body says: proxies route by the one, the server acts on the other.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import { decodeHeader } from '../protocol/headers.ts'
-import { META_VERSION } from '../protocol/meta.ts'
+import { META_VERSION, NAME_PARAMS } from '../protocol/revisions/2026-07-28.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { valueAt } from '../schema/param-headers.ts'
 
 /** Reads one header by its name in lower case. */
 export type Headers = (name: string) => string | undefined
-
-/** Which property of the params the Mcp-Name header repeats. */
-const NAMED: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = {
-  'tools/call': 'name',
-  'prompts/get': 'name',
-  'resources/read': 'uri',
-  'tasks/get': 'taskId',
-  'tasks/update': 'taskId',
-  'tasks/cancel': 'taskId',
-}
 
 /**
  * Throws -32020. Says nothing of what is wrong in the body itself: dispatch does. `paramsOf` gives the arguments of a
@@ -40,8 +30,8 @@ export function checkAgreement(
   const meta = params['_meta']
   const stated = isRecord(meta) ? meta[META_VERSION] : undefined
   if (typeof stated === 'string' && version !== stated) throw differs('MCP-Protocol-Version', version, stated)
-  if (!Object.hasOwn(NAMED, method)) return
-  const name = params[NAMED[method] ?? '']
+  if (!Object.hasOwn(NAME_PARAMS, method)) return
+  const name = params[NAME_PARAMS[method] ?? '']
   checkName(header('mcp-name'), name)
   if (method !== 'tools/call' || typeof name !== 'string') return
   for (const param of paramsOf(name)) checkParam(header(param.header), param, params['arguments'])

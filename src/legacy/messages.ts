@@ -1,7 +1,7 @@
 // What a message is before anybody looks into it: a response, or a batch that may be one.
 import { isObject } from '../protocol/json.ts'
 import type { RequestId } from '../protocol/messages.ts'
-import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import type { Response } from './asks.ts'
 import type { CallState } from './carried/state.ts'
 

@@ -2,12 +2,12 @@
 import { isObject } from '../protocol/json.ts'
 import { MissingCapability, NoTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
-import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
-import { LOGGING_LEVELS } from '../protocol/meta.ts'
-import type { Message, OlderRevision, Result } from '../protocol/revisions/index.ts'
-import { ROUND_METHODS } from '../protocol/revisions/index.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
-import { olderTask } from '../protocol/revisions/tasks.ts'
+import type { LoggingLevel, ProgressToken, RequestId, DetailedTask } from '../protocol/messages.ts'
+import { LOGGING_LEVELS } from '../protocol/logger.ts'
+import type { Message, Result } from '../protocol/revisions/rounds.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
+import { ROUND_METHODS } from '../protocol/revisions/2026-07-28.ts'
+import { olderTask } from '../protocol/revisions/older.ts'
 import { completionText } from '../server/completion.ts'
 import { errorText } from '../server/content.ts'
 import { readRound } from '../server/params.ts'
@@ -247,7 +247,7 @@ function progressTokenOf({ _meta: meta }: Record<string, unknown>): ProgressToke
 /** The members of the response, beside its id. */
 function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Result {
   const { resultType } = neutral
-  if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as NeutralTask) } }
+  if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as DetailedTask) } }
   // A task comes to what its call would have come to.
   const ofTask = method === 'tasks/result'
   const result = revision.result(ofTask ? 'tools/call' : method, plain(neutral))

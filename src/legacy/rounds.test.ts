@@ -1,7 +1,7 @@
 // Between the rounds of a call that the client carries, an instance holds nothing of it, nor of its session.
 import { expect, test } from 'vitest'
 import { Cancel } from '../protocol/cancel.ts'
-import { OPT_IN } from '../protocol/revisions/opt-in.ts'
+import { OPT_IN } from '../protocol/revisions/rounds.ts'
 import { App } from '../server/app.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import { LegacyServer } from './server.ts'

@@ -5,7 +5,7 @@
 // 3. It is visible ASCII and has at most 2 KiB, however long the client's name is.
 import { randomBytes } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
-import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import type { PayloadCodec } from '../seal/envelope.ts'
 import { bindTo, isCount, isText } from '../seal/envelope.ts'

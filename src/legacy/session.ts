@@ -2,7 +2,7 @@
 import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
-import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'

@@ -2,9 +2,9 @@
 // goes to whoever waits, where the revision asks in the middle of a request.
 import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
-import type { OlderRevision } from '../protocol/revisions/index.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
-import { olderTask } from '../protocol/revisions/tasks.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
+import type { DetailedTask } from '../protocol/messages.ts'
+import { olderTask } from '../protocol/revisions/older.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Session, Stoppable } from './session.ts'
 import { TaskQuestions } from './task-questions.ts'
@@ -15,7 +15,7 @@ export interface TaskWaiting {
   readonly outlet: Outlet
   readonly taskId: string
   /** Tells how the task stands, now and whenever it has changed, and that it is gone. Gives how to stop. */
-  readonly follow: (tell: (task: NeutralTask) => void, gone: () => void) => () => void
+  readonly follow: (tell: (task: DetailedTask) => void, gone: () => void) => () => void
   readonly answer: (inputResponses: Record<string, Record<string, unknown>>) => Promise<unknown>
 }
 
@@ -25,7 +25,7 @@ export class TaskWait implements Stoppable {
   readonly #questions: TaskQuestions
   #told: string | undefined
   #finish: (settle: () => void) => void = () => {}
-  #resolve: (task: NeutralTask | undefined) => void = () => {}
+  #resolve: (task: DetailedTask | undefined) => void = () => {}
   #reject: (error: ProtocolError) => void = () => {}
 
   constructor(waiting: TaskWaiting) {
@@ -43,7 +43,7 @@ export class TaskWait implements Stoppable {
   }
 
   /** The task once it has a result or, where the client carries rounds, questions; nothing where nobody waits any more. */
-  run(): Promise<NeutralTask | undefined> {
+  run(): Promise<DetailedTask | undefined> {
     const { host, outlet, follow } = this.#waiting
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -71,7 +71,7 @@ export class TaskWait implements Stoppable {
     })
   }
 
-  #see(task: NeutralTask): void {
+  #see(task: DetailedTask): void {
     if (isReady(task, this.#waiting.session.revision)) return this.#finish(() => this.#resolve(task))
     try {
       this.#tell(task)
@@ -82,7 +82,7 @@ export class TaskWait implements Stoppable {
   }
 
   /** Whoever began to wait knows how the task stood then. */
-  #tell(task: NeutralTask): void {
+  #tell(task: DetailedTask): void {
     const { lastUpdatedAt: _at, ...params } = olderTask(task)
     const text = JSON.stringify(params)
     if (this.#told !== undefined && this.#told !== text) {
@@ -105,10 +105,10 @@ export class TaskWait implements Stoppable {
 }
 
 /** Whether there is something to answer with: the result or, where the client carries rounds, what the task asks. */
-export function isReady(task: NeutralTask, { rounds }: OlderRevision): boolean {
+export function isReady(task: DetailedTask, { rounds }: OlderRevision): boolean {
   return isOver(task) || (rounds !== undefined && task.status === 'input_required')
 }
 
-export function isOver({ status }: NeutralTask): boolean {
+export function isOver({ status }: DetailedTask): boolean {
   return status !== 'working' && status !== 'input_required'
 }

@@ -2,11 +2,10 @@
 import { derivedUuid } from '../flow/derive.ts'
 import { INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
-import type { InputRequests } from '../protocol/messages.ts'
-import { META_RELATED_TASK, META_SERVER_INFO } from '../protocol/meta.ts'
-import type { OlderRevision } from '../protocol/revisions/index.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
-import { olderTask } from '../protocol/revisions/tasks.ts'
+import type { InputRequests, DetailedTask } from '../protocol/messages.ts'
+import { META_RELATED_TASK, olderTask } from '../protocol/revisions/older.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { errorText } from '../server/content.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
@@ -59,8 +58,8 @@ export function serveTask(
   }
 }
 
-async function find(caller: Caller, taskId: unknown): Promise<NeutralTask> {
-  return JSON.parse(await served(caller, 'tasks/get', { taskId })) as NeutralTask
+async function find(caller: Caller, taskId: unknown): Promise<DetailedTask> {
+  return JSON.parse(await served(caller, 'tasks/get', { taskId })) as DetailedTask
 }
 
 async function cancel(caller: Caller, taskId: unknown): Promise<string> {
@@ -127,7 +126,7 @@ async function waitForResult(
 /** What the call would have come to. Throws what it would have failed with. */
 function resultText(
   revision: OlderRevision,
-  { taskId, status, inputRequests = {}, result = {}, error }: NeutralTask,
+  { taskId, status, inputRequests = {}, result = {}, error }: DetailedTask,
 ): string {
   const related = relatedTo(taskId)
   switch (status) {

@@ -4,6 +4,7 @@ import type * as official from '@modelcontextprotocol/server'
 import { describe, expectTypeOf, test } from 'vitest'
 import spec from '../../test/spec/2026-07-28/schema.json' with { type: 'json' }
 import type * as ours from './messages.ts'
+import type * as revision from './revisions/2026-07-28.ts'
 
 /** Every definition of the schema that we have a type for. */
 interface Typed {
@@ -235,10 +236,10 @@ describe('the official package serves older revisions with the same types, and s
 
 describe('the meta keys', () => {
   test('are the official ones', () => {
-    expectTypeOf<typeof ours.META_VERSION>().toEqualTypeOf<typeof official.PROTOCOL_VERSION_META_KEY>()
-    expectTypeOf<typeof ours.META_CAPABILITIES>().toEqualTypeOf<typeof official.CLIENT_CAPABILITIES_META_KEY>()
-    expectTypeOf<typeof ours.META_CLIENT_INFO>().toEqualTypeOf<typeof official.CLIENT_INFO_META_KEY>()
-    expectTypeOf<typeof ours.META_LOG_LEVEL>().toEqualTypeOf<typeof official.LOG_LEVEL_META_KEY>()
-    expectTypeOf<typeof ours.META_SERVER_INFO>().toEqualTypeOf<typeof official.SERVER_INFO_META_KEY>()
+    expectTypeOf<typeof revision.META_VERSION>().toEqualTypeOf<typeof official.PROTOCOL_VERSION_META_KEY>()
+    expectTypeOf<typeof revision.META_CAPABILITIES>().toEqualTypeOf<typeof official.CLIENT_CAPABILITIES_META_KEY>()
+    expectTypeOf<typeof revision.META_CLIENT_INFO>().toEqualTypeOf<typeof official.CLIENT_INFO_META_KEY>()
+    expectTypeOf<typeof revision.META_LOG_LEVEL>().toEqualTypeOf<typeof official.LOG_LEVEL_META_KEY>()
+    expectTypeOf<typeof revision.META_SERVER_INFO>().toEqualTypeOf<typeof official.SERVER_INFO_META_KEY>()
   })
 })

@@ -1,7 +1,6 @@
 // The strings that a schema lets one choose from, however it spells them: an enum, a constant, a union of constants.
-import type { TitledOption } from '../protocol/elicitation.ts'
-import { type Place, refuse, refuseNull, type SchemaObject } from './references.ts'
-import { resolved } from './references.ts'
+import type { TitledOption } from '../protocol/messages.ts'
+import { type Place, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
 
 export interface Option {
   const: string

@@ -5,10 +5,9 @@ import type {
   PrimitiveSchemaDefinition,
   StringFormat,
   StringSchema,
-} from '../protocol/elicitation.ts'
+} from '../protocol/messages.ts'
 import { type Option, optionsOf, titled, unionOf } from './choices.ts'
-import { isSchema, type Place, refuse, refuseNull, type SchemaObject } from './references.ts'
-import { resolved } from './references.ts'
+import { isSchema, type Place, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
 
 export function toField(raw: unknown, place: Place): PrimitiveSchemaDefinition {
   const schema = resolved(raw, place)

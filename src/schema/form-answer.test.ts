@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyForm, answerTo } from '../../test/spec/forms.ts'
 import { checkForm, pickForm } from './form-answer.ts'
-import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/elicitation.ts'
+import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 
 const form: FormSchema = {
   type: 'object',

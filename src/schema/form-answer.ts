@@ -7,7 +7,7 @@ import type {
   StringSchema,
   TitledMultiSelectEnumSchema,
   UntitledMultiSelectEnumSchema,
-} from '../protocol/elicitation.ts'
+} from '../protocol/messages.ts'
 import { hasFormat } from './formats.ts'
 import { isObject, pathText } from '../protocol/json.ts'
 

@@ -1,11 +1,10 @@
 // From the JSON Schema of a question to the flat form that the wire allows in an elicitation.
-import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/elicitation.ts'
+import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { toField } from './field.ts'
-import { isSchema, type Place, refuse, type SchemaObject } from './references.ts'
-import { resolved } from './references.ts'
+import { isSchema, type Place, refuse, type SchemaObject, resolved } from './references.ts'
 
 export { checkForm, pickForm } from './form-answer.ts'
-export type { FormSchema } from '../protocol/elicitation.ts'
+export type { FormSchema } from '../protocol/messages.ts'
 
 const MOST_PROPERTIES = 100
 

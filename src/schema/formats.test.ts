@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { StringFormat } from '../protocol/elicitation.ts'
+import type { StringFormat } from '../protocol/messages.ts'
 import { hasFormat } from './formats.ts'
 
 const good: Record<StringFormat, string[]> = {

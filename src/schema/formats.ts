@@ -1,5 +1,5 @@
 // The four formats of a form's text. Every check takes time linear in the text, which is untrusted.
-import type { StringFormat } from '../protocol/elicitation.ts'
+import type { StringFormat } from '../protocol/messages.ts'
 
 export function hasFormat(format: StringFormat, text: string): boolean {
   return CHECKS[format](text)

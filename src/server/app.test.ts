@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { call, errorOf, request, resultOf, textOf } from '../../test/wire/messages.ts'
 import { checkMessage } from '../../test/wire/spec.ts'
-import { META_SERVER_INFO } from '../protocol/meta.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 
 const quiet = { warn() {}, error() {} }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TASKS_EXTENSION } from '../protocol/meta.ts'
+import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Capability } from '../flow/question.ts'
 import { hasCapability, readCapabilities } from './capabilities.ts'
 

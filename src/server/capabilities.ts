@@ -1,7 +1,7 @@
 // What a client declared, as bits: small enough to be sealed with the flow, so that every pass sees the same.
 import type { Capability } from '../flow/question.ts'
 import { isObject } from '../protocol/json.ts'
-import { TASKS_EXTENSION } from '../protocol/meta.ts'
+import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 
 const CAPABILITIES: readonly Capability[] = [
   // The position is the bit, and sealed states live on: append, never reorder.

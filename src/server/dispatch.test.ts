@@ -3,7 +3,7 @@ import { rally } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { accept, call, EVERYTHING, request } from '../../test/wire/messages.ts'
 import { checkMessage } from '../../test/wire/spec.ts'
-import { META_CAPABILITIES, META_LOG_LEVEL } from '../protocol/meta.ts'
+import { META_CAPABILITIES, META_LOG_LEVEL } from '../protocol/revisions/2026-07-28.ts'
 
 const quiet = { warn() {}, error() {} }
 

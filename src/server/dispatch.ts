@@ -1,7 +1,7 @@
 // From a parsed message to a response, whatever host it came through.
 import { INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
-import { META_SUBSCRIPTION } from '../protocol/meta.ts'
+import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
 import { noTask } from '../flow/errors.ts'
 import { hasCapability } from './capabilities.ts'
 import { callTool, getPrompt, readResource } from './carry.ts'

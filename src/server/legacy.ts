@@ -1,7 +1,7 @@
 // What hosts see of the room that serves 2025-era clients. It is loaded when the first of them comes.
 import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { META_VERSION } from '../protocol/meta.ts'
+import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 import type { Reply } from './reply.ts'
 

@@ -1,7 +1,7 @@
 // Everything that is registered on an app, and what it tells clients about it.
 import { isObject } from '../protocol/json.ts'
 import type { DiscoverResult, ServerCapabilities } from '../protocol/messages.ts'
-import { TASKS_EXTENSION } from '../protocol/meta.ts'
+import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
 import type { CompletionTarget } from './completion.ts'

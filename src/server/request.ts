@@ -1,11 +1,17 @@
 // Reads an untrusted JSON-RPC message: its envelope, and the `_meta` that every request of 2026-07-28 carries.
 import { INVALID_PARAMS, INVALID_REQUEST, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
-import { LOGGING_LEVELS, META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_VERSION } from '../protocol/meta.ts'
+import { LOGGING_LEVELS } from '../protocol/logger.ts'
+import {
+  META_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_VERSION,
+  REVISION,
+} from '../protocol/revisions/2026-07-28.ts'
 import { readCapabilities } from './capabilities.ts'
 import { isObject } from '../protocol/json.ts'
 
-const REVISION = '2026-07-28'
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
 
 export interface Envelope {

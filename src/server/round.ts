@@ -9,12 +9,12 @@ import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
-import type { Outcome } from '../flow/carrier.ts'
-import type { Log, PassInput, Progress } from '../flow/carrier.ts'
+import type { Outcome, Log, PassInput, Progress } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Form } from '../flow/question.ts'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
+import { inputRequiredText } from '../protocol/revisions/2026-07-28.ts'
 import { canonical, digest } from '../seal/canonical.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { Binding } from '../seal/envelope.ts'
@@ -289,9 +289,5 @@ function canonicalOf(value: unknown, what: string): string {
 }
 
 function interimText(outcome: Outcome & { kind: 'asks' | 'deferred' }, token: string, serverMeta: string): string {
-  const state = `"requestState":${JSON.stringify(token)},"_meta":${serverMeta}}`
-  if (outcome.kind === 'deferred') return `{"resultType":"input_required",${state}`
-  const requests: string[] = []
-  for (const [key, text] of outcome.questions) requests.push(`${JSON.stringify(key)}:${text}`)
-  return `{"resultType":"input_required","inputRequests":{${requests.join(',')}},${state}`
+  return inputRequiredText(outcome.kind === 'asks' ? outcome.questions : undefined, token, serverMeta)
 }

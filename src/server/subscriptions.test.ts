@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Cancel } from '../protocol/cancel.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
-import { META_SUBSCRIPTION } from '../protocol/meta.ts'
+import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
 import type { Bus, ChangeEvent } from './subscriptions.ts'
 import { inProcessBus, readFilter, Subscriptions } from './subscriptions.ts'
 

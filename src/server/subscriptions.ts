@@ -4,7 +4,7 @@ import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
-import { META_SUBSCRIPTION } from '../protocol/meta.ts'
+import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
 
 /** Something that clients may have subscribed to. Plain JSON, so that a bus can carry it. */
 export type ChangeEvent = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }

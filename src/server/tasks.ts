@@ -1,6 +1,6 @@
 // What the server knows of tasks. The room `tasks/` implements it.
 import type { Answers } from '../flow/answering.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
+import type { DetailedTask } from '../protocol/messages.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { RequestInfo } from './request.ts'
 
@@ -42,7 +42,7 @@ export interface TaskStart {
 
 /** A page of tasks, the oldest first. Of a result, a listed task has only `isError`. */
 export interface TaskPage {
-  readonly tasks: readonly NeutralTask[]
+  readonly tasks: readonly DetailedTask[]
   readonly nextCursor?: string
 }
 
@@ -54,7 +54,7 @@ export interface TaskPage {
  */
 export interface Tasks {
   /** Stores the flow as a task. */
-  create(start: TaskStart): Promise<NeutralTask>
+  create(start: TaskStart): Promise<DetailedTask>
   /** Stores the flow as a task. Returns the text of the result that names it. */
   createText(start: TaskStart): Promise<string>
   /** Serves a request about a task. Returns the text of the result, or `undefined` if the method is unknown. */
@@ -64,7 +64,7 @@ export interface Tasks {
     info: RequestInfo,
     principal: string | undefined,
   ): Promise<string> | undefined
-  get(taskId: unknown, principal: string | undefined): Promise<NeutralTask>
+  get(taskId: unknown, principal: string | undefined): Promise<DetailedTask>
   /** Takes answers to the questions that the task shows. Ignores answers to other questions. */
   update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void>
   /** Cancels the task, unless it has ended. */
@@ -76,7 +76,7 @@ export interface Tasks {
    * Calls `onTask` with the task as it is now and after every change, and `onGone` when it has outlived its ttl. Returns a function
    * that stops it.
    */
-  follow(taskId: string, onTask: (task: NeutralTask) => void, onGone: () => void): () => void
+  follow(taskId: string, onTask: (task: DetailedTask) => void, onGone: () => void): () => void
   /** The same for many tasks, each as JSON text without the braces around it. */
   followText(ids: readonly string[], onTask: (taskText: string) => void): () => void
   /** Starts working on tasks. A second call does nothing. */

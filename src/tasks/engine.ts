@@ -2,7 +2,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
+import type { DetailedTask } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { DispatchHost } from '../server/context.ts'
 import { readAnswers } from '../server/params.ts'
@@ -41,7 +41,7 @@ export class TaskEngine implements Tasks {
     this.#followers = new Followers(store, host.logger)
   }
 
-  async create(start: TaskStart): Promise<NeutralTask> {
+  async create(start: TaskStart): Promise<DetailedTask> {
     return taskValue(await this.#create(start))
   }
 
@@ -71,7 +71,7 @@ export class TaskEngine implements Tasks {
     }
   }
 
-  async get(taskId: unknown, principal: string | undefined): Promise<NeutralTask> {
+  async get(taskId: unknown, principal: string | undefined): Promise<DetailedTask> {
     return taskValue(await this.#find(readId(taskId), ownerOf(principal)))
   }
 
@@ -110,7 +110,7 @@ export class TaskEngine implements Tasks {
     return found.flatMap((task) => (task?.owner === owner ? [task.id] : []))
   }
 
-  follow(taskId: string, onTask: (task: NeutralTask) => void, onGone: () => void): () => void {
+  follow(taskId: string, onTask: (task: DetailedTask) => void, onGone: () => void): () => void {
     return this.#followers.follow([taskId], (task) => onTask(taskValue(task)), onGone)
   }
 

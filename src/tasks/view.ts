@@ -2,8 +2,7 @@
 //
 // The texts are written straight from the record: an outcome and a question are stored as JSON text and are not parsed here.
 import { invalidParams } from '../server/request.ts'
-import type { NeutralTask } from '../protocol/revisions/tasks.ts'
-import type { InputRequest } from '../protocol/rounds.ts'
+import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
 import type { TaskRecord } from '../store/store.ts'
 import { readShown } from './record.ts'
 
@@ -12,15 +11,15 @@ type Position = Pick<TaskRecord, 'id' | 'createdAt'>
 const MAX_CURSOR_LENGTH = 1_024
 
 /** The task with what belongs to its status: its questions, its result or its error. */
-export function taskValue(task: TaskRecord): NeutralTask {
+export function taskValue(task: TaskRecord): DetailedTask {
   const fields = fieldsOf(task)
   switch (task.status) {
     case 'input_required':
       return { ...fields, inputRequests: questionsOf(task.state) }
     case 'completed':
-      return { ...fields, result: JSON.parse(task.outcome ?? '{}') as NonNullable<NeutralTask['result']> }
+      return { ...fields, result: JSON.parse(task.outcome ?? '{}') as NonNullable<DetailedTask['result']> }
     case 'failed':
-      return { ...fields, error: JSON.parse(task.outcome ?? '{}') as NonNullable<NeutralTask['error']> }
+      return { ...fields, error: JSON.parse(task.outcome ?? '{}') as NonNullable<DetailedTask['error']> }
     default:
       return fields
   }
@@ -47,7 +46,7 @@ export function fieldsText(task: TaskRecord): string {
 }
 
 /** A task in a list. Of its result it says only whether it is an error. */
-export function listedTask(task: TaskRecord): NeutralTask {
+export function listedTask(task: TaskRecord): DetailedTask {
   const { isError } = JSON.parse((task.status === 'completed' && task.outcome) || '{}') as { isError?: unknown }
   return isError === true ? { ...fieldsOf(task), result: { isError: true } } : fieldsOf(task)
 }
@@ -64,7 +63,7 @@ export function readCursor(cursor: unknown): Position | undefined {
   throw invalidParams('Invalid cursor: this server did not issue it. Request the list again without a cursor.')
 }
 
-function fieldsOf({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): NeutralTask {
+function fieldsOf({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): DetailedTask {
   return {
     taskId: id,
     status,

@@ -5,13 +5,13 @@ import { InputRequired } from '../flow/by-hand.ts'
 import type { Asking } from '../flow/call.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Outcome } from '../flow/carrier.ts'
-import type { PassInput, TraceEvent } from '../flow/carrier.ts'
+import type { Outcome, PassInput, TraceEvent } from '../flow/carrier.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
 import { startPass } from '../flow/io.ts'
 import { scheduler } from '../flow/scheduler.ts'
+import { REVISION } from '../protocol/revisions/2026-07-28.ts'
 
 export type Run = (io: Io) => unknown
 
@@ -120,7 +120,7 @@ export class Rounds {
         id: 'a-flow-under-test',
         startedAt: STARTED_AT,
         round: this.#round,
-        revision: '2026-07-28',
+        revision: REVISION,
         declared: this.#can,
       },
       forms: this.#forms,

@@ -1,5 +1,5 @@
 // Tasks as a client of the extension for tasks speaks of them, with nothing but HTTP.
-import { META_CAPABILITIES, TASKS_EXTENSION } from '../../src/protocol/meta.ts'
+import { META_CAPABILITIES, TASKS_EXTENSION } from '../../src/protocol/revisions/2026-07-28.ts'
 import type { Round, WireRequest } from '../wire/messages.ts'
 import { call, EVERYTHING, headersOf, request, resultOf } from '../wire/messages.ts'
 

@@ -1,7 +1,7 @@
 import type { ContentBlock, PromptMessage, PromptReturn, Rally } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { META_SERVER_INFO } from '../../src/protocol/meta.ts'
+import { META_SERVER_INFO } from '../../src/protocol/revisions/2026-07-28.ts'
 import { errorOf, request, resultOf } from '../wire/messages.ts'
 import { makeApp, prompt, responseOf } from './messages.ts'
 

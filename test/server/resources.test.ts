@@ -1,6 +1,6 @@
 import type { Rally, ReadReturn } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
-import { META_SERVER_INFO } from '../../src/protocol/meta.ts'
+import { META_SERVER_INFO } from '../../src/protocol/revisions/2026-07-28.ts'
 import { errorOf, request, resultOf } from '../wire/messages.ts'
 import { makeApp, read, responseOf } from './messages.ts'
 

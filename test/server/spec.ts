@@ -1,6 +1,6 @@
 // Holds what a whole server sends against the official schema: the methods and notifications that the tool suites do not use
 // are added here to theirs.
-import { META_SERVER_INFO } from '../../src/protocol/meta.ts'
+import { META_SERVER_INFO } from '../../src/protocol/revisions/2026-07-28.ts'
 import { specValidator } from '../spec/validate.ts'
 import { problemsOf } from '../wire/spec.ts'
 

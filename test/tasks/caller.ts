@@ -2,7 +2,7 @@
 import type { App } from 'mcp-rally'
 import { send } from 'mcp-rally'
 import type { InputRequest, JSONRPCErrorObject } from '../../src/protocol/messages.ts'
-import { META_CAPABILITIES, TASKS_EXTENSION } from '../../src/protocol/meta.ts'
+import { META_CAPABILITIES, TASKS_EXTENSION } from '../../src/protocol/revisions/2026-07-28.ts'
 import type { Round, WireRequest } from '../wire/messages.ts'
 import { EVERYTHING, request, resultOf } from '../wire/messages.ts'
 import { checkMessage } from './spec.ts'

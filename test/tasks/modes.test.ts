@@ -2,7 +2,7 @@
 import type { Rally, RallyOptions } from 'mcp-rally'
 import { rally, send } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
-import { TASKS_EXTENSION } from '../../src/protocol/meta.ts'
+import { TASKS_EXTENSION } from '../../src/protocol/revisions/2026-07-28.ts'
 import { call, errorOf, request, resultOf, textOf } from '../wire/messages.ts'
 import { Caller, WITH_TASKS } from './caller.ts'
 import { Office } from './office.ts'

@@ -6,7 +6,7 @@ import {
   META_LOG_LEVEL,
   META_SERVER_INFO,
   META_VERSION,
-} from '../../src/protocol/meta.ts'
+} from '../../src/protocol/revisions/2026-07-28.ts'
 import type { Wire } from './hosts.ts'
 import { hosts } from './hosts.ts'
 import { accept, askedIn, call, errorOf, request, resultOf, textOf } from './messages.ts'

@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_VERSION } from '../../src/protocol/meta.ts'
+import {
+  META_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_VERSION,
+} from '../../src/protocol/revisions/2026-07-28.ts'
 import { ARGS, expectFate, expectServed, guardPrototypes, hostileApp, secondRound, WANTED } from './hostile.ts'
 import type { WireRequest } from './messages.ts'
 import { accept, call, headersOf, request, resultOf, textOf } from './messages.ts'

@@ -6,7 +6,7 @@ import type {
   JSONRPCErrorObject,
   JSONRPCRequest,
 } from '../../src/protocol/messages.ts'
-import { META_CAPABILITIES, META_CLIENT_INFO, META_VERSION } from '../../src/protocol/meta.ts'
+import { META_CAPABILITIES, META_CLIENT_INFO, META_VERSION } from '../../src/protocol/revisions/2026-07-28.ts'
 
 export const REVISION = '2026-07-28'
 

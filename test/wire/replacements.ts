@@ -1,5 +1,10 @@
 // Valid messages, and how each of them fares with something else in any place of it.
-import { META_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_VERSION } from '../../src/protocol/meta.ts'
+import {
+  META_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_VERSION,
+} from '../../src/protocol/revisions/2026-07-28.ts'
 import { ARGS, WANTED } from './hostile.ts'
 import type { WireRequest } from './messages.ts'
 import { call, request } from './messages.ts'

@@ -1,5 +1,5 @@
 // Holds what a server sends against the official schema, and against what the specification says beside it.
-import { META_SERVER_INFO } from '../../src/protocol/meta.ts'
+import { META_SERVER_INFO } from '../../src/protocol/revisions/2026-07-28.ts'
 import { specValidator } from '../spec/validate.ts'
 
 /** Throws unless the specification allows this message in answer to a request of this method. */

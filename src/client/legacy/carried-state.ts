@@ -1,6 +1,6 @@
 // What a server has this client carry with a question (SEP-1685): kept from whoever answers it, and echoed to the letter.
 import { isObject } from '../../protocol/json.ts'
-import { META_STATE } from '../../protocol/meta.ts'
+import { META_STATE } from '../../protocol/revisions/older.ts'
 import { ClientError } from '../errors.ts'
 
 /** How this client says that it does. */

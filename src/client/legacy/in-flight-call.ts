@@ -3,6 +3,7 @@ import type { ClientCall } from '../call.ts'
 import { targetOfPending } from '../call.ts'
 import { ClientError } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
+import { ROUND_METHODS } from '../../protocol/revisions/2026-07-28.ts'
 import type { Deadline } from '../deadline.ts'
 import type { PendingCall } from '../pending.ts'
 import type { OutgoingRequest } from '../transports/transport.ts'
@@ -25,8 +26,7 @@ export class InFlightCall {
 
   /** Whether a server may ask something in the course of it. */
   get mayAsk(): boolean {
-    const { method } = this.#request
-    return method === 'tools/call' || method === 'prompts/get' || method === 'resources/read'
+    return ROUND_METHODS.has(this.#request.method)
   }
 
   get call(): ClientCall | undefined {

@@ -8,7 +8,7 @@ import type {
   RequestId,
   ServerCapabilities,
 } from '../../protocol/messages.ts'
-import type { Rounds } from '../../protocol/revisions/index.ts'
+import type { Rounds } from '../../protocol/revisions/rounds.ts'
 import { olderRevision } from '../../protocol/revisions/index.ts'
 import type { Answerers } from '../answers/answerers.ts'
 import type { Capability } from '../capabilities.ts'

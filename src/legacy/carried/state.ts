@@ -4,7 +4,7 @@
 import type { Answers } from '../../flow/answering.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { LoggingLevel, RequestId } from '../../protocol/messages.ts'
-import { META_STATE } from '../../protocol/meta.ts'
+import { META_STATE } from '../../protocol/revisions/older.ts'
 import type { Claims } from '../../seal/claims.ts'
 import type { PayloadCodec } from '../../seal/envelope.ts'
 import { bindTo, isAnything, isCount, isTextOrNull } from '../../seal/envelope.ts'

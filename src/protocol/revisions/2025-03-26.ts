@@ -1,7 +1,8 @@
 // Revision 2025-03-26: no forms at all, batches of messages, no titles, no structured content, no links to resources.
-import type { InputRequest } from '../rounds.ts'
+import type { InputRequest } from '../messages.ts'
 import { revision20250618 } from './2025-06-18.ts'
-import type { OlderRevision, Result, Written } from './older.ts'
+import type { OlderRevision, Written } from './older.ts'
+import type { Result } from './rounds.ts'
 import { mapped, picked } from './older.ts'
 
 export const revision20250326: OlderRevision = {

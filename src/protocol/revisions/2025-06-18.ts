@@ -1,10 +1,15 @@
 // Revision 2025-06-18: forms only, with titles of options in `enumNames` and defaults for switches alone; one block of
 // content in each message of a sample.
-import type { FormSchema, PrimitiveSchemaDefinition } from '../elicitation.ts'
-import type { InputRequest } from '../rounds.ts'
-import type { CreateMessageRequestParams, SamplingMessage } from '../sampling.ts'
+import type {
+  FormSchema,
+  PrimitiveSchemaDefinition,
+  InputRequest,
+  CreateMessageRequestParams,
+  SamplingMessage,
+} from '../messages.ts'
 import { revision20251125 } from './2025-11-25.ts'
-import type { OlderRevision, Result, Written } from './older.ts'
+import type { OlderRevision, Written } from './older.ts'
+import type { Result } from './rounds.ts'
 import { mapped, picked } from './older.ts'
 
 export const revision20250618: OlderRevision = {

@@ -1,6 +1,7 @@
 // Revision 2025-11-25: forms and pages to visit, tools in samples, structured content that is always an object.
-import type { InputRequest } from '../rounds.ts'
-import type { OlderRevision, Result, Written } from './older.ts'
+import type { InputRequest } from '../messages.ts'
+import type { OlderRevision, Written } from './older.ts'
+import type { Result } from './rounds.ts'
 import { mapped } from './older.ts'
 import { isObject } from '../json.ts'
 

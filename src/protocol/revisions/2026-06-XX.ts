@@ -1,10 +1,10 @@
 // Revision 2026-06-XX: sessions as in 2025-11-25, in which the client carries a call. Results are marked in the spelling of
 // the first experiments and in the one that was approved, and read in either.
 import { isObject } from '../json.ts'
-import { retryText } from '../rounds.ts'
+import { writeRetry } from './2026-07-28.ts'
 import { revision20251125 } from './2025-11-25.ts'
-import type { Message, OlderRevision, Result, Retry, RetryText } from './older.ts'
-import type { OptInRevision } from './opt-in.ts'
+import type { Message, Result, Retry, OptInRevision } from './rounds.ts'
+import type { OlderRevision } from './older.ts'
 
 export const revision202606XX: OlderRevision = {
   ...revision20251125,
@@ -16,10 +16,6 @@ function readRetry({ params }: Message): Retry {
   if (!isObject(params)) return {}
   const { inputResponses, requestState } = params
   return { inputResponses, requestState }
-}
-
-function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
-  return { inParams: retryText(answers, state), beside: '' }
 }
 
 function writeResponse(result: Result): Message {

@@ -3,11 +3,12 @@ import { revision20250326 } from './2025-03-26.ts'
 import { revision20250618 } from './2025-06-18.ts'
 import { revision20251125 } from './2025-11-25.ts'
 import { revision202606XX } from './2026-06-XX.ts'
-import { firstDraft } from './first-draft.ts'
+import { firstDraft } from './2026-02-03-draft.ts'
 import type { OlderRevision } from './older.ts'
 
-export { ROUND_METHODS } from './older.ts'
-export type { Message, OlderRevision, Result, Rounds } from './older.ts'
+export { ROUND_METHODS } from './2026-07-28.ts'
+export type { Message, Result, Rounds } from './rounds.ts'
+export type { OlderRevision } from './older.ts'
 
 /** The latest one first. */
 const OLDER: readonly [OlderRevision, ...OlderRevision[]] = [revision20251125, revision20250618, revision20250326]

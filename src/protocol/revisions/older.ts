@@ -1,7 +1,7 @@
 // What a file of an older revision says: how its clients are asked, and how results are told to them. The neutral form,
 // which everything is written from, is that of 2026-07-28.
-import type { Implementation } from '../peer.ts'
-import type { InputRequest } from '../rounds.ts'
+import type { DetailedTask, Implementation, InputRequest } from '../messages.ts'
+import type { Result, Rounds } from './rounds.ts'
 
 export interface OlderRevision {
   readonly name: string
@@ -24,41 +24,8 @@ export interface OlderRevision {
   readonly rounds?: Rounds
 }
 
-/** How the rounds of a call are spelled. Both sides read and write the form of 2026-07-28 through it. */
-export interface Rounds {
-  /** What a request brings of the round before, for a server. Untrusted. */
-  readonly readRetry: (message: Message) => Retry
-  /** The same for a client, as JSON text: of the answers, which is an object's, and of the request. */
-  readonly writeRetry: (answers: string | undefined, state: string | undefined) => RetryText
-  /** The members of a response to one of `ROUND_METHODS`, for a server. */
-  readonly writeResponse: (result: Result) => Message
-  /** The same for a client: the response with its result in place. Untrusted. */
-  readonly readResponse: (message: Message) => Message
-}
-
-/** The requests that may take several rounds. */
-export const ROUND_METHODS: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
-
-export interface Retry {
-  readonly inputResponses?: unknown
-  readonly requestState?: unknown
-}
-
-/** Members that are added to what a request has anyway; each begins with a comma. */
-export interface RetryText {
-  /** Of its params. */
-  readonly inParams: string
-  /** Of the message, beside its params. */
-  readonly beside: string
-}
-
 /** A request to the client, or why this revision has no words for it. */
 export type Written = { readonly method: string; readonly params?: object } | { readonly unsayable: string }
-
-export type Result = Readonly<Record<string, unknown>>
-
-/** A JSON-RPC message, or some members of one. */
-export type Message = Readonly<Record<string, unknown>>
 
 /** The given keys that are there. */
 export function picked<T extends object>(from: T, keys: readonly string[]): T {
@@ -69,4 +36,24 @@ export function picked<T extends object>(from: T, keys: readonly string[]): T {
 export function mapped(result: Result, list: string, write: (entry: Result) => Result): Result {
   const entries = result[list]
   return Array.isArray(entries) ? { ...result, [list]: entries.map((entry) => write(entry as Result)) } : result
+}
+
+/** Names the task that a message belongs to. */
+export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task'
+
+/** SEP-1685: the state that a server asks the client to carry with a question, and to return with the answer. */
+export const META_STATE = 'modelcontextprotocol.io/state/request/'
+
+/** A task as the revisions with sessions write it. For them a tool that reports an error is a failed task. */
+export function olderTask(task: DetailedTask): Result {
+  const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs, result } = task
+  return {
+    taskId,
+    status: result?.['isError'] === true ? 'failed' : status,
+    ...(statusMessage !== undefined && { statusMessage }),
+    createdAt,
+    lastUpdatedAt,
+    ttl: ttlMs,
+    pollInterval: pollIntervalMs,
+  }
 }

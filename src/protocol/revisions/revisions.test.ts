@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { specValidator } from '../../../test/spec/validate.ts'
 import type { InputRequest } from '../messages.ts'
-import type { OlderRevision } from './index.ts'
+import type { OlderRevision } from './older.ts'
 import { negotiated, olderRevision } from './index.ts'
 
 function revision(name: string): OlderRevision {

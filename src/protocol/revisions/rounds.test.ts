@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Message, Rounds } from './index.ts'
+import type { Message, Rounds } from './rounds.ts'
 import { negotiated, OLDER_NAMES, olderRevision } from './index.ts'
-import { OPT_IN } from './opt-in.ts'
+import { OPT_IN } from './rounds.ts'
 
 const json = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 

@@ -1,6 +1,5 @@
-// What a tool says to the model: text, pictures, sound and resources.
-import type { Meta } from './meta.ts'
-import type { Icon } from './peer.ts'
+// Content blocks: text, images, audio and resources.
+import type { Icon, Meta } from './meta.ts'
 
 export type Role = 'user' | 'assistant'
 

@@ -1,6 +1,45 @@
-// The long-lived stream of change notifications that `subscriptions/listen` opens.
+// The notifications of a request (progress, logs, cancellation), and those that subscriptions/listen asks for.
+import type { LoggingLevel } from '../logger.ts'
+import type { META_SUBSCRIPTION } from '../revisions/2026-07-28.ts'
 import type { JSONRPCNotification, RequestId } from './jsonrpc.ts'
-import type { META_SUBSCRIPTION, NotificationMeta, RequestMeta, ResultMeta } from './meta.ts'
+import type { NotificationMeta, ProgressToken, RequestMeta, ResultMeta } from './meta.ts'
+
+export interface ProgressNotification extends JSONRPCNotification<ProgressNotificationParams> {
+  method: 'notifications/progress'
+  params: ProgressNotificationParams
+}
+
+export interface ProgressNotificationParams {
+  progressToken: ProgressToken
+  /** Grows with every notification, also where the total is unknown. */
+  progress: number
+  total?: number
+  message?: string
+  _meta?: NotificationMeta
+}
+
+export interface LoggingMessageNotification extends JSONRPCNotification<LoggingMessageNotificationParams> {
+  method: 'notifications/message'
+  params: LoggingMessageNotificationParams
+}
+
+export interface LoggingMessageNotificationParams {
+  level: LoggingLevel
+  logger?: string
+  data: unknown
+  _meta?: NotificationMeta
+}
+
+export interface CancelledNotification extends JSONRPCNotification<CancelledNotificationParams> {
+  method: 'notifications/cancelled'
+  params: CancelledNotificationParams
+}
+
+export interface CancelledNotificationParams {
+  requestId: RequestId
+  reason?: string
+  _meta?: NotificationMeta
+}
 
 /** Each kind is opt-in: what is not named is not sent. */
 export interface SubscriptionFilter {

@@ -2,10 +2,10 @@
 // that asks has no result. The draft names no revision, so it goes by its own date, which no release has with a suffix.
 import { INVALID_PARAMS, ProtocolError } from '../errors.ts'
 import { isObject } from '../json.ts'
-import { MOST_ANSWERS } from '../rounds.ts'
+import { MOST_ANSWERS } from './2026-07-28.ts'
 import { revision20251125 } from './2025-11-25.ts'
-import type { Message, OlderRevision, Result, Retry, RetryText } from './older.ts'
-import type { OptInRevision } from './opt-in.ts'
+import type { Message, Result, Retry, RetryText, OptInRevision } from './rounds.ts'
+import type { OlderRevision } from './older.ts'
 
 export const firstDraft: OlderRevision = {
   ...revision20251125,

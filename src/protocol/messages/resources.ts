@@ -1,8 +1,6 @@
-// Resources and their templates as a server lists them, and what reading one gives.
+// resources/list, resources/templates/list and resources/read.
 import type { Annotations, BlobResourceContents, TextResourceContents } from './content.ts'
-import type { CacheHints, RoundParams } from './rounds.ts'
-import type { Meta, ResultMeta } from './meta.ts'
-import type { Icon } from './peer.ts'
+import type { CacheHints, Icon, Meta, ResultMeta } from './meta.ts'
 
 export interface Resource {
   uri: string
@@ -42,10 +40,6 @@ export interface ListResourceTemplatesResult extends CacheHints {
   resourceTemplates: ResourceTemplate[]
   nextCursor?: string
   _meta?: ResultMeta
-}
-
-export interface ReadResourceRequestParams extends RoundParams {
-  uri: string
 }
 
 export interface ReadResourceResult extends CacheHints {

@@ -1,0 +1,48 @@
+// The requests that may take several rounds, and the result that asks for another round.
+import type { RequestMeta, ResultMeta } from './meta.ts'
+import type {
+  CreateMessageRequest,
+  CreateMessageResult,
+  ElicitRequest,
+  ElicitResult,
+  ListRootsRequest,
+  ListRootsResult,
+} from './questions.ts'
+
+/** The result of a round that needs input, or just another round: at least one of the two properties is there. */
+export interface InputRequiredResult {
+  resultType: 'input_required'
+  inputRequests?: InputRequests
+  requestState?: string
+  _meta?: ResultMeta
+}
+
+export type InputRequest = ElicitRequest | CreateMessageRequest | ListRootsRequest
+
+export type InputRequests = Record<string, InputRequest>
+
+export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult
+
+export type InputResponses = Record<string, InputResponse>
+
+/** The params of every request that may take several rounds. */
+export interface RoundParams {
+  _meta: RequestMeta
+  inputResponses?: InputResponses
+  requestState?: string
+}
+
+export interface CallToolRequestParams extends RoundParams {
+  name: string
+  arguments?: Record<string, unknown>
+}
+
+export interface GetPromptRequestParams extends RoundParams {
+  name: string
+  /** Always strings: they are typed in by people. */
+  arguments?: Record<string, string>
+}
+
+export interface ReadResourceRequestParams extends RoundParams {
+  uri: string
+}

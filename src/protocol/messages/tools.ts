@@ -1,0 +1,40 @@
+// tools/list and tools/call.
+import type { ContentBlock } from './content.ts'
+import type { CacheHints, Icon, Meta, ResultMeta } from './meta.ts'
+
+export interface Tool {
+  name: string
+  title?: string
+  description?: string
+  inputSchema: { $schema?: string; type: 'object'; [keyword: string]: unknown }
+  outputSchema?: { $schema?: string; [keyword: string]: unknown }
+  annotations?: ToolAnnotations
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+/** Hints, and nothing to rely on where the server is not trusted. */
+export interface ToolAnnotations {
+  title?: string
+  readOnlyHint?: boolean
+  destructiveHint?: boolean
+  idempotentHint?: boolean
+  openWorldHint?: boolean
+}
+
+export interface ListToolsResult extends CacheHints {
+  resultType: 'complete'
+  tools: Tool[]
+  nextCursor?: string
+  _meta?: ResultMeta
+}
+
+export interface CallToolResult {
+  resultType: 'complete'
+  content: ContentBlock[]
+  /** Any JSON value that fits the tool's output schema. */
+  structuredContent?: unknown
+  /** An error that the model is to read; the call itself went well. */
+  isError?: boolean
+  _meta?: ResultMeta
+}

@@ -1,0 +1,36 @@
+// How the rounds of a call are spelled on the wire, and the drafts that spell them differently.
+
+/** Drafts of the protocol that are spoken only if both sides name them. */
+export const OPT_IN = ['2026-06-XX', '2026-02-03-draft'] as const
+
+export type OptInRevision = (typeof OPT_IN)[number]
+
+/** Reads and writes the rounds of one revision. The form on our side is always the one of 2026-07-28. */
+export interface Rounds {
+  /** Server: what a request carries over from the round before. Untrusted. */
+  readonly readRetry: (message: Message) => Retry
+  /** Client: the same as JSON text. `answers` is the text of an object. */
+  readonly writeRetry: (answers: string | undefined, state: string | undefined) => RetryText
+  /** Server: the members of a response to one of `ROUND_METHODS`. */
+  readonly writeResponse: (result: Result) => Message
+  /** Client: the response, with its result in the form of 2026-07-28. Untrusted. */
+  readonly readResponse: (message: Message) => Message
+}
+
+export interface Retry {
+  readonly inputResponses?: unknown
+  readonly requestState?: unknown
+}
+
+/** The members that a retry adds to its request, as JSON text. Each begins with a comma. */
+export interface RetryText {
+  /** Inside `params`. */
+  readonly inParams: string
+  /** Beside `params`. */
+  readonly beside: string
+}
+
+export type Result = Readonly<Record<string, unknown>>
+
+/** A JSON-RPC message, or some members of one. */
+export type Message = Readonly<Record<string, unknown>>
