@@ -1,0 +1,113 @@
+// What the docs must name: every error code, every method of `io`, every option. And every link must lead somewhere.
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ROOT } from './consumer.ts'
+import { blocksOf } from './snippets/run.ts'
+
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
+const docs = readdirSync(join(ROOT, 'docs'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/${name}`)
+const pages = ['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'bench/README.md', ...docs]
+
+const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((file) => /(?<!\.test)\.ts$/.test(file))
+  .map((file) => read(join('src', file)))
+  .join('\n')
+
+test('docs/errors.md explains every error code', () => {
+  const codes = [...read('src/protocol/error-codes.ts').matchAll(/^ {2}\| '([A-Z_]+)'$/gm)].map(([, code = '']) => code)
+  expect(codes.length).toBeGreaterThan(60)
+  const explained = new Set(firstCells('docs/errors.md'))
+  expect(codes.filter((code) => !explained.has(code))).toEqual([])
+  // A row may outlive its code.
+  const named = [...explained].filter((name) => /^[A-Z]+(_[A-Z]+)*$/.test(name))
+  expect(named.filter((name) => !codes.includes(name))).toEqual([])
+})
+
+test('every member of io has an example', () => {
+  const [, body = ''] = /^export class Io\b[^{]*\{\n([\s\S]*?)^\}/m.exec(source) ?? []
+  const members = [...body.matchAll(/^ {2}(?:get )?([a-z]\w*)(?:<[^(]*>)?\(/gm)].map(([, name = '']) => name)
+  const methods = new Set(members.filter((name) => name !== 'constructor'))
+  expect(methods.size).toBeGreaterThan(18)
+  const code = docs.flatMap(blocksOf).join('\n')
+  expect([...methods].filter((name) => !new RegExp(`\\bio\\.${name}\\b`).test(code))).toEqual([])
+})
+
+test.each([
+  { type: 'AppOptions', page: 'docs/options.md' },
+  { type: 'RallyOptions', page: 'docs/options.md' },
+  { type: 'TasksOptions', page: 'docs/tasks.md' },
+  { type: 'LegacyOptions', page: 'docs/older-clients.md' },
+  { type: 'ToolOptions', page: 'docs/start.md' },
+  { type: 'HandlerOptions', page: 'docs/start.md' },
+  { type: 'ServeOptions', page: 'docs/mounting.md' },
+  { type: 'HttpOptions', page: 'docs/mounting.md' },
+  { type: 'AdmissionOptions', page: 'docs/mounting.md' },
+  { type: 'StdioOptions', page: 'docs/mounting.md' },
+  { type: 'ClientOptions', page: 'docs/client.md' },
+  { type: 'Answerers', page: 'docs/client.md' },
+  { type: 'BearerOptions', page: 'docs/callers.md' },
+  { type: 'SqliteOptions', page: 'docs/stores.md' },
+  { type: 'PostgresOptions', page: 'docs/stores.md' },
+  { type: 'HarshOptions', page: 'docs/testing.md' },
+  { type: 'RunOptions', page: 'docs/testing.md' },
+])('a table of $page has every option of $type', ({ type, page }) => {
+  const options = membersOf(type)
+  expect(options.length).toBeGreaterThan(0)
+  const listed = new Set(firstCells(page))
+  expect(options.filter((name) => !listed.has(name))).toEqual([])
+})
+
+describe('links', () => {
+  test.each(pages)('of %s lead somewhere', (page) => {
+    const broken = linksOf(page).filter((link) => !leadsSomewhere(page, link))
+    expect(broken).toEqual([])
+  })
+
+  test('lead from the index to every page', () => {
+    const linked = new Set(linksOf('docs/README.md').map((link) => `docs/${link}`))
+    expect(docs.filter((page) => page !== 'docs/README.md' && !linked.has(page))).toEqual([])
+  })
+})
+
+/** The names in the first cells of all tables of a page. */
+function firstCells(page: string): string[] {
+  const cells = [...read(page).matchAll(/^\| ([^|]*)\|/gm)].map(([, cell = '']) => cell)
+  return cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name))
+}
+
+/** Wherever in `src/` the interface is. */
+function membersOf(type: string): string[] {
+  const [, body = ''] =
+    new RegExp(`^export interface ${type}\\b[\\s\\S]*?\\{\\n([\\s\\S]*?)^\\}`, 'm').exec(source) ?? []
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??:/gm)].map(([, name = '']) => name)
+}
+
+/** Relative links, outside of code. */
+function linksOf(page: string): string[] {
+  const prose = read(page)
+    .replaceAll(/^```[\s\S]*?^```$/gm, '')
+    .replaceAll(/`[^`\n]*`/g, '')
+  return [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link).filter((link) => !/^[a-z]+:/.test(link))
+}
+
+function leadsSomewhere(page: string, link: string): boolean {
+  const [path = '', anchor] = link.split('#')
+  const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path))
+  if (!existsSync(join(ROOT, file))) return false
+  return anchor === undefined || anchorsOf(file).includes(anchor)
+}
+
+/** As GitHub makes them of headings. */
+function anchorsOf(file: string): string[] {
+  const prose = read(file).replaceAll(/^```[\s\S]*?^```$/gm, '')
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+}

@@ -1,0 +1,50 @@
+// Every TypeScript block of the README and the docs is compiled and run as its reader would, against the packed package.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Consumer, ROOT } from './consumer.ts'
+import type { Page } from './snippets/page.ts'
+import type { Outcome } from './snippets/run.ts'
+import { blocksOf, runPages } from './snippets/run.ts'
+import { readmePage } from './snippets/readme.ts'
+import { runningPages } from './snippets/running.ts'
+import { serverPages } from './snippets/server.ts'
+
+const pages: readonly Page[] = [readmePage, ...serverPages, ...runningPages]
+
+describe('the TypeScript of the README and the docs', () => {
+  let consumer: Consumer
+  let outcomes: readonly Outcome[]
+
+  beforeAll(async () => {
+    consumer = await Consumer.install(['zod', '@types/node'])
+    outcomes = await runPages(consumer, pages)
+  }, 60_000)
+  afterAll(() => consumer.remove())
+
+  test('is all known here', () => {
+    const files = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'))
+    const withCode = ['README.md', ...files.map((name) => `docs/${name}`)].filter((file) => blocksOf(file).length > 0)
+    expect(pages.map(({ file }) => file).toSorted()).toEqual(withCode.toSorted())
+  })
+
+  test.each(pages)('has in $file the blocks that are run', ({ file, snippets }) => {
+    const blocks = blocksOf(file)
+    expect(blocks).toHaveLength(snippets.length)
+    for (const [index, { has }] of snippets.entries()) expect(blocks[index]).toContain(has)
+  })
+
+  test('compiles, strictly, and logs what it says when it runs', () => {
+    const printed = Object.fromEntries(outcomes.map((outcome) => [outcome.name, outcome.printed]))
+    const expected = Object.fromEntries(outcomes.map((outcome) => [outcome.name, outcome.expected]))
+    expect(printed).toEqual(expected)
+  })
+})
+
+test('the npm commands of the README are scripts of the package', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const commands = [...readme.matchAll(/\bnpm (?:run )?([a-z:]+)/g)].map(([, name]) => name)
+  expect(commands).toEqual(expect.arrayContaining(['start', 'test', 'bench']))
+  expect(commands.filter((name = '') => !(name in scripts))).toEqual([])
+})

@@ -1,0 +1,399 @@
+// The pages for authors of tools.
+import type { Page } from './page.ts'
+import { APP } from './page.ts'
+
+/** A client that agrees to everything, and fills in what is asked with these. */
+const agreeing = (content: string): string =>
+  `connect(app, { onElicit: () => ({ action: 'accept', content: ${content} }) })`
+
+/** Calls the tool and logs the text that it returns. */
+const call = (tool: string, content: string): string => `
+  const client = await ${agreeing(content)}
+  const { content: [said] } = await client.callTool('${tool}')
+  console.log(said && 'text' in said ? said.text : said)
+  await client.close()
+`
+
+/** The first handler of the page on tests. */
+const DEPLOY = `
+  import { rally, type Io } from 'mcp-rally'
+  import { connect } from 'mcp-rally/client'
+  import { decline, harsh, madeUp } from 'mcp-rally/testing'
+  import { z } from 'zod'
+  const deploy = async ({ env }: { env: string }, io: Io): Promise<string> =>
+    (await io.confirm('sure', 'Deploy?')) ? 'Deployed the plan for ' + env + '.' : 'Not deployed.'
+`
+
+export const serverPages: readonly Page[] = [
+  {
+    file: 'docs/start.md',
+    given: '',
+    snippets: [
+      {
+        has: "'greet'",
+        but: [['port: 3000', 'port: 0']],
+        use: 'console.log(new URL(url).pathname); await close()',
+        prints: ['/mcp'],
+      },
+      { has: "callTool('greet'", given: '', continues: true },
+    ],
+  },
+  {
+    file: 'docs/asking.md',
+    given: `${APP}\nconst payments = new Set<string>()`,
+    snippets: [
+      {
+        has: "app.tool('trip'",
+        use: `await talk(app, 'trip', {}, [
+          {},
+          { where: accepted({ city: 'Ghent' }) },
+          { who: accepted({ choice: 'family' }), train: accepted({ confirm: true }) },
+          { note: { action: 'decline' } },
+        ])`,
+        prints: [
+          'Where would you like to go?',
+          'Who is travelling? | By train?',
+          'Anything else?',
+          'family to Ghent, by train, no wishes',
+        ],
+      },
+      {
+        has: 'io.visit(',
+        use: `
+          const client = await connect(app, {
+            onVisit: ({ url, host }) => {
+              console.log(host)
+              payments.add(new URL(url).searchParams.get('flow') ?? '')
+              return { action: 'accept' }
+            },
+          })
+          console.log((await client.callTool('pay')).content)
+          await client.close()
+        `,
+        prints: ['shop.example', "[ { type: 'text', text: 'Paid.' } ]"],
+      },
+      {
+        has: 'io.sample(',
+        use: `
+          const client = await connect(app, {
+            onRoots: () => [{ uri: 'file:///home/ada' }],
+            onSample: ({ messages }) => {
+              console.log(JSON.stringify(messages))
+              return { role: 'assistant', model: 'mine', content: { type: 'text', text: 'Much.' } }
+            },
+          })
+          console.log((await client.callTool('summarize')).content)
+          await client.close()
+          const other = await connect(app)
+          console.log((await other.callTool('summarize')).content)
+          await other.close()
+        `,
+        prints: [
+          '[{"role":"user","content":{"type":"text","text":"Summarize file:///home/ada"}}]',
+          `[ { type: 'text', text: '{"type":"text","text":"Much."}' } ]`,
+          "[ { type: 'text', text: 'This client has no model to ask.' } ]",
+        ],
+      },
+      {
+        has: 'io.revision',
+        use: `
+          ${call('delete_branch', '{ confirm: true }')}
+          const other = await connect(app)
+          console.log((await other.callTool('delete_branch')).content)
+          console.log((await other.callTool('delete_branch', { confirmed: false })).content)
+          await other.close()
+        `,
+        prints: [
+          'Deleted, over 2026-07-28.',
+          `[ { type: 'text', text: 'Ask the user, and call again with "confirmed".' } ]`,
+          "[ { type: 'text', text: 'Kept.' } ]",
+        ],
+      },
+    ],
+  },
+  {
+    file: 'docs/forms.md',
+    given: APP,
+    snippets: [
+      {
+        has: 'const booking',
+        use: `
+          const content = {
+            name: 'Ada', email: 'ada@example.com', day: '2026-07-28', departure: '2026-07-28T09:00:00+02:00', seats: 2, budget: 99.5,
+            cabin: 'economy', meal: 'f', extras: ['bag', 'wifi'],
+          }
+          const client = await connect(app, {
+            onElicit: ({ form: { properties, required = [] } }) => {
+              for (const [name, field] of Object.entries(properties)) console.log(name, JSON.stringify(field))
+              console.log(required.join(' '))
+              return { action: 'accept', content }
+            },
+          })
+          console.log((await client.callTool('book')).content)
+          await client.close()
+        `,
+        prints: [
+          'name {"type":"string","description":"As in your passport","minLength":1,"maxLength":80}',
+          'email {"type":"string","format":"email"}',
+          'website {"type":"string","format":"uri"}',
+          'day {"type":"string","format":"date"}',
+          'departure {"type":"string","format":"date-time"}',
+          'seats {"type":"integer","minimum":1,"maximum":8}',
+          'budget {"type":"number","minimum":0}',
+          'insured {"type":"boolean","default":false}',
+          'cabin {"type":"string","enum":["economy","business"]}',
+          'meal {"type":"string","oneOf":[{"const":"v","title":"Vegetarian"},{"const":"f","title":"Fish"}]}',
+          'extras {"type":"array","maxItems":2,"items":{"type":"string","enum":["bag","seat","wifi"]}}',
+          'name email day departure seats budget cabin meal extras',
+          "[ { type: 'text', text: '2 for Ada with bag and wifi' } ]",
+        ],
+      },
+      {
+        has: "app.tool('reserve'",
+        use: `
+          const codes = ['xy', 'GNB']
+          const client = await connect(app, {
+            onElicit: ({ message }) => {
+              console.log(message.includes('code: three capital letters'))
+              return { action: 'accept', content: { code: codes.shift() } }
+            },
+          })
+          console.log((await client.callTool('reserve')).content)
+          await client.close()
+        `,
+        prints: ['false', 'true', "[ { type: 'text', text: 'Reserved gnb.' } ]"],
+      },
+    ],
+  },
+  {
+    file: 'docs/steps.md',
+    given: `${APP}
+      import { MemoryStore } from 'mcp-rally'
+      const makePlan = async (env: string): Promise<{ sha: string }> => {
+        console.log('planning for', env)
+        return { sha: 'c0ffee' }
+      }
+      const ship = async (plan: { sha: string }, options: { idempotencyKey: string; signal: AbortSignal }): Promise<void> => {
+        console.log('shipping', plan.sha, options.idempotencyKey.length > 20, options.signal.aborted)
+      }
+      const charge = async (key: string): Promise<number> => {
+        console.log('charging', key.length > 20)
+        return 7
+      }
+      const files = ['a', 'b']
+      const countLines = async (file: string): Promise<number> => file.length * 10
+      const openFeed = () => {
+        const feed = { next: async (signal: AbortSignal) => 'news, ' + signal.aborted, close: () => console.log('closed') }
+        return feed
+      }
+    `,
+    snippets: [
+      {
+        has: "app.tool('deploy'",
+        use: "await talk(app, 'deploy', { env: 'prod' }, [{}, { sure: accepted({ confirm: true }) }])",
+        prints: ['planning for prod', 'Deploy c0ffee?', 'shipping c0ffee true false', 'Deployed c0ffee.'],
+      },
+      { has: '{ once }', use: "await talk(app, 'charge', {}, [{}])", prints: ['charging true', 'Receipt 7.'] },
+      { has: 'io.scope(', use: "await talk(app, 'import', {}, [{}])", prints: ['20 lines.'] },
+      {
+        has: "app.tool('ticket'",
+        use: `
+          const log = console.log
+          const lines: string[] = []
+          console.log = (line: string) => lines.push(line)
+          await talk(app, 'ticket', {}, [{}, { sure: accepted({ confirm: true }) }])
+          console.log = log
+          const ids = lines.map((line) => /[0-9a-f-]{36}/.exec(line)?.[0])
+          console.log(ids.length, ids[0] === ids[1], typeof ids[0])
+        `,
+        prints: ['2 true string'],
+      },
+      {
+        has: 'io.onSuspend(',
+        use: "await talk(app, 'watch', {}, [{}, { more: accepted({ confirm: false }) }])",
+        prints: ['closed', 'news, false. More?', 'closed', 'Enough.'],
+      },
+    ],
+  },
+  {
+    file: 'docs/replay.md',
+    given: APP,
+    snippets: [
+      {
+        has: "app.tool('count'",
+        use: "await talk(app, 'count', {}, [{}, { sure: accepted({ confirm: true }) }])",
+        prints: ['top', 'work', 'Add to 1?', 'top', '2'],
+      },
+      {
+        has: "version: '2'",
+        use: "await talk(app, 'order', {}, [{}, { buy: accepted({ confirm: true }) }])",
+        prints: ['Buy for 119?', 'Bought.'],
+      },
+    ],
+  },
+  {
+    file: 'docs/needs.md',
+    given: `${APP}
+      import { outcome, resolver } from 'mcp-rally'
+      const inventory = { lookup: async (title: string): Promise<{ copies: number }> => ({ copies: title.length % 2 }) }
+    `,
+    snippets: [
+      {
+        has: "app.tool(\n  'order'",
+        use: `
+          await talk(app, 'order', { title: 'Middlemarch' }, [{}])
+          await talk(app, 'order', { title: 'Dune' }, [{}, { 'needs:backorder>ok': accepted({ confirm: false }) }])
+        `,
+        prints: ['Ordered Middlemarch, 1 in stock.', 'Order it in?', 'Nothing was ordered.'],
+      },
+      {
+        has: 'outcome(consent)',
+        use: `
+          await talk(app, 'subscribe', {}, [{}, { 'needs:consent>agree': { action: 'decline' } }])
+          await talk(app, 'subscribe', {}, [{}, { 'needs:consent>agree': accepted({ email: 'ada@example.com' }) }])
+        `,
+        prints: ['May we write to you?', 'Not subscribed.', 'May we write to you?', 'Writing to ada@example.com.'],
+      },
+    ],
+  },
+  {
+    file: 'docs/by-hand.md',
+    given: `${APP}\nimport { elicit, inputRequired } from 'mcp-rally'`,
+    snippets: [
+      {
+        has: "app.tool('wizard'",
+        use: "await talk(app, 'wizard', {}, [{}, { name: accepted({ name: 'Ada' }) }])",
+        prints: ['Your name?', 'Hello, Ada.'],
+      },
+      {
+        has: "app.tool('shopping'",
+        use: `await talk(app, 'shopping', {}, [
+          {},
+          { next: accepted({ item: 'bread' }) },
+          { next: accepted({ item: 'milk' }) },
+          { next: { action: 'decline' } },
+        ])`,
+        prints: [
+          'What else? Decline to finish.',
+          'What else? Decline to finish.',
+          'What else? Decline to finish.',
+          'Bought bread and milk.',
+        ],
+      },
+    ],
+  },
+  {
+    file: 'docs/prompts-and-resources.md',
+    given: `${APP}
+      const files = ['a.ts', 'b.ts']
+      const readPayroll = async (year: string, department: string): Promise<string> => department + ' in ' + year
+    `,
+    snippets: [
+      {
+        has: "app.prompt('review'",
+        use: `
+          await goRound(app, 'prompts/get', { name: 'review', arguments: { file: 'a.ts' } }, [
+            {},
+            { focus: accepted({ choice: 'speed' }) },
+          ])
+          await goRound(app, 'resources/read', { uri: 'config://app' }, [{}])
+          await goRound(app, 'resources/read', { uri: 'payroll://2026/sales/north' }, [{}, { sure: accepted({ confirm: true }) }])
+        `,
+        prints: [
+          'What to look at?',
+          'Review a.ts for speed.',
+          '{"debug":false}',
+          'Read the payroll of sales/north?',
+          'sales/north in 2026',
+        ],
+      },
+      {
+        has: 'app.notify.resourceUpdated',
+        use: "await talk(app, 'added_later', {}, [{}])",
+        prints: ['Hello.'],
+      },
+    ],
+  },
+  {
+    file: 'docs/tasks.md',
+    given: `
+      import { rally } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      import { sqlite } from 'mcp-rally/sqlite'
+      import { z } from 'zod'
+      const createVm = async (name: string, key: string, progress: (done: number, of: number) => void): Promise<{ name: string }> => {
+        progress(1, 1)
+        console.log('creating', name, typeof key)
+        return { name }
+      }
+      const startVm = async (vm: { name: string }, region: string): Promise<void> => {
+        console.log('starting', vm.name, 'in', region)
+      }
+    `,
+    snippets: [
+      {
+        has: 'await io.detach()',
+        but: [["sqlite('tasks.db')", "sqlite(':memory:')"]],
+        use: `
+          const client = await connect(app, {
+            onElicit: ({ key }) => ({ action: 'accept', content: key === 'cost' ? { confirm: true } : { choice: 'us-east' } }),
+          })
+          const started = await client.startTool('provision_vm', { name: 'web' })
+          console.log(started.kind)
+          if (started.kind === 'task') console.log((await started.task.result()).content)
+          await client.close()
+          app.drain()
+          await app.idle()
+        `,
+        prints: [
+          'task',
+          'creating web string',
+          'starting web in us-east',
+          "[ { type: 'text', text: 'web runs in us-east.' } ]",
+        ],
+      },
+    ],
+  },
+  {
+    file: 'docs/options.md',
+    given: "import { rally } from 'mcp-rally'",
+    snippets: [{ has: 'instructions:', use: 'console.log(app.info.name)', prints: ['deployer'] }],
+  },
+  {
+    file: 'docs/errors.md',
+    given: `${APP}
+      import { Declined, StepFailed } from 'mcp-rally'
+      let works = false
+      const ship = (): void => {
+        if (!works) throw new Error('No network.')
+      }
+    `,
+    snippets: [
+      {
+        has: 'instanceof StepFailed',
+        use: `
+          await talk(app, 'deploy', {}, [{}])
+          works = true
+          await talk(app, 'deploy', {}, [{}, { note: { action: 'decline' } }])
+        `,
+        prints: ['The step "ship" failed: No network.', 'A note for the log?', 'Deployed, without a note.'],
+      },
+    ],
+  },
+  {
+    file: 'docs/testing.md',
+    given: `
+      import { rally, type Io } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      import { accept, decline, harsh, madeUp, ReplayMismatch } from 'mcp-rally/testing'
+      import { z } from 'zod'
+    `,
+    snippets: [
+      { has: 'const deploy =' },
+      { has: 'const careless =' },
+      { has: 'observe:' },
+      { has: 'madeUp(question)', given: DEPLOY },
+      { has: "app.tool('deploy'", given: DEPLOY },
+    ],
+  },
+]
