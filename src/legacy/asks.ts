@@ -1,9 +1,9 @@
-// The questions that wait for the response of a client, by the id of the request that asked. Bounded for all sessions.
+// Questions that wait for the response of a client, by the id of the request that asked. The number is bounded across all sessions.
 import { isObject } from '../protocol/json.ts'
 import { randomBytes } from 'node:crypto'
 import type { Session } from './session.ts'
 
-/** What a client responded: a result, or why there is none. */
+/** The response of a client: its result, or the message of its error. */
 export type Response = { readonly result: unknown } | { readonly error: string }
 
 interface Waiting {
@@ -11,9 +11,9 @@ interface Waiting {
   readonly answered: (response: Response) => void
 }
 
-const MOST_WAITING = 10_000
+const MAX_WAITING = 10_000
 
-/** Nobody can guess it, and no other instance has it. */
+/** Unguessable, and unique across instances. */
 export function newAskId(): string {
   return `ask-${randomBytes(12).toString('base64url')}`
 }
@@ -25,9 +25,9 @@ export class Asks {
     return this.#waiting.size
   }
 
-  /** The id that was asked under. `undefined` where too many wait. */
+  /** Returns the id for the request that asks, or `undefined` if too many questions wait. */
   expect(session: Session, answered: (response: Response) => void): string | undefined {
-    if (this.#waiting.size >= MOST_WAITING) return undefined
+    if (this.#waiting.size >= MAX_WAITING) return undefined
     const id = newAskId()
     this.#waiting.set(id, { session, answered })
     return id
@@ -37,7 +37,7 @@ export class Asks {
     this.#waiting.delete(id)
   }
 
-  /** Gives whether somebody waited for this response. */
+  /** Returns true if a question waited for this response. */
   take(session: Session, message: Record<string, unknown>): boolean {
     const { id } = message
     const waiting = typeof id === 'string' ? this.#waiting.get(id) : undefined
@@ -48,14 +48,16 @@ export class Asks {
   }
 }
 
-/** Of a message that is one. */
+/** Reads a message that is known to be a response. */
 export function responseIn(message: Record<string, unknown>): Response {
   return 'error' in message ? { error: textOf(message['error']) } : { result: message['result'] }
 }
 
-const LONGEST_REASON = 500
+const MAX_REASON_LENGTH = 500
 
 function textOf(error: unknown): string {
   const message = isObject(error) ? error['message'] : undefined
-  return typeof message === 'string' && message !== '' ? message.slice(0, LONGEST_REASON) : 'no reason was given'
+  return typeof message === 'string' && message !== ''
+    ? message.slice(0, MAX_REASON_LENGTH)
+    : 'the client gave no reason'
 }

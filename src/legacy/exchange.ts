@@ -1,4 +1,4 @@
-// The answer to one POST: JSON as long as nothing comes before the last response, and else a stream of events.
+// The answer to one POST: JSON if there is nothing to send before the last response, otherwise a stream of events.
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Outlet, Parting } from './host.ts'
@@ -16,7 +16,7 @@ export interface PartingOptions {
 
 export class Exchange implements Outlet {
   readonly overHttp = true
-  /** Resolves with the beginning of the stream, if there ever is one. */
+  /** Resolves when a stream is opened. Never, if the answer is JSON. */
   readonly opened: Promise<Reply>
   readonly parting: Parting | undefined
   readonly #session: Session
@@ -56,18 +56,18 @@ export class Exchange implements Outlet {
   onLost(listener: (() => void) | undefined): void {
     this.#lost = listener
     const { peer } = this.#request
-    // Whoever has a stream can come back to it, as long as it is kept.
+    // A client that has a stream can resume it while it is kept. Without a stream, a lost connection is the end.
     if (this.#stream === undefined) peer.listen(listener && (() => this.#stream === undefined && this.#lost?.()))
     else this.#stream.lost = listener
   }
 
-  /** A response, which waits for the others as long as there is no stream. */
+  /** Adds a response. Without a stream it waits for the other responses. */
   tell(text: string): void {
     if (this.#stream === undefined) this.#responses.push(text)
     else this.#stream.send(text)
   }
 
-  /** All is said. Gives the responses that no stream has told. */
+  /** Ends the exchange. Returns the responses that were not sent on a stream. */
   end(): readonly string[] {
     this.#over = true
     this.#stream?.end()
@@ -78,7 +78,7 @@ export class Exchange implements Outlet {
     const stream = this.#opened()
     if (stream === undefined) return false
     await leave(text)
-    stream.part(text, await eventId())
+    stream.suspend(text, await eventId())
     return true
   }
 
@@ -88,7 +88,7 @@ export class Exchange implements Outlet {
 
   #begin(): EventStream | undefined {
     const { takesEvents, peer } = this.#request
-    // Whoever has left without an event has none to come back with.
+    // A client that left before the first event has no id to resume with.
     if (!takesEvents || peer.cancelled) return undefined
     const stream = this.#streams.open(this.#session, false, this.parting?.box)
     if (stream === undefined) return undefined
@@ -99,7 +99,7 @@ export class Exchange implements Outlet {
       headers: {},
       events: (sink) => {
         stream.attach(sink)
-        // It may have left already.
+        // Called at once if the client has left already.
         peer.listen(() => stream.detach(sink))
       },
     })

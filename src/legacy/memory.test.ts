@@ -206,7 +206,7 @@ test('A call has a bounded number of others beside it in its session', async () 
   const request = await beginSession(server)
   const first = await Promise.all(Array.from({ length: 256 }, (_, id) => server.post(call(id), request)))
   expect(first.every((reply) => reply?.events !== undefined)).toBe(true)
-  expect((await server.post(call(256), request))?.text).toContain('Too many calls are under way')
+  expect((await server.post(call(256), request))?.text).toContain('The session already runs 256 calls')
   server.interrupt()
 })
 

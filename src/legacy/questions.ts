@@ -1,4 +1,4 @@
-// The questions of one round as requests to the client: written, sent together, and waited for.
+// The questions of one round, as requests to the client: written in the words of its revision, sent together, and awaited.
 import type { Answers } from '../flow/answering.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
@@ -10,7 +10,7 @@ import type { Outlet } from './host.ts'
 import type { Question } from './question.ts'
 import type { Session } from './session.ts'
 
-/** All of them, before any is sent. What the revision has no words for is a capability that its clients lack. */
+/** Writes all questions before any is sent. Throws `MISSING_CAPABILITY` for one that the revision cannot express. */
 export function writeQuestions(
   questions: readonly (readonly [string, InputRequest])[],
   revision: OlderRevision,
@@ -21,7 +21,7 @@ export function writeQuestions(
     if ('unsayable' in request) {
       throw new RallyError(
         'MISSING_CAPABILITY',
-        `The question "${key}" cannot be asked of a client of revision ${revision.name}: ${request.unsayable}.`,
+        `The question "${key}" cannot be sent to a client of revision ${revision.name}: ${request.unsayable}.`,
       )
     }
     const isVisit = question.method === 'elicitation/create' && question.params.mode === 'url'
@@ -34,19 +34,19 @@ export interface Asking {
   readonly session: Session
   readonly outlet: Outlet
   readonly cancel: Cancel
-  /** How long the client may take over all of them. */
+  /** How long the client may take to answer all of them. */
   readonly ms: number
 }
 
-const DEEPEST = 100
+const MAX_ANSWER_DEPTH = 100
 
-/** The answers by key; `undefined` where the call was cancelled. Whatever comes of it, nothing waits any more then. */
+/** Returns the answers by key, or `undefined` if the call was cancelled. Once it settles, no question waits any more. */
 export function askAll(questions: readonly Question[], asking: Asking): Promise<Answers | undefined> {
   const { asks, session, outlet, cancel, ms } = asking
   const answers = Object.create(null) as Record<string, Record<string, unknown>>
   if (questions.length === 0) return Promise.resolve(cancel.cancelled ? undefined : answers)
   return new Promise((resolve, reject) => {
-    /** Keys by the ids that they were asked under. */
+    /** The keys of the questions, by the id of the request that asked. */
     const open = new Map<string, string>()
     let over = false
     const finish = (reason: string | undefined, settle: () => void): void => {
@@ -61,8 +61,8 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
       settle()
     }
     const timer = setTimeout(() => {
-      const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${named(open)} within ${ms} ms.`)
-      finish('No answer came in time.', () => reject(error))
+      const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${quoted(open)} within ${ms} ms.`)
+      finish('The time to answer is over.', () => reject(error))
     }, ms).unref()
     cancel.listen(() => finish('The call was cancelled.', () => resolve(undefined)))
     for (const { key, request } of questions) {
@@ -77,8 +77,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })
       if (id === undefined) {
-        const error = new RallyError('ASK_LIMIT', 'Too many questions wait for an answer. Try again later.')
-        return finish(undefined, () => reject(error))
+        return finish(undefined, () => reject(tooManyQuestions()))
       }
       open.set(id, key)
       if (!outlet.send(JSON.stringify({ jsonrpc: '2.0', id, ...request }))) {
@@ -88,23 +87,27 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
   })
 }
 
-/** What is no answer at all does not fit the question either: it is asked again. */
+/** Returns the answer in a result. A result that is not an object becomes an empty answer, so the question is asked again. */
 export function answerIn(result: unknown): Record<string, unknown> {
-  return isObject(result) && isTame(result, DEEPEST) ? result : {}
+  return isObject(result) && isTame(result, MAX_ANSWER_DEPTH) ? result : {}
 }
 
 export function askFailed(key: string, why: string): RallyError {
   return new RallyError('ASK_FAILED', `The client could not answer the question "${key}": ${why}`)
 }
 
+export function tooManyQuestions(): RallyError {
+  return new RallyError('ASK_LIMIT', 'Too many questions wait for an answer on this instance. Try again later.')
+}
+
 export function noStream(key: string): RallyError {
   return new RallyError(
     'NO_STREAM',
-    `The question "${key}" cannot be asked, because there is no event stream to the client. It must accept text/event-stream.`,
+    `The question "${key}" cannot be sent: there is no event stream to the client. The client must accept text/event-stream.`,
   )
 }
 
-function named(open: ReadonlyMap<string, string>): string {
+function quoted(open: ReadonlyMap<string, string>): string {
   const keys = Array.from(open.values(), (key) => `"${key}"`)
   return `the question${keys.length === 1 ? '' : 's'} ${keys.join(', ')}`
 }

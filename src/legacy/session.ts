@@ -1,4 +1,4 @@
-// What an instance remembers of a session beside its id: calls under way, streams, the log level, subscriptions.
+// What an instance remembers of a session beside its id: running calls, streams, the log level, subscriptions.
 import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
@@ -7,29 +7,29 @@ import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'
 
-/** A call that can be stopped. */
+/** A running call, or a wait for the result of a task. */
 export interface Stoppable {
   readonly cancel: Cancel
-  /** How many questions it asked before, where the client carries it. */
+  /** How many questions it asked before, if the client carries it. */
   readonly leg?: number
-  /** It fails, and says that the server is going down. */
+  /** Makes it fail, because the server is shutting down. */
   interrupt(): void
 }
 
-/** Where a client that has set no level would like to be left in peace. */
+/** The level for a client that has set none. */
 const DEFAULT_LEVEL: LoggingLevel = 'info'
 
-const MOST_CALLS = 256
+const MAX_CALLS = 256
 
 export class Session {
   readonly id: string
   readonly revision: OlderRevision
   readonly capabilities: number
-  /** Whether the client carries a state with each question. */
+  /** True if the client returns a state with each answer (SEP-1685). */
   readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
-  /** Resources that the client wants to be told of. */
+  /** The URIs of the resources that the client has subscribed to. */
   readonly uris = new Set<string>()
   #level: LoggingLevel | undefined
   #uses = 0
@@ -49,12 +49,12 @@ export class Session {
     this.#level = level
   }
 
-  /** Something goes on that an instance must not lose. */
+  /** True while something runs that this instance must not forget. */
   get isBusy(): boolean {
     return this.calls.size + this.streams.size + this.#uses > 0
   }
 
-  /** A message of it is being looked at. Gives what says that it is no more. */
+  /** Marks the session as busy while a message is served. Returns the function to call when it is done. */
   use(): () => void {
     this.#uses += 1
     return () => {
@@ -62,21 +62,26 @@ export class Session {
     }
   }
 
-  /** Whether anything is remembered that the id does not hold. */
+  /** True if this instance knows something of the session that its id does not hold. */
   get isWorthKeeping(): boolean {
     return this.isBusy || this.uris.size > 0 || this.#level !== undefined
   }
 
-  /** A call is under way from now on, in place of its own beginning where it goes on. Throws where its id is in use, or too many are. */
-  enter(id: RequestId, call: Stoppable, goesOn = false): void {
-    if (this.calls.has(id) && !goesOn) throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')
-    if (this.calls.size >= MOST_CALLS) {
-      throw new ProtocolError(INTERNAL_ERROR, 'Too many calls are under way. Try again later.')
+  /**
+   * Registers a running call. A resumed call replaces the segment that asked its question, which is about to end. Throws if
+   * the id is in use, or too many calls run.
+   */
+  enter(id: RequestId, call: Stoppable, isResumed = false): void {
+    if (this.calls.has(id) && !isResumed) {
+      throw new ProtocolError(INVALID_REQUEST, `Invalid request: id ${JSON.stringify(id)} is in use by another call`)
+    }
+    if (this.calls.size >= MAX_CALLS) {
+      throw new ProtocolError(INTERNAL_ERROR, `The session already runs ${MAX_CALLS} calls. Try again later.`)
     }
     this.calls.set(id, call)
   }
 
-  /** The stream for what belongs to no call. Each message goes out on one stream only. */
+  /** The stream for messages that belong to no call. Each message is sent on one stream only. */
   get standalone(): EventStream | undefined {
     let found: EventStream | undefined
     for (const stream of this.streams.values()) {
@@ -85,7 +90,7 @@ export class Session {
     return found
   }
 
-  /** The notification of a change; `undefined` where the client did not ask for it. */
+  /** Returns the notification of a change, or `undefined` if the client did not subscribe to it. */
   told(change: ChangeEvent): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
     if (!this.uris.has(change.uri)) return undefined

@@ -1,16 +1,16 @@
-// The sessions that an instance remembers something of. All that a client cannot do without is in the id it sends.
+// The sessions that an instance knows something about. A session that it has forgotten still works: its id holds what it needs.
 import { Session } from './session.ts'
 import type { SessionClaims } from './session-id.ts'
 
-const MOST_SESSIONS = 10_000
+const MAX_SESSIONS = 10_000
 
 export class Sessions {
-  readonly #most: number
-  /** Those used last come last. */
+  readonly #max: number
+  /** In the order of their last use. */
   readonly #all = new Map<string, Session>()
 
-  constructor(most = MOST_SESSIONS) {
-    this.#most = most
+  constructor(max = MAX_SESSIONS) {
+    this.#max = max
   }
 
   get size(): number {
@@ -21,16 +21,17 @@ export class Sessions {
     return this.#all.values()
   }
 
-  /** `undefined` where there are too many that cannot be forgotten. Whoever is done with it says so by `settle`. */
+  /** Returns `undefined` if too many sessions are busy. The caller calls `settle` when it is done. */
   of(claims: SessionClaims): Session | undefined {
     const known = this.#all.get(claims.id)
-    if (known === undefined && this.#all.size >= this.#most && !this.#forgetOne()) return undefined
+    if (known === undefined && this.#all.size >= this.#max && !this.#forgetOne()) return undefined
     const session = known ?? new Session(claims)
     this.#all.delete(claims.id)
     this.#all.set(claims.id, session)
     return session
   }
 
+  /** Forgets the session unless it holds something that its id does not. */
   settle(session: Session): void {
     if (!session.isWorthKeeping) this.#all.delete(session.id)
   }

@@ -1,32 +1,34 @@
-// A stream of events to a client, with what was sent lately kept, so that a client that lost it can go on from where it was.
+// A stream of events to a client. It keeps the latest events, so that a client that lost the connection can resume.
 import { randomBytes } from 'node:crypto'
 import type { EventSink } from '../server/reply.ts'
 
 export interface StreamOptions {
-  /** Of `newStreamId`. */
+  /** From `newStreamId`. */
   readonly id: string
-  /** Whether it belongs to no call. Told from the id, so that a client who comes back with it elsewhere gets a new one. */
+  /**
+   * True if it belongs to no call. The id says so too: a client that resumes such a stream on another instance gets a new one.
+   */
   readonly standalone: boolean
-  /** Whether it begins with an event that has an id and no message. */
+  /** True if it begins with an event that has an id and no message. */
   readonly primes: boolean
   readonly now: () => number
-  /** So many bytes more, or less, are kept. */
+  /** Called with the change in the number of bytes that are kept. */
   readonly kept: (bytes: number) => void
-  /** It has been read to an end after which it is not gone on with. */
-  readonly read: () => void
+  /** Called when a suspended stream has been read to its end: nobody resumes it. */
+  readonly finished: () => void
 }
 
-const MOST_EVENTS = 256
-const MOST_BYTES = 256 * 1024
+const MAX_EVENTS = 256
+const MAX_BYTES = 256 * 1024
 
-/** Before its first reader, who is on the way, has come. */
-const MOST_EVENTS_AT_FIRST = 10_000
-const MOST_BYTES_AT_FIRST = 1024 * 1024
+/** Until the first reader attaches. */
+const MAX_EVENTS_AT_FIRST = 10_000
+const MAX_BYTES_AT_FIRST = 1024 * 1024
 
-/** How long a client that lost the stream is to wait before it comes back. */
+/** How long a client that lost the stream should wait before it reconnects. */
 const RETRY_MS = 1_000
 
-/** After a question that the client carries the call with: it may have the answer at once. */
+/** The same after a question that suspends the call: the client may have the answer at once. */
 export const RETRY_ASKED_MS = 200
 
 const STANDALONE = 'g'
@@ -34,9 +36,9 @@ const OF_A_CALL = 'c'
 
 export class EventStream {
   readonly id: string
-  /** Since when nobody reads it; `undefined` while somebody does. */
+  /** When its last reader left; `undefined` while there is a reader. */
   unreadSince: number | undefined
-  /** Called once nobody can read it any more, now or later. */
+  /** Called when no client can read it any more, now or later. */
   lost: (() => void) | undefined
   readonly #options: StreamOptions
   #events: { readonly number: number; readonly text: string }[] = []
@@ -45,7 +47,7 @@ export class EventStream {
   #sink: EventSink | undefined
   #wasRead = false
   #ended = false
-  #parted = false
+  #suspended = false
 
   constructor(options: StreamOptions) {
     this.#options = options
@@ -57,28 +59,28 @@ export class EventStream {
     return this.#options.standalone
   }
 
-  /** Whether there is nothing to be read after the event of this number, now or later. */
+  /** True if no event follows the one with this number, now or later. */
   isOverAfter(number: number): boolean {
     return this.#ended && number === this.#sent
   }
 
-  /** Kept also while nobody reads, until it is forgotten. */
+  /** The event is kept while there is no reader, until the stream is forgotten. */
   send(message: string): void {
     if (this.#ended) return
     this.#add(`id: ${this.id}:${this.#sent + 1}\nevent: message\ndata: ${message}\n\n`)
   }
 
-  /** The last one, which the client goes on with elsewhere, by an id that is not of this stream. */
-  part(message: string, eventId: string): void {
+  /** Sends the last event: a question that suspends the call. The client resumes with `eventId`, which belongs to a channel. */
+  suspend(message: string, eventId: string): void {
     if (this.#ended) return
-    this.#parted = true
+    this.#suspended = true
     this.#add(`id: ${eventId}\nretry: ${RETRY_ASKED_MS}\nevent: message\ndata: ${message}\n\n`)
     const isRead = this.#sink !== undefined
     this.end()
-    if (isRead) this.#options.read()
+    if (isRead) this.#options.finished()
   }
 
-  /** What may be left out where its reader is too far behind; gives `false` then. */
+  /** Sends a message that may be dropped. Returns false if it was, because the reader is too far behind. */
   notify(message: string): boolean {
     if (this.#sink?.isBehind()) return false
     this.send(message)
@@ -88,18 +90,18 @@ export class EventStream {
   end(): void {
     if (this.#ended) return
     this.#ended = true
-    this.#leave()
+    this.#disconnect()
   }
 
-  /** Whether all that came after the event of this number is still there. */
+  /** True if all events after this number are still kept. */
   keepsAfter(number: number): boolean {
     const [first] = this.#events
     return number <= this.#sent && number >= (first === undefined ? this.#sent : first.number - 1)
   }
 
-  /** Goes on after the event of this number. */
+  /** Sends the events after this number to the reader, and all later ones. */
   attach(sink: EventSink, after = 0): void {
-    // Whoever had it before has lost it, and has not noticed yet.
+    // The earlier reader has lost its connection, and the server has not noticed yet.
     this.#sink?.end()
     this.#sink = sink
     this.#wasRead = true
@@ -107,26 +109,26 @@ export class EventStream {
     if (this.#options.primes && after === 0) this.#write(`id: ${this.id}:0\nretry: ${RETRY_MS}\ndata: \n\n`)
     for (const { number, text } of this.#events) if (number > after) this.#write(text)
     if (!this.#ended) return
-    this.#leave()
-    if (this.#parted) this.#options.read()
+    this.#disconnect()
+    if (this.#suspended) this.#options.finished()
   }
 
-  /** The reader is gone. Another one may have come meanwhile. */
+  /** The reader has left. Another one may have attached before that was noticed. */
   detach(sink: EventSink): void {
     if (this.#sink !== sink) return
     this.#sink = undefined
     this.unreadSince = this.#options.now()
   }
 
-  /** Keeps nothing of what its reader has been sent. */
+  /** Drops all events that are kept. */
   trim(): void {
     this.#trimTo(0, 0)
   }
 
-  /** Nobody can go on with it any more. */
+  /** Ends it for good: it cannot be resumed any more. */
   forget(): void {
     this.#ended = true
-    this.#leave()
+    this.#disconnect()
     this.#trimTo(0, 0)
     this.lost?.()
   }
@@ -135,18 +137,18 @@ export class EventStream {
     this.#sent += 1
     this.#events.push({ number: this.#sent, text })
     this.#keep(text.length)
-    if (this.#wasRead) this.#trimTo(MOST_EVENTS, MOST_BYTES)
-    else this.#trimTo(MOST_EVENTS_AT_FIRST, MOST_BYTES_AT_FIRST)
+    if (this.#wasRead) this.#trimTo(MAX_EVENTS, MAX_BYTES)
+    else this.#trimTo(MAX_EVENTS_AT_FIRST, MAX_BYTES_AT_FIRST)
     this.#write(text)
   }
 
   #write(text: string): void {
-    // On a stream of no call nothing may be left out: who is too far behind comes back and reads what is kept.
-    if (this.standalone && this.#sink?.isBehind()) this.#leave()
+    // A standalone stream must not drop anything. A reader that is too far behind is disconnected, and resumes from what is kept.
+    if (this.standalone && this.#sink?.isBehind()) this.#disconnect()
     this.#sink?.send(text)
   }
 
-  #leave(): void {
+  #disconnect(): void {
     const sink = this.#sink
     this.#sink = undefined
     this.unreadSince ??= this.#options.now()
@@ -166,12 +168,12 @@ export class EventStream {
   }
 }
 
-/** Nobody can guess it. */
+/** Unguessable. */
 export function newStreamId(standalone: boolean): string {
   return (standalone ? STANDALONE : OF_A_CALL) + randomBytes(15).toString('base64url')
 }
 
-/** The stream and the number of an event id; `undefined` where it is none of ours. */
+/** Reads the stream and the number in an event id. Returns `undefined` if it is not the id of a stream's event. */
 export function readEventId(eventId: string): { stream: string; number: number; standalone: boolean } | undefined {
   const [, stream, digits] = /^([gc][\w-]{20}):(\d{1,15})$/.exec(eventId) ?? []
   if (stream === undefined) return undefined

@@ -1,21 +1,21 @@
-// All streams of an instance, each of one session: bounded in number and in what they keep, and forgotten in time.
+// All streams of an instance. Their number and the bytes they keep are bounded, and a stream without a reader is forgotten after a while.
 import type { Session } from './session.ts'
 import { EventStream, newStreamId } from './stream.ts'
 
 export interface StreamsOptions {
-  /** How long a stream that nobody reads can be gone on with. */
+  /** How long a stream without a reader can be resumed. */
   readonly keepMs: number
   readonly now: () => number
-  /** A session may have nothing left. */
+  /** Called when a stream of the session was forgotten. */
   readonly forgotten: (session: Session) => void
 }
 
-const MOST_STREAMS = 2_000
-/** The rest is for calls, which cannot ask without one. */
-const MOST_STANDALONE = 1_000
-const MOST_STANDALONE_EACH = 4
-const MOST_BYTES = 32 * 1024 * 1024
-const LONGEST_SWEEP_MS = 10_000
+const MAX_STREAMS = 2_000
+/** The other streams are for calls, which cannot ask without one. */
+const MAX_STANDALONE = 1_000
+const MAX_STANDALONE_EACH = 4
+const MAX_BYTES = 32 * 1024 * 1024
+const MAX_SWEEP_MS = 10_000
 
 export class Streams {
   readonly #options: StreamsOptions
@@ -32,51 +32,51 @@ export class Streams {
     return this.#all.size
   }
 
-  /** How many belong to no call. */
+  /** How many streams belong to no call. */
   get standalone(): number {
     return this.#standalone
   }
 
-  /** Whether the session may have another one that belongs to no call. It takes the place of those that nobody reads. */
+  /** Returns true if the session may open another standalone stream. Forgets those of its streams that have no reader. */
   makeRoomIn(session: Session): boolean {
     const others = [...session.streams.values()].filter((stream) => stream.standalone)
     const unread = others.filter((stream) => stream.unreadSince !== undefined)
     for (const stream of unread) this.#forget(stream)
-    return others.length - unread.length < MOST_STANDALONE_EACH
+    return others.length - unread.length < MAX_STANDALONE_EACH
   }
 
-  /** `undefined` where there are too many on this instance. */
+  /** Returns `undefined` if this instance has too many streams. */
   open(session: Session, standalone: boolean, id = newStreamId(standalone)): EventStream | undefined {
     const { now, keepMs } = this.#options
-    if (standalone && this.#standalone >= MOST_STANDALONE) return undefined
-    if (this.#all.size >= MOST_STREAMS && !this.#forgetUnread()) return undefined
+    if (standalone && this.#standalone >= MAX_STANDALONE) return undefined
+    if (this.#all.size >= MAX_STREAMS && !this.#forgetUnread()) return undefined
     const stream: EventStream = new EventStream({
       id,
       standalone,
       primes: session.revision.primesStreams,
       now,
       kept: (bytes) => this.#kept(bytes),
-      read: () => this.#forget(stream),
+      finished: () => this.#forget(stream),
     })
     this.#all.set(stream, session)
     session.streams.set(stream.id, stream)
     if (standalone) this.#standalone += 1
-    this.#sweep ??= setInterval(() => this.#forgetOld(), Math.min(keepMs, LONGEST_SWEEP_MS)).unref()
+    this.#sweep ??= setInterval(() => this.#forgetOld(), Math.min(keepMs, MAX_SWEEP_MS)).unref()
     return stream
   }
 
-  /** Streams that belong to no call end: nothing more is told on this instance. */
+  /** Ends all standalone streams: this instance sends no more notifications. */
   endStandalone(): void {
     for (const stream of this.#all.keys()) if (stream.standalone) this.#forget(stream)
   }
 
   #kept(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes <= MOST_BYTES || bytes <= 0) return
+    if (this.#bytes <= MAX_BYTES || bytes <= 0) return
     for (const stream of this.#all.keys()) {
       if (stream.unreadSince === undefined) stream.trim()
       else this.#forget(stream)
-      if (this.#bytes <= MOST_BYTES) return
+      if (this.#bytes <= MAX_BYTES) return
     }
   }
 

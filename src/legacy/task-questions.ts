@@ -1,16 +1,16 @@
-// What a task asks while somebody waits for its result, as requests on the stream of whoever waits. Each question is sent once:
-// its key is never used again in the life of the task.
+// The questions of a task while a client waits for its result, as requests on the stream of that client. Each is sent once:
+// a task never uses a key twice.
 import { derivedUuid } from '../flow/derive.ts'
 import { MissingCapability } from '../flow/errors.ts'
 import type { Capability } from '../flow/question.ts'
 import { missingCapabilities } from '../flow/question.ts'
 import { samplingNeeds } from '../flow/sampling.ts'
-import { RallyError } from '../protocol/errors.ts'
+import type { RallyError } from '../protocol/errors.ts'
 import type { InputRequest, InputRequests } from '../protocol/messages.ts'
 import { META_RELATED_TASK } from '../protocol/revisions/older.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { LegacyHost, Outlet } from './host.ts'
-import { answerIn, noStream, withdrawal, writeQuestions } from './questions.ts'
+import { answerIn, askFailed, noStream, tooManyQuestions, withdrawal, writeQuestions } from './questions.ts'
 import type { Session } from './session.ts'
 
 export interface TaskAsking {
@@ -18,29 +18,30 @@ export interface TaskAsking {
   readonly session: Session
   readonly outlet: Outlet
   readonly taskId: string
-  /** Takes an answer up into the task. */
+  /** Passes an answer to the task. */
   readonly answered: (key: string, answer: Record<string, unknown>) => void
-  /** The client has no answer to give. */
+  /** Called when the client responds with an error. */
   readonly failed: (error: RallyError) => void
 }
 
 export class TaskQuestions {
   readonly #asking: TaskAsking
   readonly #sent = new Set<string>()
-  /** Ids that the questions were asked under, by key. */
+  /** The ids of the requests that asked, by the key of the question. */
   readonly #open = new Map<string, string>()
 
   constructor(asking: TaskAsking) {
     this.#asking = asking
   }
 
-  /** Asks those that have not been asked, and withdraws those that wait for no answer any more. */
+  /** Sends the questions that have not been sent, and withdraws those that the task does not show any more. */
   show(questions: InputRequests): void {
-    for (const key of this.#open.keys()) if (!Object.hasOwn(questions, key)) this.#withdraw(key, 'It is settled.')
+    for (const key of this.#open.keys())
+      if (!Object.hasOwn(questions, key)) this.#withdraw(key, 'The question is settled.')
     const { session, taskId } = this.#asking
     const unsent = Object.entries(questions).filter(([key]) => !this.#sent.has(key))
     for (const [key, question] of unsent) {
-      // It may be another session than the one that the task was made in.
+      // The task may have been created in another session, with other capabilities.
       const missing = missingCapabilities(needsOf(question), (each) => hasCapability(session.capabilities, each))
       if (missing !== undefined) throw new MissingCapability(key, missing)
     }
@@ -48,9 +49,9 @@ export class TaskQuestions {
     for (const { key, request } of writeQuestions(unsent, session.revision, visitId)) this.#send(key, request)
   }
 
-  /** Nobody waits for the result any more. */
+  /** Withdraws all questions: the client waits no longer. */
   end(): void {
-    for (const key of this.#open.keys()) this.#withdraw(key, 'Nobody waits for the result any more.')
+    for (const key of this.#open.keys()) this.#withdraw(key, 'The request for the result has ended.')
   }
 
   #send(key: string, request: { readonly method: string; readonly params?: object }): void {
@@ -59,10 +60,10 @@ export class TaskQuestions {
     const id = host.asks.expect(session, (response) => {
       this.#open.delete(key)
       if ('result' in response) return answered(key, answerIn(response.result))
-      failed(new RallyError('ASK_FAILED', `The client could not answer the question "${key}": ${response.error}`))
+      failed(askFailed(key, response.error))
     })
     if (id === undefined) {
-      throw new RallyError('ASK_LIMIT', 'Too many questions wait for an answer. Try again later.')
+      throw tooManyQuestions()
     }
     this.#open.set(key, id)
     const text = JSON.stringify({ jsonrpc: '2.0', id, ...ofTask(request, taskId) })

@@ -182,7 +182,7 @@ test('a wait has an end, which says what to do', async () => {
   const client = await Client.begin(server)
   const reply = await client.send('tasks/result', { taskId: await client.task('ask') })
   const text = await read(reply, '"error"')
-  expect(text).toContain('There was no result within 100 ms. The task goes on: ask for its result again.')
+  expect(text).toContain('The task has no result after 100 ms. It goes on: request its result again.')
   // The question is withdrawn before that.
   expect(text.indexOf('notifications/cancelled')).toBeLessThan(text.indexOf('"error"'))
   await vi.waitFor(() => expect(server.held).toEqual(NOTHING), { timeout: 10_000 })
@@ -199,7 +199,7 @@ test('a task that outlives its ttl ends the wait for it', async () => {
   time += 2_000
   await vi.advanceTimersByTimeAsync(6_000)
   expect(JSON.parse((await reply)?.text ?? '')).toMatchObject({
-    error: { code: -32602, message: 'Task not found: it has outlived its ttl.' },
+    error: { code: -32602, message: 'Task not found: its ttl has expired.' },
   })
   expect(server.held).toMatchObject({ waits: 0 })
 })
@@ -220,7 +220,7 @@ test('no more than a thousand wait on an instance, and the next one is told to p
   await vi.waitFor(() => expect(server.held).toMatchObject({ waits: 1_000 }), { timeout: 10_000 })
   const refused = await clients[4]?.send('tasks/result', { taskId }, peer, false)
   expect(JSON.parse(refused?.text ?? '')).toMatchObject({
-    error: { code: -32603, message: 'Too many wait for the results of tasks. Poll tasks/get instead.' },
+    error: { code: -32603, message: '1000 requests already wait for results of tasks. Poll tasks/get instead.' },
   })
   for (const each of peers) each.cancel()
   await Promise.all(replies)

@@ -1,5 +1,5 @@
-// A request for the result of a task that has none yet: it waits, and holds nothing but its place. What the task asks meanwhile
-// goes to whoever waits, where the revision asks in the middle of a request.
+// A request for the result of a task that has not ended: it waits. In revisions that ask in the middle of a request, the questions
+// of the task go to the client that waits.
 import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
@@ -14,8 +14,8 @@ export interface TaskWaiting {
   readonly session: Session
   readonly outlet: Outlet
   readonly taskId: string
-  /** Tells how the task stands, now and whenever it has changed, and that it is gone. Gives how to stop. */
-  readonly follow: (tell: (task: DetailedTask) => void, gone: () => void) => () => void
+  /** See `Tasks.follow`. */
+  readonly follow: (onTask: (task: DetailedTask) => void, onGone: () => void) => () => void
   readonly answer: (inputResponses: Record<string, Record<string, unknown>>) => Promise<unknown>
 }
 
@@ -23,7 +23,7 @@ export class TaskWait implements Stoppable {
   readonly cancel = new Cancel()
   readonly #waiting: TaskWaiting
   readonly #questions: TaskQuestions
-  #told: string | undefined
+  #lastSent: string | undefined
   #finish: (settle: () => void) => void = () => {}
   #resolve: (task: DetailedTask | undefined) => void = () => {}
   #reject: (error: ProtocolError) => void = () => {}
@@ -39,10 +39,10 @@ export class TaskWait implements Stoppable {
   }
 
   interrupt(): void {
-    this.#fail('The server is going down. The task is kept: ask for its result again.')
+    this.#fail('The server is shutting down. The task goes on: request its result again.')
   }
 
-  /** The task once it has a result or, where the client carries rounds, questions; nothing where nobody waits any more. */
+  /** Returns the task when it has ended, or when it has questions that this revision answers by retrying; `undefined` if the client left. */
   run(): Promise<DetailedTask | undefined> {
     const { host, outlet, follow } = this.#waiting
     return new Promise((resolve, reject) => {
@@ -50,11 +50,11 @@ export class TaskWait implements Stoppable {
       this.#reject = reject
       outlet.open?.()
       const unfollow = follow(
-        (task) => this.#see(task),
-        () => this.#fail('Task not found: it has outlived its ttl.', INVALID_PARAMS),
+        (task) => this.#onTask(task),
+        () => this.#fail('Task not found: its ttl has expired.', INVALID_PARAMS),
       )
       const timer = setTimeout(() => {
-        this.#fail(`There was no result within ${host.callMs} ms. The task goes on: ask for its result again.`)
+        this.#fail(`The task has no result after ${host.callMs} ms. It goes on: request its result again.`)
       }, host.callMs).unref()
       this.#finish = (settle) => {
         this.#finish = () => {}
@@ -71,31 +71,32 @@ export class TaskWait implements Stoppable {
     })
   }
 
-  #see(task: DetailedTask): void {
+  #onTask(task: DetailedTask): void {
     if (isReady(task, this.#waiting.session.revision)) return this.#finish(() => this.#resolve(task))
     try {
-      this.#tell(task)
+      this.#notifyStatus(task)
       this.#questions.show(task.inputRequests ?? {})
     } catch (error) {
       this.#failBy(error)
     }
   }
 
-  /** Whoever began to wait knows how the task stood then. */
-  #tell(task: DetailedTask): void {
+  /** Notifies the client of a changed status. The client knows the first one: it requested the task. */
+  #notifyStatus(task: DetailedTask): void {
     const { lastUpdatedAt: _at, ...params } = olderTask(task)
     const text = JSON.stringify(params)
-    if (this.#told !== undefined && this.#told !== text) {
+    if (this.#lastSent !== undefined && this.#lastSent !== text) {
       const notification = { jsonrpc: '2.0', method: 'notifications/tasks/status', params: olderTask(task) }
       this.#waiting.outlet.notify(JSON.stringify(notification))
     }
-    this.#told = text
+    this.#lastSent = text
   }
 
-  /** What is nothing that Rally says itself is nothing for the client either. */
+  /** Only the messages of Rally's own errors go to the client. */
   #failBy(error: unknown): void {
     if (error instanceof RallyError) return this.#fail(error.message)
-    this.#waiting.host.app.logger.error('Waiting for the result of a task failed.', { error })
+    const { host, taskId } = this.#waiting
+    host.app.logger.error('Waiting for the result of a task failed.', { taskId, error })
     this.#fail('Internal error')
   }
 
@@ -104,11 +105,11 @@ export class TaskWait implements Stoppable {
   }
 }
 
-/** Whether there is something to answer with: the result or, where the client carries rounds, what the task asks. */
+/** True if the request can be answered: the task has ended, or it has questions and this revision answers them by retrying. */
 export function isReady(task: DetailedTask, { rounds }: OlderRevision): boolean {
-  return isOver(task) || (rounds !== undefined && task.status === 'input_required')
+  return hasEnded(task) || (rounds !== undefined && task.status === 'input_required')
 }
 
-export function isOver({ status }: DetailedTask): boolean {
+export function hasEnded({ status }: DetailedTask): boolean {
   return status !== 'working' && status !== 'input_required'
 }

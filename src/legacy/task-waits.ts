@@ -1,8 +1,8 @@
-// All who wait for the results of tasks on this instance.
+// All requests on this instance that wait for the result of a task.
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { Stoppable } from './session.ts'
 
-const MOST_WAITS = 1_000
+const MAX_WAITS = 1_000
 
 export class TaskWaits {
   readonly #all = new Set<Stoppable>()
@@ -11,10 +11,13 @@ export class TaskWaits {
     return this.#all.size
   }
 
-  /** Throws where too many wait. */
+  /** Throws if too many requests wait. */
   add(wait: Stoppable): void {
-    if (this.#all.size >= MOST_WAITS) {
-      throw new ProtocolError(INTERNAL_ERROR, 'Too many wait for the results of tasks. Poll tasks/get instead.')
+    if (this.#all.size >= MAX_WAITS) {
+      throw new ProtocolError(
+        INTERNAL_ERROR,
+        `${MAX_WAITS} requests already wait for results of tasks. Poll tasks/get instead.`,
+      )
     }
     this.#all.add(wait)
   }
@@ -23,7 +26,7 @@ export class TaskWaits {
     this.#all.delete(wait)
   }
 
-  /** The instance goes down: nobody waits here any more. */
+  /** Makes all of them fail, because the server is shutting down. */
   end(): void {
     for (const wait of this.#all) wait.interrupt()
   }

@@ -13,7 +13,7 @@ import type { Tasks } from '../server/tasks.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Request } from './messages.ts'
 import type { Session } from './session.ts'
-import { isOver, isReady, TaskWait } from './task-wait.ts'
+import { hasEnded, isReady, TaskWait } from './task-wait.ts'
 import { withTasks } from './task-wish.ts'
 
 interface Caller {
@@ -64,7 +64,7 @@ async function find(caller: Caller, taskId: unknown): Promise<DetailedTask> {
 
 async function cancel(caller: Caller, taskId: unknown): Promise<string> {
   let task = await find(caller, taskId)
-  if (!isOver(task)) {
+  if (!hasEnded(task)) {
     await served(caller, 'tasks/cancel', { taskId })
     task = await find(caller, taskId)
     // Or it came to its end by itself just then.

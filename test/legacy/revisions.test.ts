@@ -124,7 +124,7 @@ describe.each(wires)('over $name', ({ begin }) => {
     test('has no form for a choice of several, and no page to visit: a tool says so in its result', async () => {
       const several = await call('topics')
       expect(several.result).toMatchObject({ isError: true })
-      expect(textOf(several)).toMatch(/"topics" cannot be asked of a client of revision 2025-06-18: .*"several"/)
+      expect(textOf(several)).toMatch(/"topics" cannot be sent to a client of revision 2025-06-18: .*"several"/)
       const page = await call('sign_in')
       expect(page.result).toMatchObject({ isError: true })
       expect(textOf(page)).toMatch(/"page" needs a capability that the client did not declare: elicitation/)

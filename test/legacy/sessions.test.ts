@@ -183,7 +183,7 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
     const asked = await session.call('deploy', { env: 'prod' }, { Accept: 'application/json' })
     const result = (await asked.json()) as { result: object }
     expect(result.result).toMatchObject({ isError: true })
-    expect(textOf(result as never)).toMatch(/"confirm" cannot be asked, because there is no event stream/)
+    expect(textOf(result as never)).toMatch(/"confirm" cannot be sent: there is no event stream/)
     const reported = await session.call('report', {}, { Accept: 'application/json' })
     expect(textOf((await reported.json()) as never)).toBe('Reported.')
     expect((await session.get({ Accept: 'application/json' })).status).toBe(406)
