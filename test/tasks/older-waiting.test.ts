@@ -171,7 +171,10 @@ test('a server that goes down says so to who waits at once, and keeps the task',
   const events = await waitFor(session, taskId)
   await events.message()
   app.drain()
-  const goingDown = { code: -32603, message: 'The server is shutting down. The task goes on: request its result again.' }
+  const goingDown = {
+    code: -32603,
+    message: 'The server is shutting down. The task goes on: request its result again.',
+  }
   expect((await events.rest()).at(-1)).toMatchObject({ error: goingDown })
   const late = await waitFor(session, taskId)
   expect((await late.rest()).at(-1)).toMatchObject({ error: goingDown })
