@@ -1,9 +1,10 @@
 // The app for clients that carry their calls, and what its steps have done.
 import type { Rally } from 'mcp-rally'
+import { afterEach, beforeEach } from 'vitest'
 import { z } from 'zod'
 import { olderApp } from './app.mjs'
-import { accepted, legOf } from './carried.ts'
-import type { RawSession, Wired } from './raw.ts'
+import { accepted, legOf, openCarrying } from './carried.ts'
+import type { Ask, RawHost, RawSession, Wired } from './raw.ts'
 
 export const said = { role: 'assistant', content: { type: 'text', text: 'In short.' }, model: 'm' }
 
@@ -28,6 +29,30 @@ export async function askedBy(
   const { last, lastId } = await legOf(await session.call(tool, args))
   if (last?.method === undefined) throw new Error(`Nothing was asked: ${JSON.stringify(last)}`)
   return { question: last, lastId }
+}
+
+/** An app of its own for each test, and a session of a client that carries states. */
+export interface CarryingSetUp {
+  made: Carrying
+  app: Rally
+  ask: Ask
+  session: RawSession
+}
+
+/** Registers the hooks that set it up before each test and close it after. Its members are there once a test runs. */
+export function useCarrying(host: RawHost): CarryingSetUp {
+  const on = {} as CarryingSetUp
+  let close: () => Promise<void>
+  beforeEach(async () => {
+    on.made = new Carrying()
+    on.app = on.made.app()
+    const opened = await host.open(on.app)
+    ;({ close } = opened)
+    on.ask = opened.ask
+    on.session = await openCarrying(on.ask)
+  })
+  afterEach(() => close())
+  return on
 }
 
 /** The instances of one test: all of them tell their effects to the same list. */

@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { MemoryMailbox } from '../../src/store/memory/mailbox.ts'
 import { accepted, answerTo, fetchLeg, legOf, openCarrying } from './carried.ts'
-import { askedBy, Carrying } from './carrying-app.ts'
+import { askedBy, Carrying, useCarrying } from './carrying-app.ts'
 import type { Ask, RawSession } from './raw.ts'
 import { Events, hosts, textOf } from './raw.ts'
 
@@ -30,35 +30,23 @@ test.each([{}, { leave: () => {}, after: () => {} }, 7])('a mailbox that is none
 })
 
 describe.each(hosts)('$name', (host) => {
-  let made: Carrying
-  let app: Rally
-  let ask: Ask
-  let close: () => Promise<void>
-  let session: RawSession
-
-  beforeEach(async () => {
-    made = new Carrying()
-    app = made.app()
-    ;({ ask, close } = await host.open(app))
-    session = await openCarrying(ask)
-  })
-  afterEach(() => close())
+  const on = useCarrying(host)
 
   test('the same answer twice does the work once', async () => {
-    const { question, lastId } = await askedBy(session, 'count', { by: 'B' })
+    const { question, lastId } = await askedBy(on.session, 'count', { by: 'B' })
     const response = answerTo(question, accepted({ confirm: true }))
-    const statuses = await Promise.all([session.post(response), session.post(response)])
-    statuses.push(await session.post(response))
+    const statuses = await Promise.all([on.session.post(response), on.session.post(response)])
+    statuses.push(await on.session.post(response))
     expect(statuses.map(({ status }) => status)).toEqual([202, 202, 202])
-    expect(textOf((await fetchLeg(session, lastId)).last)).toBe('Counted 2.')
-    expect(made.effects).toEqual(['B before', 'B after'])
+    expect(textOf((await fetchLeg(on.session, lastId)).last)).toBe('Counted 2.')
+    expect(on.made.effects).toEqual(['B before', 'B after'])
   })
 
   test('an answer that differs from the one that was taken up changes nothing', async () => {
-    const { question, lastId } = await askedBy(session, 'count', { by: 'C' })
-    await session.post(answerTo(question, accepted({ confirm: true })))
-    await session.post(answerTo(question, accepted({ confirm: false })))
-    expect(textOf((await fetchLeg(session, lastId)).last)).toBe('Counted 2.')
+    const { question, lastId } = await askedBy(on.session, 'count', { by: 'C' })
+    await on.session.post(answerTo(question, accepted({ confirm: true })))
+    await on.session.post(answerTo(question, accepted({ confirm: false })))
+    expect(textOf((await fetchLeg(on.session, lastId)).last)).toBe('Counted 2.')
   })
 
   test('with single-use states an answer that differs is refused, and the same one is not', async () => {
@@ -69,7 +57,7 @@ describe.each(hosts)('$name', (host) => {
       after: mailbox.after.bind(mailbox),
       watch: mailbox.watch.bind(mailbox),
     }
-    const strict = made.app({ once: new MemoryOnceStore(), legacy: { mailbox: forgetful } })
+    const strict = on.made.app({ once: new MemoryOnceStore(), legacy: { mailbox: forgetful } })
     const opened = await host.open(strict)
     const carrying = await openCarrying(opened.ask)
     const { last } = await legOf(await carrying.call('count', { by: 'D' }))
@@ -77,7 +65,7 @@ describe.each(hosts)('$name', (host) => {
     expect(await statusOf(accepted({ confirm: true }))).toBe(202)
     expect(await statusOf(accepted({ confirm: true }))).toBe(202)
     expect(await statusOf(accepted({ confirm: false }))).toBe(400)
-    expect(made.effects).toEqual(['D before', 'D after'])
+    expect(on.made.effects).toEqual(['D before', 'D after'])
     await opened.close()
   })
 
@@ -85,7 +73,7 @@ describe.each(hosts)('$name', (host) => {
     ['response', 'tell_much', { error: { code: -32603, message: expect.stringContaining('too large') } }],
     ['question', 'ask_much', { result: { isError: true, content: [{ text: expect.stringContaining('too large') }] } }],
   ])('a %s that the mailbox of the process cannot hold is told of', async (_what, tool, told) => {
-    const opened = await host.open(made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
+    const opened = await host.open(on.made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
     const carrying = await openCarrying(opened.ask)
     const { last, lastId } = await legOf(await carrying.call(tool))
     expect((await carrying.post(answerTo(last, accepted({ confirm: true })))).status).toBe(202)
@@ -102,7 +90,7 @@ describe.each(hosts)('$name', (host) => {
       after: inner.after.bind(inner),
       watch: inner.watch.bind(inner),
     }
-    const opened = await host.open(made.app({ legacy: { mailbox: flaky } }))
+    const opened = await host.open(on.made.app({ legacy: { mailbox: flaky } }))
     const carrying = await openCarrying(opened.ask)
     for (const isLast of [false, true]) {
       isDown = true
@@ -129,15 +117,15 @@ describe.each(hosts)('$name', (host) => {
       after: inner.after.bind(inner),
       watch: inner.watch.bind(inner),
     }
-    const opened = await host.open(made.app({ legacy: { mailbox: slow } }))
+    const opened = await host.open(on.made.app({ legacy: { mailbox: slow } }))
     const carrying = await openCarrying(opened.ask)
     const name = await legOf(await carrying.call('survey'))
-    known = made.gate
+    known = on.made.gate
     const answers = [carrying.post(answerTo(name.last, accepted({ name: 'Ada' })))]
     const age = await fetchLeg(carrying, name.lastId)
     answers.push(carrying.post(answerTo(age.last, accepted({ age: 36 }))))
     expect(textOf((await fetchLeg(carrying, age.lastId)).last)).toBe('Ada is 36.')
-    made.open()
+    on.made.open()
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202])
     await opened.close()
   })
@@ -149,22 +137,22 @@ describe.each(hosts)('$name', (host) => {
       leave: inner.leave.bind(inner),
       after: async (...args: Parameters<MemoryMailbox['after']>) => {
         looks += 1
-        await made.gate
+        await on.made.gate
         return inner.after(...args)
       },
       watch: inner.watch.bind(inner),
     }
-    const opened = await host.open(made.app({ legacy: { mailbox: slow } }))
+    const opened = await host.open(on.made.app({ legacy: { mailbox: slow } }))
     const carrying = await openCarrying(opened.ask)
     const { last } = await legOf(await carrying.call('hold'))
     const answered = carrying.post(answerTo(last, accepted({ confirm: true })))
     await expect.poll(() => looks, SOON).toBe(1)
     // It comes and goes, and nothing of the session would have to be remembered for it.
     expect((await carrying.json('ping')).result).toEqual({})
-    made.open()
-    await expect.poll(() => made.effects, SOON).toEqual(['holding'])
+    on.made.open()
+    await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
     await carrying.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
-    await expect.poll(() => made.effects, SOON).toEqual(['holding', 'stopped'])
+    await expect.poll(() => on.made.effects, SOON).toEqual(['holding', 'stopped'])
     expect((await answered).status).toBe(202)
     await opened.close()
   })
@@ -175,7 +163,7 @@ describe.each(hosts)('$name', (host) => {
     const closes: (() => Promise<void>)[] = []
 
     const another = async (options: object = {}): Promise<{ ask: Ask; app: Rally }> => {
-      const instance = made.app({ legacy: { mailbox }, ...options })
+      const instance = on.made.app({ legacy: { mailbox }, ...options })
       const opened = await host.open(instance)
       closes.push(opened.close)
       return { ask: opened.ask, app: instance }
@@ -259,7 +247,7 @@ describe.each(hosts)('$name', (host) => {
       const { last, lastId } = await legOf(await here.call('hold'))
       const second = await another()
       const answered = here.at(second.ask).post(answerTo(last, accepted({ confirm: true })))
-      await expect.poll(() => made.effects, SOON).toEqual(['holding'])
+      await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
       second.app.interrupt()
       expect((await answered).status).toBe(202)
       expect(textOf((await fetchLeg(here, lastId)).last)).toContain('The server is going down')

@@ -1,10 +1,9 @@
 // SEP-1685 over HTTP, by raw clients: what is asked carries the call, and an answer brings it back.
-import type { Rally } from 'mcp-rally'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { accepted, answerTo, callThrough, errorTo, fetchLeg, legOf, openCarrying, STATE, stateOf } from './carried.ts'
-import { answer, askedBy, Carrying, said } from './carrying-app.ts'
-import type { Ask, RawSession, Wired } from './raw.ts'
-import { Events, hosts, RawSession as Session, textOf } from './raw.ts'
+import { answer, askedBy, useCarrying, said } from './carrying-app.ts'
+import type { Wired } from './raw.ts'
+import { Events, hosts, RawSession, textOf } from './raw.ts'
 
 /** On a machine that has other things to do. */
 const SOON = { timeout: 10_000 }
@@ -12,23 +11,11 @@ const SOON = { timeout: 10_000 }
 const REVISIONS = ['2025-11-25', '2025-06-18', '2025-03-26']
 
 describe.each(hosts)('$name', (host) => {
-  let made: Carrying
-  let app: Rally
-  let ask: Ask
-  let close: () => Promise<void>
-  let session: RawSession
-
-  beforeEach(async () => {
-    made = new Carrying()
-    app = made.app()
-    ;({ ask, close } = await host.open(app))
-    session = await openCarrying(ask)
-  })
-  afterEach(() => close())
+  const on = useCarrying(host)
 
   describe.each(REVISIONS)('in %s', (revision) => {
     test('a question has a state, an event id and a retry, its stream ends, and the answer is fetched by GET', async () => {
-      const carrying = await openCarrying(ask, revision)
+      const carrying = await openCarrying(on.ask, revision)
       const leg = await legOf(await carrying.call('workspace'))
       expect(leg.last).toMatchObject({ method: 'roots/list', params: { _meta: { [STATE]: expect.any(String) } } })
       expect(leg.events.at(-1)).toMatchObject({ retry: expect.stringMatching(/^\d+$/), id: expect.any(String) })
@@ -44,7 +31,7 @@ describe.each(hosts)('$name', (host) => {
       ['with a capability that is none', { state: true }],
       ['with scopes that are none', { state: { scopes: 'request' } }],
     ])('a client %s sees no state, and its stream stays', async (_what, more) => {
-      const plain = await Session.open(ask, { revision, capabilities: { roots: {}, ...more } })
+      const plain = await RawSession.open(on.ask, { revision, capabilities: { roots: {}, ...more } })
       const events = new Events(await plain.call('workspace'))
       const question = await events.message()
       expect(JSON.stringify(question)).not.toContain('state')
@@ -62,7 +49,7 @@ describe.each(hosts)('$name', (host) => {
     ['rounds by hand', 'wizard', {}, /^Ada, Ada$/, 2],
     ['a page by hand', 'look', {}, /^Was told accept\.$/, 1],
   ])('carries %s', async (_what, tool, args, says, questions) => {
-    const legs = await callThrough(session, tool, answer, args)
+    const legs = await callThrough(on.session, tool, answer, args)
     const asks = legs.flatMap(({ messages }) => messages.filter(({ id, method }) => id !== undefined && method))
     expect(textOf(legs.at(-1)?.last)).toMatch(says)
     expect(asks).toHaveLength(questions)
@@ -71,25 +58,25 @@ describe.each(hosts)('$name', (host) => {
   })
 
   test('carries prompts and resources too', async () => {
-    const prompt = await legOf(await session.request('prompts/get', { name: 'brief', arguments: { topic: 'tea' } }))
-    await session.post(answerTo(prompt.last, accepted({ context: 'school' })))
-    expect((await fetchLeg(session, prompt.lastId)).last).toMatchObject({ id: 1, result: { messages: [{}] } })
-    const resource = await legOf(await session.request('resources/read', { uri: 'note://by/7' }))
-    await session.post(answerTo(resource.last, accepted({ context: 'school' })))
-    expect((await fetchLeg(session, resource.lastId)).last).toMatchObject({ id: 2, result: { contents: [{}] } })
+    const prompt = await legOf(await on.session.request('prompts/get', { name: 'brief', arguments: { topic: 'tea' } }))
+    await on.session.post(answerTo(prompt.last, accepted({ context: 'school' })))
+    expect((await fetchLeg(on.session, prompt.lastId)).last).toMatchObject({ id: 1, result: { messages: [{}] } })
+    const resource = await legOf(await on.session.request('resources/read', { uri: 'note://by/7' }))
+    await on.session.post(answerTo(resource.last, accepted({ context: 'school' })))
+    expect((await fetchLeg(on.session, resource.lastId)).last).toMatchObject({ id: 2, result: { contents: [{}] } })
   })
 
   test.each([
     ['decline', /The user said decline/],
     ['cancel', /The user said cancel/],
   ])('tells a %s to the handler', async (action, says) => {
-    const legs = await callThrough(session, 'outcome', () => ({ action }))
+    const legs = await callThrough(on.session, 'outcome', () => ({ action }))
     expect(textOf(legs.at(-1)?.last)).toMatch(says)
   })
 
   test('asks again, with a state that is another one, where an answer does not fit', async () => {
     let times = 0
-    const legs = await callThrough(session, 'survey', (question) => {
+    const legs = await callThrough(on.session, 'survey', (question) => {
       times += 1
       return times === 1 ? accepted({ name: 'nobody' }) : answer(question)
     })
@@ -98,52 +85,52 @@ describe.each(hosts)('$name', (host) => {
   })
 
   test('an error in place of an answer ends the call with its reason', async () => {
-    const { question, lastId } = await askedBy(session)
-    expect((await session.post(errorTo(question, 'The user has left.'))).status).toBe(202)
-    const { last } = await fetchLeg(session, lastId)
+    const { question, lastId } = await askedBy(on.session)
+    expect((await on.session.post(errorTo(question, 'The user has left.'))).status).toBe(202)
+    const { last } = await fetchLeg(on.session, lastId)
     expect(last?.result).toMatchObject({ isError: true })
     expect(textOf(last)).toBe('The client could not answer the question "confirm": The user has left.')
   })
 
   test('each step runs once, and what a leg tells is told in its order and once', async () => {
     const first = await legOf(
-      await session.request('tools/call', { name: 'count', arguments: { by: 'A' }, _meta: { progressToken: 7 } }),
+      await on.session.request('tools/call', { name: 'count', arguments: { by: 'A' }, _meta: { progressToken: 7 } }),
     )
     expect(first.messages.map(({ method }) => method)).toEqual(['notifications/progress', 'elicitation/create'])
-    await session.post(answerTo(first.last, accepted({ confirm: true })))
-    const second = await fetchLeg(session, first.lastId)
+    await on.session.post(answerTo(first.last, accepted({ confirm: true })))
+    const second = await fetchLeg(on.session, first.lastId)
     expect(second.messages).toMatchObject([
       { method: 'notifications/progress', params: { progressToken: 7, progress: 2 } },
       { method: 'notifications/message', params: { level: 'warning', data: 'It is done.' } },
       { id: 1, result: { content: [{ text: 'Counted 2.' }] } },
     ])
-    expect(made.effects).toEqual(['A before', 'A after'])
+    expect(on.made.effects).toEqual(['A before', 'A after'])
     const [, middle] = second.events
-    expect((await fetchLeg(session, middle?.id ?? '')).messages).toEqual(second.messages.slice(1))
+    expect((await fetchLeg(on.session, middle?.id ?? '')).messages).toEqual(second.messages.slice(1))
   })
 
   test('who comes back before the answer waits for what comes of it', async () => {
-    const { question, lastId } = await askedBy(session)
-    const waiting = fetchLeg(session, lastId)
-    const other = await Session.open(ask)
+    const { question, lastId } = await askedBy(on.session)
+    const waiting = fetchLeg(on.session, lastId)
+    const other = await RawSession.open(on.ask)
     expect((await other.json('ping')).result).toEqual({})
-    await session.post(answerTo(question, accepted({ confirm: true })))
+    await on.session.post(answerTo(question, accepted({ confirm: true })))
     expect(textOf((await waiting).last)).toMatch(/^Deployed/)
   })
 
   test('a state that grows too large fails the call, and says of what', async () => {
-    const last = await session.json('tools/call', { name: 'large' })
+    const last = await on.session.json('tools/call', { name: 'large' })
     expect(last).toMatchObject({ id: 1, result: { isError: true } })
     expect(textOf(last)).toMatch(/^The call state has \d+ bytes, at most 65536 are allowed.*"much"/)
   })
 
   test('a client that takes no events cannot be asked, and is told so', async () => {
-    const response = await session.call('deploy', { env: 'x' }, { Accept: 'application/json' })
+    const response = await on.session.call('deploy', { env: 'x' }, { Accept: 'application/json' })
     expect(textOf((await response.json()) as Wired)).toContain('there is no event stream to the client')
   })
 
   test('in a batch the connection carries, because one stream cannot be gone on with for two calls', async () => {
-    const old = await openCarrying(ask, '2025-03-26')
+    const old = await openCarrying(on.ask, '2025-03-26')
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'workspace' } }
     const events = new Events(await old.post([call, { jsonrpc: '2.0', id: 2, method: 'ping' }]))
     const messages = [await events.message(), await events.message()]
@@ -154,28 +141,28 @@ describe.each(hosts)('$name', (host) => {
   })
 
   test('a call that was cancelled while it waited nowhere does not go on', async () => {
-    const { question, lastId } = await askedBy(session, 'count', { by: 'E' })
+    const { question, lastId } = await askedBy(on.session, 'count', { by: 'E' })
     const params = { requestId: 1 }
-    expect((await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params })).status).toBe(202)
-    expect((await session.post(answerTo(question, accepted({ confirm: true })))).status).toBe(202)
-    expect(made.effects).toEqual(['E before'])
+    expect((await on.session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params })).status).toBe(202)
+    expect((await on.session.post(answerTo(question, accepted({ confirm: true })))).status).toBe(202)
+    expect(on.made.effects).toEqual(['E before'])
     const controller = new AbortController()
-    const events = new Events(await session.get({ 'Last-Event-ID': lastId }, controller.signal))
+    const events = new Events(await on.session.get({ 'Last-Event-ID': lastId }, controller.signal))
     expect((await events.next())?.data ?? '').toBe('')
     controller.abort()
   })
 
   test('a call that has been taken up is cancelled where it runs', async () => {
-    const { question } = await askedBy(session, 'hold', {})
-    const answered = session.post(answerTo(question, accepted({ confirm: true })))
-    await expect.poll(() => made.effects, SOON).toEqual(['holding'])
-    await session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
-    await expect.poll(() => made.effects, SOON).toEqual(['holding', 'stopped'])
+    const { question } = await askedBy(on.session, 'hold', {})
+    const answered = on.session.post(answerTo(question, accepted({ confirm: true })))
+    await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
+    await on.session.post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })
+    await expect.poll(() => on.made.effects, SOON).toEqual(['holding', 'stopped'])
     expect((await answered).status).toBe(202)
   })
 
   test('that a page was visited is told under the id that it was asked for by', async () => {
-    const legs = await callThrough(session, 'sign_in', answer, { looks: 2 })
+    const legs = await callThrough(on.session, 'sign_in', answer, { looks: 2 })
     const ids = legs.map(({ last }) => last?.params?.['elicitationId']).filter(Boolean)
     expect(new Set(ids).size).toBe(1)
     expect(legs.at(-1)?.messages[0]).toMatchObject({
@@ -186,25 +173,25 @@ describe.each(hosts)('$name', (host) => {
 
   test('a state is not in what the handler sees of an answer', async () => {
     const seen: unknown[] = []
-    app.tool('see', {}, async (_args, io) => {
+    on.app.tool('see', {}, async (_args, io) => {
       seen.push(
         await io.sample('said', { messages: [{ role: 'user', content: { type: 'text', text: 'Hi' } }], maxTokens: 9 }),
       )
       return 'Seen.'
     })
-    await callThrough(session, 'see', () => said)
+    await callThrough(on.session, 'see', () => said)
     expect(seen).toHaveLength(1)
     expect(JSON.stringify(seen)).not.toContain(STATE)
   })
 
   test('a stream that was lost before the question is gone on with where it was', async () => {
-    const events = new Events(await session.call('late'))
+    const events = new Events(await on.session.call('late'))
     expect(await events.message()).toMatchObject({ method: 'notifications/message' })
     await events.lose()
-    made.open()
-    const leg = await fetchLeg(session, events.lastId)
+    on.made.open()
+    const leg = await fetchLeg(on.session, events.lastId)
     expect(leg.last).toMatchObject({ method: 'elicitation/create' })
-    await session.post(answerTo(leg.last, accepted({ confirm: true })))
-    expect(textOf((await fetchLeg(session, leg.lastId)).last)).toBe('Yes.')
+    await on.session.post(answerTo(leg.last, accepted({ confirm: true })))
+    expect(textOf((await fetchLeg(on.session, leg.lastId)).last)).toBe('Yes.')
   })
 })
