@@ -4,37 +4,29 @@ import { decodeHeader } from '../protocol/headers.ts'
 import { META_VERSION, NAME_PARAMS } from '../protocol/revisions/2026-07-28.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { valueAt } from '../schema/param-headers.ts'
+import type { Resolved } from '../server/resolve.ts'
+import { expectsResponse } from '../server/resolve.ts'
 
 /** Reads one header by its name in lower case. */
 export type Headers = (name: string) => string | undefined
 
-/**
- * Throws -32020. Says nothing of what is wrong in the body itself: dispatch does. `paramsOf` gives the arguments of a
- * tool that have headers of their own.
- */
-export function checkAgreement(
-  message: unknown,
-  header: Headers,
-  paramsOf: (tool: string) => readonly ParamHeader[],
-): void {
-  if (!isRecord(message) || typeof message['method'] !== 'string') return
-  const { id, method, params } = message
-  // Notifications have no header rules, and who still says `initialize` is told the revisions instead.
-  if (id === undefined || method === 'initialize') return
+/** Throws -32020. Ignores what is wrong with the body itself: dispatch answers that. */
+export function checkAgreement(request: Resolved, header: Headers): void {
+  const { method, params, meta, target } = request
+  // Notifications have no header rules. A client that sends `initialize` is told the supported revisions instead.
+  if (!expectsResponse(request) || method === '' || method === 'initialize') return
   const version = header('mcp-protocol-version')
   if (version === undefined) throw mismatch('the MCP-Protocol-Version header is missing')
   const named = header('mcp-method')
   if (named === undefined) throw mismatch('the Mcp-Method header is missing')
   if (named !== method) throw differs('Mcp-Method', named, method)
-  if (!isRecord(params)) return
-  const meta = params['_meta']
-  const stated = isRecord(meta) ? meta[META_VERSION] : undefined
+  if (params === undefined) return
+  const stated = meta?.[META_VERSION]
   if (typeof stated === 'string' && version !== stated) throw differs('MCP-Protocol-Version', version, stated)
-  if (!Object.hasOwn(NAME_PARAMS, method)) return
-  const name = params[NAME_PARAMS[method] ?? '']
-  checkName(header('mcp-name'), name)
-  if (method !== 'tools/call' || typeof name !== 'string') return
-  for (const param of paramsOf(name)) checkParam(header(param.header), param, params['arguments'])
+  const nameParam = Object.hasOwn(NAME_PARAMS, method) ? NAME_PARAMS[method] : undefined
+  if (nameParam === undefined) return
+  checkName(header('mcp-name'), params[nameParam])
+  for (const param of target?.headers ?? []) checkParam(header(param.header), param, params['arguments'])
 }
 
 function checkName(header: string | undefined, name: unknown): void {
@@ -69,8 +61,4 @@ function differs(header: string, got: string, body: string): ProtocolError {
 
 function mismatch(why: string): ProtocolError {
   return new ProtocolError(HEADER_MISMATCH, `Header mismatch: ${why}`)
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
 }

@@ -4,13 +4,14 @@ import { Cancel } from '../protocol/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { decodeHeader } from '../protocol/headers.ts'
 import type { Logger } from '../protocol/logger.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
-import type { Context } from '../server/context.ts'
-import type { Legacy } from '../server/legacy.ts'
+import type { RequestContext } from '../server/context.ts'
+import type { Legacy, LegacyRequest } from '../server/legacy.ts'
 import { isOlder } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
-import { idOf } from '../server/request.ts'
+import type { Resolved } from '../server/resolve.ts'
 import type { AdmissionOptions } from './admission.ts'
 import type { Headers } from './agreement.ts'
 import { checkAgreement } from './agreement.ts'
@@ -48,7 +49,7 @@ export function answerBody(
   app: App,
   body: string,
   header: Headers,
-  context: Context,
+  context: RequestContext,
   caller: AuthenticatedCaller | undefined,
 ): Reply | Promise<Reply | undefined> {
   let message: unknown
@@ -57,53 +58,55 @@ export function answerBody(
   } catch {
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
-  if (app.legacy !== undefined && isOlder(message, header)) {
-    return answerOlder(app, app.legacy, message, header, context, caller)
+  const request = app.resolve(message)
+  if (app.legacy !== undefined && isOlder(request, header)) {
+    return answerOlder(app, app.legacy, request, header, context, caller)
   }
   try {
-    checkAgreement(message, header, (tool) => app.paramHeaders(tool))
+    checkAgreement(request, header)
   } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(idOf(message), error)
-    return errorReply(idOf(message), new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
+    if (error instanceof ProtocolError) return errorReply(request.id, error)
+    return errorReply(request.id, new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
   }
-  return refuseUnscoped(app, message, caller) ?? app.dispatch(message, context)
+  return refuseUnscoped(app, request, caller, request.id) ?? app.serve(request, context)
 }
 
 /** Of an older revision: a message, or a batch of them, each of which must be allowed. */
 async function answerOlder(
   app: App,
   legacy: Legacy,
-  message: unknown,
+  request: Resolved,
   header: Headers,
-  { principal, notify, cancel: peer = new Cancel() }: Context,
+  { principal, notify, cancel: peer = new Cancel() }: RequestContext,
   caller: AuthenticatedCaller | undefined,
 ): Promise<Reply | undefined> {
-  if (contradicts(message, header)) {
+  if (contradicts(request, header)) {
     const mismatch = new ProtocolError(HEADER_MISMATCH, 'Header mismatch: the headers say something else than the body')
-    return errorReply(idOf(message), mismatch)
+    return errorReply(request.id, mismatch)
   }
-  for (const each of Array.isArray(message) ? message : [message]) {
-    const refusal = refuseUnscoped(app, each, caller)
+  const refuse: LegacyRequest['refuse'] = (call, id) => refuseUnscoped(app, call, caller, id)
+  const batch = Array.isArray(request.message) ? request.message.map((each) => app.resolve(each)) : undefined
+  for (const each of batch ?? [request]) {
+    const refusal = refuse(each, each.id)
     if (refusal !== undefined) return refusal
   }
   try {
-    const refusal = (request: unknown): Reply | undefined => refuseUnscoped(app, request, caller)
-    return await legacy.post(message, { header, principal, takesEvents: notify !== undefined, peer, refusal })
+    const takesStream = notify !== undefined
+    return await legacy.post(batch ?? request, { header, principal, takesEvents: takesStream, peer, refuse })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
-    return errorReply(idOf(message), internalError(), 500)
+    return errorReply(request.id, internalError(), 500)
   }
 }
 
 /** Older revisions have no headers for this. Where they come all the same, somebody on the way may have acted on them. */
-function contradicts(message: unknown, header: Headers): boolean {
+function contradicts({ message, method: stated, params = {} }: Resolved, header: Headers): boolean {
   const method = header('mcp-method')
   const name = header('mcp-name')
   if (method === undefined && name === undefined) return false
   if (!isObject(message)) return true
-  const params = isObject(message['params']) ? message['params'] : {}
   return (
-    (method !== undefined && method !== message['method']) ||
+    (method !== undefined && method !== stated) ||
     (name !== undefined && decodeHeader(name) !== (params['name'] ?? params['uri']))
   )
 }
@@ -134,17 +137,21 @@ const WITHOUT_SESSION = ['POST']
 const WITH_SESSION = ['GET', 'POST']
 
 /** The refusal of a caller who was not granted all that the message needs. */
-function refuseUnscoped(app: App, message: unknown, caller: AuthenticatedCaller | undefined): Reply | undefined {
-  const required = app.requiredScopes(message)
+function refuseUnscoped(
+  app: App,
+  { scopes: required }: Resolved,
+  caller: AuthenticatedCaller | undefined,
+  id: RequestId | undefined,
+): Reply | undefined {
   if (required === undefined) return undefined
   try {
     const challenge = challengeOf(required, caller)
     if (challenge === undefined) return undefined
     const error = new ProtocolError(INVALID_REQUEST, 'The scopes that were granted do not suffice for this call.')
-    return { ...errorReply(idOf(message), error, 403), headers: { 'WWW-Authenticate': challenge } }
+    return { ...errorReply(id, error, 403), headers: { 'WWW-Authenticate': challenge } }
   } catch (error) {
     const { message: why, status } = refusalOf(error, app.logger)
-    return errorReply(idOf(message), new ProtocolError(INVALID_REQUEST, why), status)
+    return errorReply(id, new ProtocolError(INVALID_REQUEST, why), status)
   }
 }
 

@@ -1,5 +1,4 @@
 // Standard streams as a host: one JSON message a line, any number of calls under way at once.
-import { isObject } from '../protocol/json.ts'
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -7,9 +6,9 @@ import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 import type { LegacyConnection } from '../server/legacy.ts'
-import { isInitialize, namesRevision } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
-import { idOf } from '../server/request.ts'
+import type { Resolved } from '../server/resolve.ts'
+import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/resolve.ts'
 
 export interface StdioOptions {
   /** Default `process.stdin`. */
@@ -44,17 +43,18 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     } catch {
       return send(errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the line is not JSON')).text)
     }
-    if (app.legacy !== undefined && (older === undefined ? isInitialize(message) : !namesRevision(message))) {
+    const request = app.resolve(message)
+    if (app.legacy !== undefined && (older === undefined ? isInitialize(request) : !namesRevision(request))) {
       older ??= app.legacy.connect({ send, notify: sendUnlessBehind })
       return void older.then(
-        (connection) => connection.receive(message),
+        (connection) => connection.receive(Array.isArray(message) ? message.map((each) => app.resolve(each)) : request),
         (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
       )
     }
     // Nobody was asked anything here, and an answer to an answer could be taken for one.
-    if (isObject(message) && !('method' in message) && ('result' in message || 'error' in message)) return
-    cancelNamed(message, underWay)
-    const id = idOf(message)
+    if (isResponse(request)) return
+    cancelNamed(request, underWay)
+    const { id } = request
     if (id !== undefined && underWay.has(id)) {
       return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
     }
@@ -63,7 +63,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
-    void app.dispatch(message, { cancel, notify }).then((reply) => {
+    void app.serve(request, { cancel, notify }).then((reply) => {
       if (id !== undefined) underWay.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)
     })
@@ -93,9 +93,8 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
 }
 
 /** Ends the call that a cancellation names. A request of that name is none, and is answered like any other. */
-function cancelNamed(message: unknown, underWay: Map<RequestId, Cancel>): void {
-  if (!isObject(message) || message['method'] !== 'notifications/cancelled' || message['id'] !== undefined) return
-  const { params } = message
-  const requestId = isObject(params) ? params['requestId'] : undefined
+function cancelNamed(message: Resolved, underWay: Map<RequestId, Cancel>): void {
+  if (message.method !== 'notifications/cancelled' || expectsResponse(message)) return
+  const requestId = message.params?.['requestId']
   if (typeof requestId === 'string' || typeof requestId === 'number') underWay.get(requestId)?.cancel()
 }

@@ -3,11 +3,12 @@ import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
 import { InvalidState } from '../seal/errors.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
-import { idOf, readEnvelope } from '../server/request.ts'
+import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
+import { isResponse } from '../server/resolve.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
-import { isResponse, problemOfBatch } from './messages.ts'
+import { problemOfBatch } from './messages.ts'
 import { notified, respond } from './methods.ts'
 import { Session } from './session.ts'
 import { stateIn } from './carried/state.ts'
@@ -16,7 +17,6 @@ import { newSessionId } from './session-id.ts'
 
 export class Connection implements LegacyConnection {
   readonly #host: LegacyHost
-  readonly #serverMeta: string
   readonly #wire: LegacyWire
   readonly #outlet: Outlet
   readonly #closed: () => void
@@ -24,9 +24,8 @@ export class Connection implements LegacyConnection {
   /** The client has said that it is ready to be told something unasked. */
   #isReady = false
 
-  constructor(host: LegacyHost, serverMeta: string, wire: LegacyWire, closed: () => void) {
+  constructor(host: LegacyHost, wire: LegacyWire, closed: () => void) {
     this.#host = host
-    this.#serverMeta = serverMeta
     this.#wire = wire
     this.#closed = closed
     this.#outlet = {
@@ -38,8 +37,8 @@ export class Connection implements LegacyConnection {
     }
   }
 
-  receive(message: unknown): void {
-    if (!Array.isArray(message)) {
+  receive(message: Resolved | readonly Resolved[]): void {
+    if ('kind' in message) {
       void this.#answer(message).then((text) => text !== undefined && this.#wire.send(text))
       return
     }
@@ -65,29 +64,29 @@ export class Connection implements LegacyConnection {
     this.#closed()
   }
 
-  async #answer(message: unknown): Promise<string | undefined> {
+  async #answer(message: Resolved): Promise<string | undefined> {
     const session = this.#session
     if (isResponse(message)) {
       // What nobody waits for is not answered: an answer to an answer could be taken for one.
       if (session === undefined) return undefined
-      if (stateIn(message) === undefined) this.#host.asks.take(session, message)
-      else void this.#takeUp(session, message)
+      if (stateIn(message.message) === undefined) this.#host.asks.take(session, message.message)
+      else void this.#takeUp(session, message.message)
       return undefined
     }
     try {
-      const { id, method, params = {} } = readEnvelope(message)
-      if (id !== undefined && method === 'initialize') return this.#initialize(id, params)
-      if (id === undefined) {
-        if (method === 'notifications/initialized') this.#isReady = true
-        const cancelled = session && notified(session, method, params)
+      if (message.kind === 'invalid') throw message.problem
+      if (message.kind === 'notification') {
+        if (message.method === 'notifications/initialized') this.#isReady = true
+        const cancelled = session && notified(session, message)
         if (cancelled !== undefined && session?.carriesState) await noteCancelled(this.#host, session, cancelled)
         return undefined
       }
+      if (message.method === 'initialize') return this.#initialize(message)
       if (session === undefined) throw invalid('initialize first')
-      const request = { id, method, params, message }
-      return await respond(this.#host, session, request, this.#outletOf(session, 0), undefined)
+      const outlet = this.#outletOf(session, 0)
+      return await respond(this.#host, { request: message, session, outlet, principal: undefined })
     } catch (error) {
-      return errorReply(idOf(message), error instanceof ProtocolError ? error : internalError()).text
+      return errorReply(message.id, error instanceof ProtocolError ? error : internalError()).text
     }
   }
 
@@ -109,11 +108,11 @@ export class Connection implements LegacyConnection {
     return { ...this.#outlet, parting: { box: undefined, leg, ask } }
   }
 
-  #initialize(id: string | number, params: Record<string, unknown>): string {
+  #initialize({ id, params = {} }: ResolvedRequest): string {
     if (this.#session !== undefined) throw invalid('the connection is initialized already')
     const claims = readInitialize(params, this.#host.optedIn)
     this.#session = new Session({ ...claims, id: newSessionId() })
-    return resultReply(id, initializeText(this.#host.app, this.#serverMeta, claims.revision, undefined)).text
+    return resultReply(id, initializeText(this.#host.app, claims.revision, undefined)).text
   }
 }
 

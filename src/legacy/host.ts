@@ -1,7 +1,7 @@
 // What the parts of this room share: the app's own, the limits, and what waits on this instance.
 import type { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 import type { Asks } from './asks.ts'
 import type { Places } from './carried/event-position.ts'
@@ -10,7 +10,7 @@ import type { TaskWaits } from './task-waits.ts'
 
 export interface LegacyHost {
   /** As the app serves other messages, except that results do not name the server. */
-  readonly app: DispatchHost
+  readonly app: AppServices
   readonly underway: Underway<Pass>
   readonly asks: Asks
   readonly waits: TaskWaits

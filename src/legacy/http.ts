@@ -3,16 +3,15 @@ import { ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
-import { isInitialize } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
-import { idOf, readEnvelope } from '../server/request.ts'
+import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
+import { isInitialize, isResponse } from '../server/resolve.ts'
 import type { Carrying } from './carried/http.ts'
 import { openAnswers, parting, readRest, takeUpAll } from './carried/http.ts'
 import { Exchange } from './exchange.ts'
 import { initializeText, readInitialize } from './initialize.ts'
-import type { Request } from './messages.ts'
-import { isResponse, problemOfBatch } from './messages.ts'
+import { problemOfBatch } from './messages.ts'
 import { notified, respond } from './methods.ts'
 import { Refusal } from './refusal.ts'
 import type { Session } from './session.ts'
@@ -23,15 +22,19 @@ import type { Streams } from './streams.ts'
 import { noteCancelled } from './carried/resume.ts'
 
 export interface HttpSessions extends Carrying {
-  readonly serverMeta: string
   readonly ids: SessionIds
   readonly sessions: Sessions
   readonly streams: Streams
 }
 
-export async function post(on: HttpSessions, message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+export async function post(
+  on: HttpSessions,
+  message: Resolved | readonly Resolved[],
+  request: LegacyRequest,
+): Promise<Reply | undefined> {
+  const { id } = 'kind' in message ? message : { id: undefined }
   try {
-    if (isInitialize(message)) return await initialize(on, message as Record<string, unknown>, request)
+    if ('kind' in message && isInitialize(message)) return await initialize(on, message, request)
     const session = await findSession(on, request)
     const done = session.use()
     try {
@@ -41,10 +44,10 @@ export async function post(on: HttpSessions, message: unknown, request: LegacyRe
       on.sessions.settle(session)
     }
   } catch (error) {
-    if (error instanceof Refusal) return errorReply(idOf(message), error, error.status)
-    if (error instanceof ProtocolError) return errorReply(idOf(message), error, 400)
+    if (error instanceof Refusal) return errorReply(id, error, error.status)
+    if (error instanceof ProtocolError) return errorReply(id, error, 400)
     on.host.app.logger.error('Serving a 2025-era request failed.', { error })
-    return errorReply(idOf(message), internalError(), 500)
+    return errorReply(id, internalError(), 500)
   }
 }
 
@@ -66,8 +69,9 @@ export async function get(on: HttpSessions, request: LegacyRequest): Promise<Rep
   }
 }
 
-async function initialize(on: HttpSessions, message: Record<string, unknown>, request: LegacyRequest): Promise<Reply> {
-  const { id, params = {} } = readEnvelope(message)
+async function initialize(on: HttpSessions, message: Resolved, request: LegacyRequest): Promise<Reply> {
+  if (message.kind === 'invalid') throw message.problem
+  const { id, params = {} } = message
   if (id === undefined) throw new Refusal(400, 'id must be a string or an integer')
   let claims: ReturnType<typeof readInitialize>
   try {
@@ -77,7 +81,7 @@ async function initialize(on: HttpSessions, message: Record<string, unknown>, re
     throw error
   }
   const token = await on.ids.mint(claims, request.principal)
-  const text = initializeText(on.host.app, on.serverMeta, claims.revision, request.principal)
+  const text = initializeText(on.host.app, claims.revision, request.principal)
   return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
 }
 
@@ -98,13 +102,13 @@ async function findSession(on: HttpSessions, { header, principal }: LegacyReques
 async function receive(
   on: HttpSessions,
   session: Session,
-  message: unknown,
+  message: Resolved | readonly Resolved[],
   request: LegacyRequest,
 ): Promise<Reply | undefined> {
-  const isBatch = Array.isArray(message)
+  const isBatch = !('kind' in message)
   const problem = isBatch ? problemOfBatch(message, session.revision) : undefined
   if (problem !== undefined) throw new Refusal(400, problem)
-  const messages: readonly unknown[] = isBatch ? message : [message]
+  const messages = isBatch ? message : [message]
   // Before anything is done: a state that does not open has the whole of it refused.
   const { answered, others, refusal } = await openAnswers(on, session, messages, request)
   if (refusal !== undefined) return refusal
@@ -120,7 +124,7 @@ async function receive(
   const exchange = new Exchange(session, on.streams, request, isBatch ? undefined : parting(on, session, request))
   for (const { text } of refused) exchange.tell(text)
   const responses = requests.map(async (each) => {
-    const text = await respond(on.host, session, each, exchange, request.principal)
+    const text = await respond(on.host, { request: each, session, outlet: exchange, principal: request.principal })
     if (text !== undefined) exchange.tell(text)
   })
   // Whichever comes first: events before the responses, or all of the responses.
@@ -133,7 +137,7 @@ async function receive(
 }
 
 interface Sorted {
-  readonly requests: Request[]
+  readonly requests: ResolvedRequest[]
   readonly refused: Reply[]
   readonly cancelled: RequestId[]
   /** A response came that nobody waits for. */
@@ -141,26 +145,22 @@ interface Sorted {
 }
 
 /** Notifications and responses are taken up on the way. */
-function sort({ host }: HttpSessions, session: Session, messages: readonly unknown[]): Sorted {
-  const requests: Request[] = []
+function sort({ host }: HttpSessions, session: Session, messages: readonly Resolved[]): Sorted {
+  const requests: ResolvedRequest[] = []
   const refused: Reply[] = []
   const cancelled: RequestId[] = []
   let unexpected = false
   for (const message of messages) {
     if (isResponse(message)) {
-      if (!host.asks.take(session, message)) unexpected = true
-      continue
-    }
-    try {
-      const { id, method, params = {} } = readEnvelope(message)
-      if (id === undefined) {
-        const requestId = notified(session, method, params)
-        if (requestId !== undefined) cancelled.push(requestId)
-      } else if (method === 'initialize') throw new Refusal(400, 'initialize cannot come in a session or a batch')
-      else requests.push({ id, method, params, message })
-    } catch (error) {
-      const known = error instanceof ProtocolError ? error : internalError()
-      refused.push(errorReply(idOf(message), known, 400))
+      if (!host.asks.take(session, message.message)) unexpected = true
+    } else if (message.kind === 'invalid') refused.push(errorReply(message.id, message.problem, 400))
+    else if (message.kind === 'notification') {
+      const requestId = notified(session, message)
+      if (requestId !== undefined) cancelled.push(requestId)
+    } else if (message.method !== 'initialize') requests.push(message)
+    else {
+      const refusal = new Refusal(400, 'initialize cannot come in a session or a batch')
+      refused.push(errorReply(message.id, refusal, 400))
     }
   }
   return { requests, refused, cancelled, unexpected }

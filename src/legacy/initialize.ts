@@ -1,12 +1,10 @@
 // The handshake: what a client proposes, and what a session comes to.
 import { isObject } from '../protocol/json.ts'
 import type { Capability } from '../flow/question.ts'
-import type { Implementation } from '../protocol/messages.ts'
-import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
-import type { OlderRevision } from '../protocol/revisions/older.ts'
+import type { OlderRevision } from '../protocol/revisions/index.ts'
 import { negotiated } from '../protocol/revisions/index.ts'
 import { bitsOf, readCapabilities } from '../server/capabilities.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import { invalidParams } from '../server/request.ts'
 import type { SessionClaims } from './session-id.ts'
 
@@ -31,20 +29,15 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
 
 /** The text of the result. */
 export function initializeText(
-  host: DispatchHost,
-  serverMeta: string,
+  { registry, tasks, info, instructions }: AppServices,
   revision: OlderRevision,
   principal: string | undefined,
 ): string {
-  const { capabilities } = JSON.parse(host.registry.discoverText(undefined, undefined, '{}')) as {
-    capabilities: object
-  }
-  const { [META_SERVER_INFO]: info } = JSON.parse(serverMeta) as { [META_SERVER_INFO]: Implementation }
   return JSON.stringify({
     protocolVersion: revision.name,
-    capabilities: { ...capabilities, ...(host.tasks && revision.tasks && { tasks: tasksOf(principal) }) },
+    capabilities: { ...registry.capabilities(), ...(tasks && revision.tasks && { tasks: tasksOf(principal) }) },
     serverInfo: revision.serverInfo(info),
-    ...(host.instructions !== undefined && { instructions: host.instructions }),
+    ...(instructions !== undefined && { instructions }),
   })
 }
 

@@ -6,23 +6,23 @@ import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'
-import { LegacyServer } from './server.ts'
+import { RawServer } from '../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the memory tests, long enough']
 const quiet = { warn() {}, error() {} }
 
 interface Held {
   app: App
-  server: LegacyServer
+  server: RawServer
 }
 
 function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held {
-  let server: LegacyServer | undefined
+  let server: RawServer | undefined
   const app = new App(
     { name: 'memory', version: '1', keys: KEYS, logger: quiet, ...(bus && { bus }) },
     {
       legacy: (host) => {
-        server = new LegacyServer(host, options)
+        server = new RawServer(host, options)
         return server
       },
     },
@@ -38,7 +38,7 @@ function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held 
 }
 
 /** A client of which nothing is left but what the server holds. */
-async function beginSession(server: LegacyServer, more: object = {}): Promise<LegacyRequest> {
+async function beginSession(server: RawServer, more: object = {}): Promise<LegacyRequest> {
   const headers: Record<string, string> = {}
   const request = {
     header: (name: string) => headers[name],
@@ -51,7 +51,7 @@ async function beginSession(server: LegacyServer, more: object = {}): Promise<Le
     capabilities: { elicitation: {}, ...more },
     clientInfo: { name: 'memory', version: '1' },
   }
-  const reply = await server.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
+  const reply = await server.send({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
   headers['mcp-session-id'] = reply?.headers?.['Mcp-Session-Id'] ?? ''
   return request
 }
@@ -73,11 +73,11 @@ function read({ events }: Reply): Promise<string> {
   })
 }
 
-async function stopAnswering(server: LegacyServer, sessions: number): Promise<void> {
+async function stopAnswering(server: RawServer, sessions: number): Promise<void> {
   const ends: Promise<string>[] = []
   for (let i = 0; i < sessions; i += 1) {
     const request = await beginSession(server)
-    const reply = await server.post(call(1), request)
+    const reply = await server.send(call(1), request)
     if (reply?.events === undefined) throw new Error('No question was asked.')
     // Every other one has lost its stream beside.
     if (i % 2 === 0) ends.push(read(reply))
@@ -109,10 +109,10 @@ test('1,000 sessions that stop answering leave nothing behind once their time is
 })
 
 /** Each of them is asked, reads the question to the end of its stream, and is not heard of again. */
-async function neverComeBack(server: LegacyServer, calls: number): Promise<void> {
+async function neverComeBack(server: RawServer, calls: number): Promise<void> {
   for (let i = 0; i < calls; i += 1) {
     const request = await beginSession(server, { state: { scopes: ['request'] } })
-    const reply = await server.post(call(1), request)
+    const reply = await server.send(call(1), request)
     if (reply?.events === undefined) throw new Error('No question was asked.')
     expect(await read(reply)).toContain('elicitation/create')
   }
@@ -147,11 +147,11 @@ test('By default a question is kept for a client that lost its stream, and no lo
 test('An answer that was taken up leaves nothing behind but what waits in the mailbox', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 100 })
   const request = await beginSession(server, { state: { scopes: ['request'] } })
-  const reply = await server.post(call(1), request)
+  const reply = await server.send(call(1), request)
   const text = reply === undefined ? '' : await read(reply)
   const question = JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? '') as { id: string; params: { _meta: object } }
   const result = { action: 'accept', content: { confirm: true }, _meta: question.params._meta }
-  expect(await server.post({ jsonrpc: '2.0', id: question.id, result }, request)).toBeUndefined()
+  expect(await server.send({ jsonrpc: '2.0', id: question.id, result }, request)).toBeUndefined()
   expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })
 })
 
@@ -159,25 +159,25 @@ test('A session of which nothing is to be remembered is not remembered', async (
   const { server } = newServer({ askMs: 1_000, keepMs: 1_000 })
   const request = await beginSession(server)
   for (const method of ['ping', 'tools/list', 'nothing/like/this']) {
-    await server.post({ jsonrpc: '2.0', id: 1, method }, request)
+    await server.send({ jsonrpc: '2.0', id: 1, method }, request)
   }
   expect(server.held).toMatchObject({ sessions: 0 })
-  await server.post({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://one' } }, request)
+  await server.send({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://one' } }, request)
   expect(server.held).toMatchObject({ sessions: 1 })
-  await server.post({ jsonrpc: '2.0', id: 1, method: 'resources/unsubscribe', params: { uri: 'note://one' } }, request)
+  await server.send({ jsonrpc: '2.0', id: 1, method: 'resources/unsubscribe', params: { uri: 'note://one' } }, request)
   expect(server.held).toMatchObject({ sessions: 0 })
-  await server.post({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }, request)
+  await server.send({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }, request)
   expect(server.held).toMatchObject({ sessions: 1 })
 })
 
 test('10,000 sessions are remembered at most, and those that do nothing are forgotten first', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
   const busy = await beginSession(server)
-  const reply = await server.post(call(1), busy)
+  const reply = await server.send(call(1), busy)
   if (reply === undefined) throw new Error('No question was asked.')
   const asked = read(reply)
   const level = { jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }
-  for (let i = 0; i < 10_050; i += 1) await server.post(level, await beginSession(server))
+  for (let i = 0; i < 10_050; i += 1) await server.send(level, await beginSession(server))
   expect(server.held).toMatchObject({ sessions: 10_000, asks: 1 })
   server.interrupt()
   expect(await asked).toContain('The server is going down')
@@ -193,8 +193,8 @@ test('A connection is forgotten when it closes, and so is what it waits for', as
     capabilities: { elicitation: {} },
     clientInfo: { name: 'a', version: '1' },
   }
-  connection.receive({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-  connection.receive(call(1))
+  connection.receive(server.resolve({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+  connection.receive(server.resolve(call(1)))
   await expect.poll(() => said.length).toBe(2)
   expect(server.held).toMatchObject({ asks: 1, connections: 1 })
   connection.close()
@@ -204,9 +204,9 @@ test('A connection is forgotten when it closes, and so is what it waits for', as
 test('A call has a bounded number of others beside it in its session', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
   const request = await beginSession(server)
-  const first = await Promise.all(Array.from({ length: 256 }, (_, id) => server.post(call(id), request)))
+  const first = await Promise.all(Array.from({ length: 256 }, (_, id) => server.send(call(id), request)))
   expect(first.every((reply) => reply?.events !== undefined)).toBe(true)
-  expect((await server.post(call(256), request))?.text).toContain('The session already runs 256 calls')
+  expect((await server.send(call(256), request))?.text).toContain('The session already runs 256 calls')
   server.interrupt()
 })
 
@@ -214,7 +214,7 @@ test('A client that has left before it could be asked is not waited for', async 
   const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
   const request = await beginSession(server)
   request.peer.cancel()
-  const reply = await server.post(call(1), request)
+  const reply = await server.send(call(1), request)
   expect(reply?.text).toContain('there is no event stream to the client')
   expect(server.held).toMatchObject({ sessions: 0, streams: 0, asks: 0 })
 })

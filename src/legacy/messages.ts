@@ -1,25 +1,22 @@
-// What a message is before anybody looks into it: a response, or a batch that may be one.
-import { isObject } from '../protocol/json.ts'
-import type { RequestId } from '../protocol/messages.ts'
-import type { OlderRevision } from '../protocol/revisions/older.ts'
+// One request in a session, and the rules for batches.
+import type { OlderRevision } from '../protocol/revisions/index.ts'
+import type { ResolvedRequest } from '../server/resolve.ts'
 import type { Response } from './asks.ts'
 import type { CallState } from './carried/state.ts'
+import type { Outlet } from './host.ts'
+import type { Session } from './session.ts'
 
-export interface Request {
-  readonly id: RequestId
-  readonly method: string
-  readonly params: Record<string, unknown>
-  /** All of it, as it came: an object. */
-  readonly message: unknown
-  /** The call goes on from here. */
+/** A request, the session it belongs to, and where the messages before its response go. */
+export interface SessionRequest {
+  readonly request: ResolvedRequest
+  readonly session: Session
+  readonly outlet: Outlet
+  readonly principal: string | undefined
+  /** Where the call continues, and the answer it continues with. Absent when the call begins. */
   readonly resumed?: { readonly state: CallState; readonly response: Response }
 }
 
 const MOST_IN_A_BATCH = 100
-
-export function isResponse(message: unknown): message is Record<string, unknown> {
-  return isObject(message) && !('method' in message) && ('result' in message || 'error' in message)
-}
 
 /** Why a batch is refused as a whole. Without a revision there was no handshake yet. */
 export function problemOfBatch(batch: readonly unknown[], revision: OlderRevision | undefined): string | undefined {

@@ -1,52 +1,51 @@
-// What a 2025-era client may ask for, from its request to the result in the words of its revision.
-import { isObject } from '../protocol/json.ts'
+// The methods of a session: those that every revision has, and what is added for 2025-era clients. Results are written in the
+// words of the session's revision.
 import { MissingCapability, NoTask } from '../flow/errors.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
-import type { LoggingLevel, ProgressToken, RequestId, DetailedTask } from '../protocol/messages.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import type { DetailedTask, LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
-import type { Message, Result } from '../protocol/revisions/rounds.ts'
-import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { ROUND_METHODS } from '../protocol/revisions/2026-07-28.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { olderTask } from '../protocol/revisions/older.ts'
-import { completionText } from '../server/completion.ts'
-import { errorText } from '../server/content.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
+import { errorResult } from '../server/content.ts'
+import { methodNotFound } from '../server/dispatch.ts'
+import { METHODS } from '../server/methods.ts'
 import { readRound } from '../server/params.ts'
-import { LONGEST_URI } from '../server/registry.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
-import { invalidParams } from '../server/request.ts'
-import { carriedResource } from '../server/resource.ts'
-import type { Target, RoundRequest } from '../server/round.ts'
+import { invalidParams, isId } from '../server/request.ts'
+import type { Params, ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
+import { checkUri, targetOf } from '../server/resolve.ts'
+import type { RoundRequest, Target } from '../server/round.ts'
 import { beginTask } from '../server/round.ts'
 import type { Part } from './call.ts'
 import { beginning, Call } from './call.ts'
-import type { LegacyHost, Outlet } from './host.ts'
-import type { Request } from './messages.ts'
 import { partWith, standAgain } from './carried/suspend.ts'
+import type { LegacyHost } from './host.ts'
+import type { SessionRequest } from './messages.ts'
 import { askFailed } from './questions.ts'
 import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
 import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './task-wish.ts'
 import { serveTask } from './tasks.ts'
 
-/** In these revisions a resource that is not there has a code of its own. */
+/** In these revisions a resource that does not exist has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
 
 const MOST_URIS = 1_000
 
-/** The text of the response; nothing where the client has cancelled. Never throws. */
-export async function respond(
-  host: LegacyHost,
-  session: Session,
-  request: Request,
-  outlet: Outlet,
-  principal: string | undefined,
-): Promise<string | undefined> {
+/** The text of the response; `undefined` when the client has cancelled. Never throws. */
+export async function respond(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
+  const { request, session } = incoming
   const { id, method } = request
   try {
-    const text = await serve(host, session, request, outlet, principal)
-    if (text === undefined) return undefined
-    return JSON.stringify({ jsonrpc: '2.0', id, ...inWordsOf(session.revision, method, JSON.parse(text) as Result) })
+    const served = await serve(host, incoming)
+    if (served === undefined) return undefined
+    // A handler's result is text already: the flow ends only when its result has proven to be JSON.
+    const neutral = typeof served === 'string' ? (JSON.parse(served) as Result) : served
+    return JSON.stringify({ jsonrpc: '2.0', id, ...inWordsOf(session.revision, method, neutral) })
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request)).text
     host.app.logger.error(`Serving ${method} failed.`, { error })
@@ -54,201 +53,167 @@ export async function respond(
   }
 }
 
-/** What is no request is only noted. Gives the request that is cancelled, which may wait elsewhere, or nowhere. */
-export function notified(session: Session, method: string, params: Record<string, unknown>): RequestId | undefined {
+/** Stops the call that a cancellation names. Returns its id, because the call may be suspended or run on another instance. */
+export function notified(session: Session, { method, params = {} }: ResolvedNotification): RequestId | undefined {
   const { requestId } = params
   if (method !== 'notifications/cancelled' || !isId(requestId)) return undefined
   session.calls.get(requestId)?.cancel.cancel()
   return requestId
 }
 
-function serve(
-  host: LegacyHost,
-  session: Session,
-  request: Request,
-  outlet: Outlet,
-  principal: string | undefined,
-): string | Promise<string | undefined> {
-  const { registry, serverMeta } = host.app
-  const { method, params } = request
-  const { cursor } = params
-  switch (method) {
-    case 'ping':
-      return '{}'
-    case 'tools/call':
-      return callTool(host, session, request, outlet, principal)
-    case 'prompts/get':
-      if (registry.prompts.size === 0) break
-      return call(host, session, request, outlet, principal)
-    case 'resources/read':
-      if (!registry.hasResources) break
-      return call(host, session, request, outlet, principal)
-    case 'tools/list':
-      return listTools(host, session, cursor, principal)
-    case 'prompts/list':
-      if (registry.prompts.size === 0) break
-      return registry.listText('prompts', registry.prompts, cursor, principal, serverMeta)
-    case 'resources/list':
-      if (!registry.hasResources) break
-      return registry.listText('resources', registry.resources, cursor, principal, serverMeta)
-    case 'resources/templates/list':
-      if (!registry.hasResources) break
-      return registry.listText('resourceTemplates', registry.templates, cursor, principal, serverMeta)
-    case 'resources/subscribe':
-    case 'resources/unsubscribe':
-      if (!registry.hasResources) break
-      return subscribe(session, method === 'resources/subscribe', params['uri'])
-    case 'completion/complete':
-      if (!registry.hasCompletions) break
-      return completionText(params, (kind, name) => registry.completionTarget(kind, name), serverMeta)
-    case 'logging/setLevel':
-      return setLevel(session, params['level'])
-  }
-  const served = method.startsWith('tasks/') ? serveTask(host, session, request, outlet, principal) : undefined
-  if (served !== undefined) return served
-  throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
+/** The result in the form of 2026-07-28, as a value or as text; `undefined` when the client has cancelled. */
+type Served = Result | string | undefined
+
+type Serve = (host: LegacyHost, incoming: SessionRequest) => Served | Promise<Served>
+
+/** What sessions add to the methods that all revisions share, or serve in another way. */
+const SESSION_METHODS: ReadonlyMap<string, Serve> = new Map<string, Serve>([
+  ['ping', () => ({})],
+  ['tools/call', callTool],
+  ['prompts/get', call],
+  ['resources/read', call],
+  ['tools/list', listTools],
+  ['resources/subscribe', subscribe],
+  ['resources/unsubscribe', unsubscribe],
+  ['logging/setLevel', setLevel],
+])
+
+function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Served> {
+  const { app } = host
+  const { request } = incoming
+  const { method } = request
+  const shared = METHODS.get(method)
+  if (shared?.isOffered?.(app) === false) throw methodNotFound(method)
+  const own = method.startsWith('tasks/') ? serveTask : SESSION_METHODS.get(method)
+  const served = own === undefined ? shared?.value?.(app, request) : own(host, incoming)
+  if (served === undefined) throw methodNotFound(method)
+  return served
 }
 
-function listTools(host: LegacyHost, session: Session, cursor: unknown, principal: string | undefined): string {
-  const { registry, serverMeta } = host.app
-  const text = registry.listText('tools', registry.tools, cursor, principal, serverMeta)
-  return hasTasks(host, session) ? withTaskSupport(host, text) : text
+function listTools(host: LegacyHost, { request: { params }, session }: SessionRequest): Result {
+  const page = host.app.registry.list('tools', params?.['cursor'])
+  return hasTasks(host, session) ? withTaskSupport(host, page) : page
 }
 
-/** These revisions have no error for what the client lacks, and a result is what the model can do something about. */
-async function callTool(
-  host: LegacyHost,
-  session: Session,
-  request: Request,
-  outlet: Outlet,
-  principal: string | undefined,
-): Promise<string | undefined> {
+/** These revisions have no error for a capability that the client lacks. The model can act on a result that says so. */
+async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Served> {
+  const { session } = incoming
   try {
-    return await call(host, session, request, outlet, principal)
+    return await call(host, incoming)
   } catch (error) {
-    const { serverMeta } = host.app
-    if (error instanceof MissingCapability) return errorText(error.message, serverMeta)
+    if (error instanceof MissingCapability) return { ...errorResult(error.message) }
     if (!(error instanceof NoTask)) throw error
     if (hasTasks(host, session)) throw onlyAsTask()
-    return errorText(`This goes on as a task only. Revision ${session.revision.name} has none.`, serverMeta)
+    return { ...errorResult(`This goes on as a task only. Revision ${session.revision.name} has none.`) }
   }
 }
 
-async function call(
-  host: LegacyHost,
-  session: Session,
-  { id, method, params, message, resumed }: Request,
-  outlet: Outlet,
-  principal: string | undefined,
-): Promise<string | undefined> {
-  const carried = carriedBy(host, method, params)
+/** In a live call the server asks on the stream, so the request brings nothing back from an earlier round. */
+const NO_RETRY = {}
+
+async function call(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
+  const { request, session, outlet, principal, resumed } = incoming
+  const { id, method, params = {} } = request
+  const target = targetOf(request)
   const { revision, capabilities } = session
   const { rounds } = revision
   const level = resumed?.state.level ?? session.level
-  if (carried.task === 'always' && !hasTasks(host, session)) throw new NoTask()
-  const wish = method === 'tools/call' && hasTasks(host, session) ? readWish(carried, params) : undefined
+  if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
+  const wish = method === 'tools/call' && hasTasks(host, session) ? readWish(target, params) : undefined
   const info: RequestInfo = {
     revision: revision.name,
     capabilities: wish === undefined ? capabilities : withTasks(capabilities),
     logLevel: level,
-    progressToken: progressTokenOf(params),
+    progressToken: progressTokenOf(request),
     taskTtlMs: wish?.ttlMs,
   }
-  if (rounds !== undefined) {
-    const { inputResponses, requestState } = rounds.readRetry(message as Message)
-    const round = { id, method, params: { ...params, inputResponses, requestState }, info }
-    return serveRoundIn(host, session, round, outlet, principal)
-  }
-  const underway = new Call(host, session, outlet)
-  const args = method === 'resources/read' ? {} : params['arguments']
+  if (rounds !== undefined) return serveRoundIn(host, incoming, rounds, info)
+  // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
+  if (wish !== undefined) return beginTask(host.app, target, readRound(request, info, { principal }, NO_RETRY))
+  const running = new Call(host, session, outlet)
   const notify = (text: string): boolean => outlet.notify(text)
-  // There is no way to be a task only later on: whoever asks for one has one from the start.
-  if (wish !== undefined) return beginTask(host.app, carried, readRound({ arguments: args }, info, { principal }))
-  const request = readRound({ arguments: args }, info, { principal, cancel: underway.cancel, notify })
-  if (method === 'prompts/get' && !Object.values(request.args).every((value) => typeof value === 'string')) {
-    throw invalidParams('the arguments of a prompt must be strings')
-  }
-  const { version } = carried
-  const own = { id, method, params: carriedParams(method, params), level, version, principal }
-  const part = outlet.parting && partWith(host, session, outlet.parting, own)
-  // Where it goes on, what asked is about to end.
-  session.enter(id, underway, resumed !== undefined)
+  const round = readRound(request, info, { principal, cancel: running.cancel, notify }, NO_RETRY)
+  const kept = { id, method, params: keptParams(request), level, version: target.version, principal }
+  const part = outlet.parting && partWith(host, session, outlet.parting, kept)
+  // A call that continues takes the place of the part that asked, which is about to end.
+  session.enter(id, running, resumed !== undefined)
   try {
-    if (resumed === undefined) return await underway.run(carried, request, beginning(host.app.now()), part)
-    return await goOnFrom(host, carried, resumed, underway, request, part)
+    const live = { running, target, round, part }
+    return await (resumed === undefined ? begin(host, live) : resume(host, live, resumed))
   } finally {
-    if (session.calls.get(id) === underway) session.calls.delete(id)
+    if (session.calls.get(id) === running) session.calls.delete(id)
   }
 }
 
-async function goOnFrom(
+/** A call that asks on the stream. */
+interface LiveCall {
+  readonly running: Call
+  readonly target: Target
+  readonly round: RoundRequest
+  readonly part: Part | undefined
+}
+
+function begin({ app }: LegacyHost, { running, target, round, part }: LiveCall): Promise<string | undefined> {
+  return running.run(target, round, beginning(app.now()), part)
+}
+
+async function resume(
   host: LegacyHost,
-  carried: Target,
-  { state, response }: NonNullable<Request['resumed']>,
-  underway: Call,
-  request: RoundRequest,
-  part: Part | undefined,
+  { running, target, round, part }: LiveCall,
+  { state, response }: NonNullable<SessionRequest['resumed']>,
 ): Promise<string | undefined> {
-  if ('error' in response) return carried.failureText(askFailed(state.key, response.error), host.app)
-  const standing = standAgain(host, carried, state, response.result)
-  if (state.left.length === 0 || part === undefined) return underway.run(carried, request, standing, part)
+  if ('error' in response) return target.failureText(askFailed(state.key, response.error), host.app)
+  const standing = standAgain(host, target, state, response.result)
+  if (state.left.length === 0 || part === undefined) return running.run(target, round, standing, part)
   try {
     await part(state.left, standing)
     return undefined
   } catch (error) {
-    return carried.failureText(error, host.app)
+    return target.failureText(error, host.app)
   }
 }
 
-/** All of the params that a later pass needs. */
-function carriedParams(
-  method: string,
-  { name, arguments: args, uri, _meta: meta }: Request['params'],
-): Request['params'] {
-  const _meta =
-    isObject(meta) && meta['progressToken'] !== undefined ? { progressToken: meta['progressToken'] } : undefined
+/** The params that a later pass needs. */
+function keptParams({ method, params = {}, meta }: ResolvedRequest): Params {
+  const { name, arguments: args, uri } = params
+  const _meta = meta?.['progressToken'] === undefined ? undefined : { progressToken: meta['progressToken'] }
   return method === 'resources/read' ? { uri, _meta } : { name, arguments: args, _meta }
 }
 
-function carriedBy({ app: { registry } }: LegacyHost, method: string, { name, uri }: Record<string, unknown>): Target {
-  if (method === 'resources/read') {
-    if (typeof uri !== 'string' || uri.length > LONGEST_URI) throw invalidUri()
-    const found = registry.findResource(uri)
-    if (found === undefined) throw invalidParams(`Resource not found: ${uri}`, { uri })
-    return carriedResource(uri, found.resource, found.variables)
+function subscribe({ app }: LegacyHost, { request: { params }, session: { uris } }: SessionRequest): Served {
+  if (!app.registry.hasResources) return undefined
+  const uri = checkUri(params?.['uri'])
+  if (uris.size >= MOST_URIS && !uris.has(uri)) {
+    throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
   }
-  if (typeof name !== 'string') throw invalidParams('name must be a string')
-  const carried = method === 'tools/call' ? registry.tools.get(name) : registry.prompts.get(name)
-  if (carried !== undefined) return carried
-  throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`)
+  uris.add(uri)
+  return {}
 }
 
-function subscribe(session: Session, wanted: boolean, uri: unknown): string {
-  if (typeof uri !== 'string' || uri.length > LONGEST_URI) throw invalidUri()
-  if (!wanted) session.uris.delete(uri)
-  else if (session.uris.size < MOST_URIS || session.uris.has(uri)) session.uris.add(uri)
-  else throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
-  return '{}'
+function unsubscribe({ app }: LegacyHost, { request: { params }, session: { uris } }: SessionRequest): Served {
+  if (!app.registry.hasResources) return undefined
+  uris.delete(checkUri(params?.['uri']))
+  return {}
 }
 
-function setLevel(session: Session, level: unknown): string {
-  const known = LOGGING_LEVELS.find((each): each is LoggingLevel => each === level)
+function setLevel(_host: LegacyHost, { request: { params }, session }: SessionRequest): Served {
+  const known = LOGGING_LEVELS.find((each): each is LoggingLevel => each === params?.['level'])
   if (known === undefined) throw invalidParams(`level must be one of ${LOGGING_LEVELS.join(', ')}`)
   session.level = known
-  return '{}'
+  return {}
 }
 
-function progressTokenOf({ _meta: meta }: Record<string, unknown>): ProgressToken | undefined {
-  const token = isObject(meta) ? meta['progressToken'] : undefined
+function progressTokenOf({ meta }: ResolvedRequest): ProgressToken | undefined {
+  const token = meta?.['progressToken']
   if (token === undefined || isId(token)) return token
   throw invalidParams('progressToken must be a string or an integer')
 }
 
-/** The members of the response, beside its id. */
+/** The members of the response beside its id. */
 function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Result {
   const { resultType } = neutral
   if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as DetailedTask) } }
-  // A task comes to what its call would have come to.
+  // The result of a task is the result of its call.
   const ofTask = method === 'tasks/result'
   const result = revision.result(ofTask ? 'tools/call' : method, plain(neutral))
   const { rounds } = revision
@@ -256,22 +221,16 @@ function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Re
   return rounds.writeResponse({ resultType, ...(ofTask ? result : withOlderQuestions(revision, result)) })
 }
 
-/** The result without what came with 2026-07-28. */
+/** The result without the fields that came with 2026-07-28. */
 function plain({ resultType: _type, ttlMs: _ttl, cacheScope: _scope, _meta, ...result }: Result): Result {
   return isObject(_meta) && Object.keys(_meta).length > 0 ? { ...result, _meta } : result
 }
 
-function toOlderError(error: ProtocolError, { method, params: { uri } }: Request): ProtocolError {
+function toOlderError(error: ProtocolError, { method, params }: ResolvedRequest): ProtocolError {
   const { rpcCode, message, data } = error
   if (error instanceof MissingCapability) return new ProtocolError(INTERNAL_ERROR, message, data)
   if (method !== 'resources/read' || rpcCode !== INVALID_PARAMS) return error
-  return isObject(data) && data['uri'] === uri ? new ProtocolError(RESOURCE_NOT_FOUND, message, data) : error
-}
-
-function invalidUri(): ProtocolError {
-  return invalidParams(`uri must be a string of at most ${LONGEST_URI} characters`)
-}
-
-function isId(value: unknown): value is RequestId {
-  return typeof value === 'string' || Number.isSafeInteger(value)
+  return isObject(data) && data['uri'] === params?.['uri']
+    ? new ProtocolError(RESOURCE_NOT_FOUND, message, data)
+    : error
 }

@@ -4,17 +4,17 @@ import { Cancel } from '../protocol/cancel.ts'
 import { OPT_IN } from '../protocol/revisions/rounds.ts'
 import { App } from '../server/app.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
-import { LegacyServer } from './server.ts'
+import { RawServer } from '../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the tests of rounds, long enough']
 
-function newServer(): LegacyServer {
-  let server: LegacyServer | undefined
+function newServer(): RawServer {
+  let server: RawServer | undefined
   const app = new App(
     { name: 'rounds', version: '1', keys: KEYS, logger: { warn() {}, error() {} } },
     {
       legacy: (host) => {
-        server = new LegacyServer(host, {}, OPT_IN)
+        server = new RawServer(host, {}, OPT_IN)
         return server
       },
     },
@@ -24,13 +24,13 @@ function newServer(): LegacyServer {
   return server
 }
 
-async function beginSession(server: LegacyServer, protocolVersion: string): Promise<LegacyRequest> {
+async function beginSession(server: RawServer, protocolVersion: string): Promise<LegacyRequest> {
   const headers: Record<string, string> = {}
   const header = (name: string): string | undefined => headers[name]
   const request = { header, principal: undefined, takesEvents: true, peer: new Cancel() }
   const clientInfo = { name: 'rounds', version: '1' }
   const params = { protocolVersion, capabilities: { elicitation: {} }, clientInfo }
-  const reply = await server.post({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
+  const reply = await server.send({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)
   headers['mcp-session-id'] = reply?.headers?.['Mcp-Session-Id'] ?? ''
   return request
 }
@@ -41,7 +41,7 @@ test.each(OPT_IN)(
     const server = newServer()
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask' } }
     for (let i = 0; i < 1_000; i += 1) {
-      const reply = await server.post(call, await beginSession(server, name))
+      const reply = await server.send(call, await beginSession(server, name))
       if (!reply?.text.includes('Sure?')) throw new Error(`Nothing was asked: ${reply?.text}`)
     }
     expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })

@@ -2,46 +2,37 @@
 // of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
 import { Cancel } from '../protocol/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
-import type { InputRequests, RequestId } from '../protocol/messages.ts'
-import type { OlderRevision } from '../protocol/revisions/older.ts'
-import type { Result } from '../protocol/revisions/rounds.ts'
-import { callTool, getPrompt, readResource } from '../server/carry.ts'
-import type { Context } from '../server/context.ts'
+import type { InputRequests } from '../protocol/messages.ts'
+import type { Message, OlderRevision, Result, Rounds } from '../protocol/revisions/index.ts'
+import type { RequestContext } from '../server/context.ts'
+import { readRound } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
-import type { LegacyHost, Outlet } from './host.ts'
-import type { Session } from './session.ts'
-
-export interface RoundIn {
-  readonly id: RequestId
-  readonly method: string
-  /** With what the request brings of the round before, in the form of 2026-07-28. */
-  readonly params: Record<string, unknown>
-  readonly info: RequestInfo
-}
+import { targetOf } from '../server/resolve.ts'
+import { serveRound } from '../server/round.ts'
+import type { LegacyHost } from './host.ts'
+import type { SessionRequest } from './messages.ts'
 
 /** The text of the result, final or not; nothing where the client has cancelled. Throws what is to be told as an error. */
 export async function serveRoundIn(
   { app }: LegacyHost,
-  session: Session,
-  { id, method, params, info }: RoundIn,
-  outlet: Outlet,
-  principal: string | undefined,
+  { request, session, outlet, principal }: SessionRequest,
+  rounds: Rounds,
+  info: RequestInfo,
 ): Promise<string | undefined> {
   const cancel = new Cancel()
-  const context: Context = { principal, cancel, notify: (text) => outlet.notify(text), overHttp: outlet.overHttp }
+  const context: RequestContext = {
+    principal,
+    cancel,
+    notify: (text) => outlet.notify(text),
+    overHttp: outlet.overHttp,
+  }
   // Interrupted, it is handed over with all others that a client carries.
-  session.enter(id, { cancel, interrupt: () => {} })
+  session.enter(request.id, { cancel, interrupt: () => {} })
   try {
-    switch (method) {
-      case 'prompts/get':
-        return await getPrompt(app, params, info, context)
-      case 'resources/read':
-        return await readResource(app, params, info, context)
-      default:
-        return await callTool(app, params, info, context)
-    }
+    const retry = rounds.readRetry(request.message as Message)
+    return await serveRound(app, targetOf(request), readRound(request, info, context, retry))
   } finally {
-    session.calls.delete(id)
+    session.calls.delete(request.id)
   }
 }
 

@@ -1,10 +1,11 @@
 // The connection as carrier: serves 2025-era clients with the same handlers, over HTTP and on connections of their own.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { Reply } from '../server/reply.ts'
+import type { Resolved } from '../server/resolve.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'
 import { Asks } from './asks.ts'
 import { Connection } from './connection.ts'
@@ -27,14 +28,14 @@ const DEFAULT_KEEP_MS = 300_000
 const LOST_MS = 10_000
 
 export class LegacyServer implements Legacy {
-  readonly #app: DispatchHost
+  readonly #app: AppServices
   readonly #host: LegacyHost
   readonly #on: HttpSessions
   readonly #connections = new Set<Connection>()
   #unwatch: (() => void) | undefined
 
   /** `optedIn` are draft revisions that are served beside the released ones. */
-  constructor(app: DispatchHost, options: LegacyOptions = {}, optedIn: readonly string[] = []) {
+  constructor(app: AppServices, options: LegacyOptions = {}, optedIn: readonly string[] = []) {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
     const { logger, now, seal } = app
     const { mailbox: shared } = options
@@ -58,7 +59,6 @@ export class LegacyServer implements Legacy {
     }
     this.#on = {
       host: this.#host,
-      serverMeta: app.serverMeta,
       ids: new SessionIds(seal, optedIn),
       sessions,
       readers: new Readers(mailbox, logger),
@@ -85,7 +85,7 @@ export class LegacyServer implements Legacy {
     }
   }
 
-  post(message: unknown, request: LegacyRequest): Promise<Reply | undefined> {
+  post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined> {
     this.#app.tasks?.start()
     return post(this.#on, message, request)
   }
@@ -97,7 +97,7 @@ export class LegacyServer implements Legacy {
   }
 
   connect(wire: LegacyWire): Promise<LegacyConnection> {
-    const connection: Connection = new Connection(this.#host, this.#app.serverMeta, wire, () => {
+    const connection: Connection = new Connection(this.#host, wire, () => {
       this.#connections.delete(connection)
       this.#watch()
     })

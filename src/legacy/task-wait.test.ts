@@ -8,14 +8,14 @@ import { TaskEngine } from '../tasks/engine.ts'
 import { MemoryStore } from '../store/memory/store.ts'
 import { readTasksOptions } from '../tasks/options.ts'
 import type { TaskStore } from '../store/store.ts'
-import { LegacyServer } from './server.ts'
+import { RawServer } from '../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the tests of waiting, long enough']
 const NOTHING = { sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 }
 
 interface Setting {
   app: App
-  server: LegacyServer
+  server: RawServer
   tasks: TaskStore
   /** What the log has. */
   logged: unknown[]
@@ -39,12 +39,12 @@ function newSetting(options: LegacyOptions = {}, now?: () => number): Setting {
   }
   const logged: unknown[] = []
   const logger = { warn() {}, error: (message: string, details?: object) => void logged.push({ message, ...details }) }
-  let server: LegacyServer | undefined
+  let server: RawServer | undefined
   const app = new App(
     { name: 'waiting', version: '1', keys: KEYS, logger },
     {
       tasks: (host) => new TaskEngine(host, tasks, readTasksOptions({})),
-      legacy: (host) => (server = new LegacyServer(host, options)),
+      legacy: (host) => (server = new RawServer(host, options)),
     },
   )
   app.tool('ask', { task: 'always' }, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'))
@@ -59,15 +59,15 @@ function newSetting(options: LegacyOptions = {}, now?: () => number): Setting {
 }
 
 class Client {
-  readonly #server: LegacyServer
+  readonly #server: RawServer
   readonly #headers: Record<string, string> = {}
   #id = 0
 
-  constructor(server: LegacyServer) {
+  constructor(server: RawServer) {
     this.#server = server
   }
 
-  static async begin(server: LegacyServer): Promise<Client> {
+  static async begin(server: RawServer): Promise<Client> {
     const client = new Client(server)
     const clientInfo = { name: 'waiting', version: '1' }
     const params = { protocolVersion: '2025-11-25', capabilities: { elicitation: {} }, clientInfo }
@@ -80,13 +80,13 @@ class Client {
     this.#id += 1
     const header: LegacyRequest['header'] = (name) => this.#headers[name]
     const request = { header, principal: undefined, takesEvents, peer }
-    return this.#server.post({ jsonrpc: '2.0', id: this.#id, method, params }, request)
+    return this.#server.send({ jsonrpc: '2.0', id: this.#id, method, params }, request)
   }
 
   answer(id: string, result: object): Promise<Reply | undefined> {
     const header: LegacyRequest['header'] = (name) => this.#headers[name]
     const request = { header, principal: undefined, takesEvents: true, peer: new Cancel() }
-    return this.#server.post({ jsonrpc: '2.0', id, result }, request)
+    return this.#server.send({ jsonrpc: '2.0', id, result }, request)
   }
 
   async task(name: string, ttl = 60_000): Promise<string> {
@@ -163,13 +163,13 @@ test('a connection that ends leaves nothing waiting', async () => {
     capabilities: { elicitation: {} },
     clientInfo: { name: 'a', version: '1' },
   }
-  connection.receive({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
-  connection.receive({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', task: {} } })
+  connection.receive(server.resolve({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+  connection.receive(server.resolve({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'ask', task: {} } }))
   await vi.waitFor(() => expect(said).toHaveLength(2))
   const before = watchers()
   const created = said.find(({ id }) => id === 1) as { result: { task: { taskId: string } } }
   const { taskId } = created.result.task
-  connection.receive({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId } })
+  connection.receive(server.resolve({ jsonrpc: '2.0', id: 2, method: 'tasks/result', params: { taskId } }))
   await vi.waitFor(() => expect(said.at(-1)).toMatchObject({ method: 'elicitation/create' }))
   expect(server.held).toMatchObject({ waits: 1, asks: 1 })
   connection.close()

@@ -49,12 +49,11 @@ export function withTasks(capabilities: number): number {
 /** What a client that asks for it gets of each mode; where the revision cannot defer the making of a task, it is one at once. */
 const SUPPORT = { always: 'required', optional: 'optional', detach: 'optional', never: 'forbidden' } as const
 
-/** The text of a list of tools, with what each has to do with tasks. */
-export function withTaskSupport({ app: { registry } }: LegacyHost, listText: string): string {
+/** A page of tools, with what each has to do with tasks. */
+export function withTaskSupport({ app: { registry } }: LegacyHost, page: Result): Result {
   const supportOf = (name: unknown): string => SUPPORT[registry.tools.get(String(name))?.task ?? 'never']
-  const listed = mapped(JSON.parse(listText) as Result, 'tools', (tool) => ({
+  return mapped(page, 'tools', (tool) => ({
     ...tool,
     execution: { taskSupport: supportOf(tool['name']) },
   }))
-  return JSON.stringify(listed)
 }

@@ -1,113 +1,88 @@
 // Tasks in sessions: what the extension of 2026-07-28 says of them, in the words of the revisions that had them before.
 import { derivedUuid } from '../flow/derive.ts'
-import { INTERNAL_ERROR, METHOD_NOT_FOUND, MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
-import type { InputRequests, DetailedTask } from '../protocol/messages.ts'
-import { META_RELATED_TASK, olderTask } from '../protocol/revisions/older.ts'
+import type { DetailedTask, InputRequests } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
-import { errorText } from '../server/content.ts'
-import type { RequestInfo } from '../server/request.ts'
+import { META_RELATED_TASK, olderTask } from '../protocol/revisions/older.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
+import { errorResult } from '../server/content.ts'
 import { invalidParams } from '../server/request.ts'
 import type { Tasks } from '../server/tasks.ts'
-import type { LegacyHost, Outlet } from './host.ts'
-import type { Request } from './messages.ts'
-import type { Session } from './session.ts'
+import type { LegacyHost } from './host.ts'
+import type { SessionRequest } from './messages.ts'
 import { hasEnded, isReady, TaskWait } from './task-wait.ts'
-import { withTasks } from './task-wish.ts'
 
-interface Caller {
-  readonly tasks: Tasks
-  readonly info: RequestInfo
-  readonly principal: string | undefined
-}
-
-/** Gives the text of the result, or nothing where the session has no such method. */
-export function serveTask(
-  host: LegacyHost,
-  session: Session,
-  request: Request,
-  outlet: Outlet,
-  principal: string | undefined,
-): Promise<string | undefined> | undefined {
+/** The result, or `undefined` when the session has no such method. Resolves to `undefined` when the client has cancelled. */
+export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<Result | undefined> | undefined {
   const { tasks } = host.app
-  const { revision, capabilities } = session
+  const { request, session, principal } = incoming
+  const { revision } = session
   if (tasks === undefined || !revision.tasks) return undefined
-  const info = {
-    revision: revision.name,
-    capabilities: withTasks(capabilities),
-    logLevel: undefined,
-    progressToken: undefined,
-  }
-  const caller = { tasks, info, principal }
-  const { method, params } = request
+  const { method, params = {} } = request
   switch (method) {
     case 'tasks/get':
-      return find(caller, params['taskId']).then((task) => JSON.stringify(olderTask(task)))
+      return tasks.get(params['taskId'], principal).then(olderTask)
     case 'tasks/result':
-      return waitForResult(host, session, request, outlet, caller)
+      return waitForResult(host, tasks, incoming)
     case 'tasks/cancel':
-      return cancel(caller, params['taskId'])
+      return cancel(tasks, params['taskId'], principal)
     case 'tasks/list':
       // Nobody in particular has no tasks of their own.
-      return principal === undefined ? undefined : list(caller, params['cursor'])
+      return principal === undefined ? undefined : list(tasks, principal, params['cursor'])
     case 'tasks/input_response':
-      return revision.rounds && takeInput(caller, params)
+      return revision.rounds && takeInput(tasks, params, principal)
     default:
       return undefined
   }
 }
 
-async function find(caller: Caller, taskId: unknown): Promise<DetailedTask> {
-  return JSON.parse(await served(caller, 'tasks/get', { taskId })) as DetailedTask
-}
-
-async function cancel(caller: Caller, taskId: unknown): Promise<string> {
-  let task = await find(caller, taskId)
+async function cancel(tasks: Tasks, taskId: unknown, principal: string | undefined): Promise<Result> {
+  let task = await tasks.get(taskId, principal)
   if (!hasEnded(task)) {
-    await served(caller, 'tasks/cancel', { taskId })
-    task = await find(caller, taskId)
+    await tasks.cancel(taskId, principal)
+    task = await tasks.get(taskId, principal)
     // Or it came to its end by itself just then.
-    if (task.status === 'cancelled') return JSON.stringify(olderTask(task))
+    if (task.status === 'cancelled') return olderTask(task)
   }
   throw invalidParams(`The task is over, as ${String(olderTask(task)['status'])}: there is nothing left to cancel.`)
 }
 
-async function list({ tasks, principal }: Caller, cursor: unknown): Promise<string> {
+async function list(tasks: Tasks, principal: string, cursor: unknown): Promise<Result> {
   const page = await tasks.list(principal, cursor)
-  return JSON.stringify({ ...page, tasks: page.tasks.map(olderTask) })
+  return { ...page, tasks: page.tasks.map(olderTask) }
 }
 
 /** Acknowledged, whatever comes of it: what does not fit is asked again. */
 async function takeInput(
-  caller: Caller,
+  tasks: Tasks,
   { _meta: meta, taskId, inputResponses }: Record<string, unknown>,
-): Promise<string> {
+  principal: string | undefined,
+): Promise<Result> {
   const related = isObject(meta) ? meta[META_RELATED_TASK] : undefined
   const id = isObject(related) ? related['taskId'] : taskId
   if (typeof id !== 'string') throw invalidParams(`_meta["${META_RELATED_TASK}"].taskId must name the task`)
-  await served(caller, 'tasks/update', { taskId: id, inputResponses })
-  return JSON.stringify({ _meta: relatedTo(id) })
+  await tasks.update(id, inputResponses, principal)
+  return { _meta: relatedTo(id) }
 }
 
 async function waitForResult(
   host: LegacyHost,
-  session: Session,
-  { id, params }: Request,
-  outlet: Outlet,
-  caller: Caller,
-): Promise<string | undefined> {
+  tasks: Tasks,
+  { request: { id, params }, session, outlet, principal }: SessionRequest,
+): Promise<Result | undefined> {
   const { revision } = session
-  const task = await find(caller, params['taskId'])
-  if (isReady(task, revision)) return resultText(revision, task)
+  const task = await tasks.get(params?.['taskId'], principal)
+  if (isReady(task, revision)) return resultOf(revision, task)
   const { taskId } = task
   const wait = new TaskWait({
     host,
     session,
     outlet,
     taskId,
-    follow: (tell, gone) => caller.tasks.follow(taskId, tell, gone),
-    answer: (inputResponses) => served(caller, 'tasks/update', { taskId, inputResponses }),
+    follow: (tell, gone) => tasks.follow(taskId, tell, gone),
+    answer: (inputResponses) => tasks.update(taskId, inputResponses, principal),
   })
   session.enter(id, wait)
   try {
@@ -116,7 +91,7 @@ async function waitForResult(
     const waited = wait.run()
     if (host.app.handover.draining) wait.interrupt()
     const ready = await waited
-    return ready && resultText(revision, ready)
+    return ready && resultOf(revision, ready)
   } finally {
     session.calls.delete(id)
     host.waits.delete(wait)
@@ -124,22 +99,22 @@ async function waitForResult(
 }
 
 /** What the call would have come to. Throws what it would have failed with. */
-function resultText(
+function resultOf(
   revision: OlderRevision,
   { taskId, status, inputRequests = {}, result = {}, error }: DetailedTask,
-): string {
+): Result {
   const related = relatedTo(taskId)
   switch (status) {
     case 'input_required':
-      return JSON.stringify({
+      return {
         resultType: 'input_required',
         inputRequests: asked(revision, taskId, inputRequests),
         _meta: related,
-      })
+      }
     case 'failed': {
       const { code = INTERNAL_ERROR, message = 'Internal error', data } = error ?? {}
       // These revisions have no error for it, and a result is what the model can do something about.
-      if (code === MISSING_CAPABILITY) return errorText(message, JSON.stringify(related))
+      if (code === MISSING_CAPABILITY) return { ...errorResult(message), _meta: related }
       throw new ProtocolError(code, message, data)
     }
     case 'cancelled':
@@ -147,7 +122,7 @@ function resultText(
     default: {
       const { _meta: meta, ...rest } = result
       const { [META_SERVER_INFO]: _server, ...own } = isObject(meta) ? meta : {}
-      return JSON.stringify({ ...rest, _meta: { ...own, ...related } })
+      return { ...rest, _meta: { ...own, ...related } }
     }
   }
 }
@@ -158,16 +133,6 @@ function asked(revision: OlderRevision, taskId: string, questions: InputRequests
     revision.question(question, derivedUuid(taskId, `visit ${key}`)),
   ])
   return Object.fromEntries(written) as object
-}
-
-async function served(
-  { tasks, info, principal }: Caller,
-  method: string,
-  params: Record<string, unknown>,
-): Promise<string> {
-  const text = await tasks.serve(method, params, info, principal)
-  if (text === undefined) throw new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method}`)
-  return text
 }
 
 function relatedTo(taskId: string): Record<string, { taskId: string }> {

@@ -11,16 +11,17 @@ import type { StateCodec } from '../seal/codec.ts'
 import type { KeySecret } from '../seal/keyring.ts'
 import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
-import type { Context, DispatchHost } from './context.ts'
+import type { AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import type { ShedLoad } from './handover.ts'
 import { Handover } from './handover.ts'
 import type { Legacy } from './legacy.ts'
-import type { ParamHeader } from '../schema/param-headers.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
 import { registerPrompt } from './prompt.ts'
 import { Registry } from './registry.ts'
 import type { Reply } from './reply.ts'
+import type { Resolved } from './resolve.ts'
+import { resolve } from './resolve.ts'
 import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
 import { registerResource, registerTemplate } from './resource.ts'
 import type { Tasks } from './tasks.ts'
@@ -74,8 +75,8 @@ export interface AppOptions {
 
 /** What serves an app's messages in other ways than the client as carrier. */
 export interface Rooms {
-  legacy?: ((host: DispatchHost) => Legacy) | undefined
-  tasks?: ((host: DispatchHost) => Tasks) | undefined
+  legacy?: ((host: AppServices) => Legacy) | undefined
+  tasks?: ((host: AppServices) => Tasks) | undefined
 }
 
 const DEFAULT_TIMEOUT_MS = 300_000
@@ -92,7 +93,7 @@ export class App {
   readonly #registry: Registry
   readonly #subscriptions: Subscriptions
   readonly #handover: Handover
-  readonly #host: DispatchHost
+  readonly #host: AppServices
   readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
   #warnedEphemeral = false
 
@@ -163,24 +164,24 @@ export class App {
     const A extends Asks = Record<never, never>,
     const N extends Requirements<TemplateVariables<T>> = Record<never, never>,
   >(uriTemplate: T, options: TemplateOptions<A, N>, read: TemplateReader<T, A, N>): this {
-    this.#registry.templates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
+    this.#registry.resourceTemplates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
     return this.#changed('resources')
   }
 
   /** From a parsed JSON-RPC message to its response; `undefined` where none is due. Never throws. */
-  dispatch(message: unknown, context: Context = {}): Promise<Reply | undefined> {
+  dispatch(message: unknown, context: RequestContext = {}): Promise<Reply | undefined> {
+    return this.serve(this.resolve(message), context)
+  }
+
+  /** Reads a parsed message, for a host that checks it before it is served. Never throws. */
+  resolve(message: unknown): Resolved {
+    return resolve(this.#registry, message)
+  }
+
+  /** Serves a message that was resolved. Never throws. */
+  serve(message: Resolved, context: RequestContext): Promise<Reply | undefined> {
     this.work()
     return dispatch(this.#host, message, context)
-  }
-
-  /** The scopes that a message needs, parsed but otherwise untrusted; `undefined` where it needs none. */
-  requiredScopes(message: unknown): readonly string[] | undefined {
-    return this.#registry.requiredScopes(message)
-  }
-
-  /** The arguments of a tool that an HTTP request repeats in its headers. */
-  paramHeaders(tool: string): readonly ParamHeader[] {
-    return this.#registry.tools.get(tool)?.headers ?? []
   }
 
   get draining(): boolean {
@@ -225,12 +226,13 @@ export class App {
     return this
   }
 
-  #dispatchHost(options: AppOptions, tasks: Rooms['tasks']): DispatchHost {
+  #dispatchHost(options: AppOptions, tasks: Rooms['tasks']): AppServices {
     const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment(), once, instructions } = options
-    const host: DispatchHost & { tasks: Tasks | undefined } = {
+    const host: AppServices & { tasks: Tasks | undefined } = {
       seal: toSeal(options, this.info.name, this.logger),
       logger: this.logger,
       serverMeta: JSON.stringify({ [META_SERVER_INFO]: this.info }),
+      info: this.info,
       timeoutMs,
       strict,
       once,

@@ -9,12 +9,12 @@ interface Page {
 
 function catalogOf(pageSize: number, ...keys: string[]): Catalog<{ listing: string }> {
   const catalog = new Catalog<{ listing: string }>('thing', pageSize)
-  for (const key of keys) catalog.add(key, { listing: JSON.stringify(key) })
+  for (const key of keys) catalog.add(key, { listing: key })
   return catalog
 }
 
 function pageOf(catalog: Catalog<{ listing: string }>, cursor: unknown): Page {
-  return JSON.parse(`{"listings":${catalog.page(cursor)}}`) as Page
+  return JSON.parse(`{"listings":${catalog.pageText(cursor)}}`) as Page
 }
 
 function walk(catalog: Catalog<{ listing: string }>): string[][] {
@@ -39,7 +39,7 @@ describe('the pages of a catalog', () => {
   test('go on behind the last entry, whatever was registered meanwhile', () => {
     const catalog = catalogOf(1, 'a', 'b')
     const { nextCursor } = pageOf(catalog, undefined)
-    catalog.add('c', { listing: '"c"' })
+    catalog.add('c', { listing: 'c' })
     expect(pageOf(catalog, nextCursor).listings).toEqual(['b'])
     expect(walk(catalog)).toEqual([['a'], ['b'], ['c']])
   })
@@ -47,7 +47,7 @@ describe('the pages of a catalog', () => {
   test('show what was registered since they were last looked at', () => {
     const catalog = catalogOf(5, 'a')
     expect(pageOf(catalog, undefined)).toEqual({ listings: ['a'] })
-    catalog.add('b', { listing: '"b"' })
+    catalog.add('b', { listing: 'b' })
     expect(pageOf(catalog, undefined)).toEqual({ listings: ['a', 'b'] })
   })
 
@@ -75,8 +75,8 @@ describe('the pages of a catalog', () => {
     ['a list', ['YQ']],
   ])('refuse a cursor that this server did not give: %s', (_what, cursor) => {
     const catalog = catalogOf(1, 'a', 'c')
-    expect(() => catalog.page(cursor)).toThrow(ProtocolError)
-    expect(() => catalog.page(cursor)).toThrow(expect.objectContaining({ rpcCode: INVALID_PARAMS }))
+    expect(() => catalog.pageText(cursor)).toThrow(ProtocolError)
+    expect(() => catalog.pageText(cursor)).toThrow(expect.objectContaining({ rpcCode: INVALID_PARAMS }))
   })
 })
 

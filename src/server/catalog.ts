@@ -1,14 +1,22 @@
-// What is registered of one kind, in the order of registration, and its pages on the wire.
+// Everything that is registered of one kind, in the order of registration, and its pages.
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 
-export class Catalog<T extends { readonly listing: string }> {
+export interface Page {
+  readonly listings: readonly unknown[]
+  /** Asks for the next page. Absent on the last one. */
+  readonly nextCursor?: string
+}
+
+export class Catalog<T extends { readonly listing: unknown }> {
   readonly #what: string
   readonly #pageSize: number
   readonly #entries = new Map<string, T>()
+  /** The listing of each entry as JSON text, in the same order. */
+  readonly #texts = new Map<string, string>()
   /** The first page, which is the only one that most clients ever ask for. */
-  #first: string | undefined
+  #firstText: string | undefined
 
-  /** `what` is such as `tool`, for people. */
+  /** `what` names the kind in error messages, such as `tool`. */
   constructor(what: string, pageSize: number) {
     this.#what = what
     this.#pageSize = pageSize
@@ -22,8 +30,9 @@ export class Catalog<T extends { readonly listing: string }> {
     if (this.#entries.has(key)) {
       throw new RallyError('NAME_TAKEN', `There is a ${this.#what} "${key}" already; each is unique.`)
     }
+    this.#texts.set(key, JSON.stringify(entry.listing))
     this.#entries.set(key, entry)
-    this.#first = undefined
+    this.#firstText = undefined
   }
 
   get(key: string): T | undefined {
@@ -34,30 +43,43 @@ export class Catalog<T extends { readonly listing: string }> {
     return this.#entries.values()
   }
 
-  /** A list of JSON texts and, where there is more, the cursor to ask for it with: `[...],"nextCursor":"..."`. */
-  page(cursor: unknown): string {
-    if (cursor === undefined || cursor === null) return (this.#first ??= this.#pageFrom(0))
-    const keys = [...this.#entries.keys()]
-    const last = typeof cursor === 'string' ? keys.findIndex((key) => cursorAfter(key) === cursor) : -1
-    if (last === -1) {
-      throw new ProtocolError(
-        INVALID_PARAMS,
-        'Invalid cursor: it is not one that this server gave. Start the list again.',
-      )
-    }
-    return this.#pageFrom(last + 1)
+  page(cursor: unknown): Page {
+    const start = this.#startOf(cursor)
+    const nextCursor = this.#cursorAfterPage(start)
+    const listings = [...this.#entries.values()].slice(start, start + this.#pageSize).map(({ listing }) => listing)
+    return { listings, ...(nextCursor !== undefined && { nextCursor }) }
   }
 
-  #pageFrom(start: number): string {
-    const entries = [...this.#entries].slice(start, start + this.#pageSize)
-    const listings = `[${entries.map(([, { listing }]) => listing).join(',')}]`
-    const [lastKey] = entries.at(-1) ?? []
-    const more = lastKey !== undefined && start + entries.length < this.#entries.size
-    return more ? `${listings},"nextCursor":"${cursorAfter(lastKey)}"` : listings
+  /** A page as JSON text, without the braces around it and the name of the list: `[...],"nextCursor":"..."`. */
+  pageText(cursor: unknown): string {
+    const start = this.#startOf(cursor)
+    return start === 0 ? (this.#firstText ??= this.#textFrom(0)) : this.#textFrom(start)
+  }
+
+  #textFrom(start: number): string {
+    const listings = `[${[...this.#texts.values()].slice(start, start + this.#pageSize).join(',')}]`
+    const nextCursor = this.#cursorAfterPage(start)
+    return nextCursor === undefined ? listings : `${listings},"nextCursor":"${nextCursor}"`
+  }
+
+  /** The position of the first entry that the cursor asks for. */
+  #startOf(cursor: unknown): number {
+    if (cursor === undefined || cursor === null) return 0
+    const keys = [...this.#entries.keys()]
+    const last = typeof cursor === 'string' ? keys.findIndex((key) => cursorAfter(key) === cursor) : -1
+    if (last !== -1) return last + 1
+    throw new ProtocolError(INVALID_PARAMS, 'Invalid cursor: this server did not issue it. Start the list again.')
+  }
+
+  #cursorAfterPage(start: number): string | undefined {
+    const end = start + this.#pageSize
+    if (end >= this.#entries.size) return undefined
+    const last = [...this.#entries.keys()][end - 1]
+    return last === undefined ? undefined : cursorAfter(last)
   }
 }
 
-/** Opaque to clients. It names an entry and no position, so what is registered meanwhile shifts nothing. */
+/** Opaque to clients. It names an entry and not a position, so entries that are registered later shift nothing. */
 function cursorAfter(key: string): string {
   return Buffer.from(key).toString('base64url')
 }

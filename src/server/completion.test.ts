@@ -1,28 +1,20 @@
 import { describe, expect, test } from 'vitest'
 import { INVALID_PARAMS } from '../protocol/errors.ts'
 import { specValidator } from '../../test/spec/validate.ts'
-import type { CompletionSource } from './completion.ts'
-import { completionText, prepareCompleters } from './completion.ts'
+import type { Completion, CompletionSource } from './completion.ts'
+import { complete as completed, prepareCompleters, readReference } from './completion.ts'
 
-const META = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': { name: 's', version: '1' } })
-
-interface Completion {
-  values: string[]
-  total?: number
-  hasMore?: boolean
-}
+const META = { 'io.modelcontextprotocol/serverInfo': { name: 's', version: '1' } }
 
 /** Completes the variable `a` of the one prompt there is, `p`. */
 async function complete(how: CompletionSource | undefined, params: object = {}): Promise<Completion> {
   const completers = prepareCompleters(how && { a: how }, ['a', 'b'], 'The prompt "p"')
-  const text = await completionText(
-    { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' }, ...params },
-    (kind, name) => (kind === 'ref/prompt' && name === 'p' ? { arguments: ['a', 'b'], completers } : undefined),
-    META,
-  )
-  const result = JSON.parse(text) as { completion: Completion }
+  const target = { arguments: ['a', 'b'], completers, scopes: undefined }
+  const given = { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' }, ...params }
+  const completion = await completed(readReference(given.ref).prompt === 'p' ? target : undefined, given)
+  const result = { resultType: 'complete', completion, _meta: META }
   expect(specValidator('CompleteResult')(result)).toEqual([])
-  return result.completion
+  return completion
 }
 
 const typed = (value: string): object => ({ argument: { name: 'a', value } })

@@ -19,12 +19,12 @@ export type Completers = ReadonlyMap<string, CompletionFunction>
 const MOST_VALUES = 100
 
 export function prepareCompleters(
-  complete: Readonly<Record<string, CompletionSource>> | undefined,
+  sources: Readonly<Record<string, CompletionSource>> | undefined,
   names: readonly string[],
   where: string,
 ): Completers {
   const completers = new Map<string, CompletionFunction>()
-  for (const [name, each] of Object.entries(complete ?? {})) {
+  for (const [name, each] of Object.entries(sources ?? {})) {
     if (!names.includes(name)) {
       throw new RallyError(
         'COMPLETION_INVALID',
@@ -40,30 +40,52 @@ function beginningAs(values: readonly string[]): CompletionFunction {
   return (typed) => values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
 }
 
+/** A prompt or a resource template. */
 export interface CompletionTarget {
   readonly arguments: readonly string[]
   readonly completers: Completers
+  readonly scopes: readonly string[] | undefined
 }
 
-/** The text of a `completion/complete` result. `find` gives what a reference names. */
-export async function completionText(
+/** As the wire has it. */
+export interface Completion {
+  readonly values: readonly string[]
+  readonly total?: number
+  readonly hasMore: boolean
+}
+
+/** Suggests values for one argument of what `params.ref` names. Throws -32602. */
+export async function complete(
+  target: CompletionTarget | undefined,
   params: Record<string, unknown>,
-  find: (kind: 'ref/prompt' | 'ref/resource', name: string) => CompletionTarget | undefined,
-  serverMeta: string,
-): Promise<string> {
+): Promise<Completion> {
   const { ref, argument, context } = params
-  const target = find(...readReference(ref))
-  if (target === undefined) throw invalid('ref names nothing that is here')
+  if (target === undefined) throw invalid(isReference(ref) ? 'ref names nothing that is registered' : BAD_REFERENCE)
   if (!isObject(argument) || typeof argument['name'] !== 'string' || typeof argument['value'] !== 'string') {
     throw invalid('argument must have a name and a value, both strings')
   }
   const { name, value } = argument
   if (!target.arguments.includes(name)) throw invalid(`there is no argument "${name.slice(0, 128)}"`)
   const completed = await target.completers.get(name)?.(value, { arguments: readContext(context) })
-  return `{"resultType":"complete","completion":${JSON.stringify(bounded(completed ?? []))},"_meta":${serverMeta}}`
+  return bounded(completed ?? [])
 }
 
-function bounded(completed: CompletionResult): { values: readonly string[]; total?: number; hasMore: boolean } {
+/** The name or the URI in a reference that says which of the two it is. */
+export function readReference(ref: unknown): { prompt?: string; uri?: string } {
+  if (!isObject(ref)) return {}
+  const { type, name, uri } = ref
+  if (type === 'ref/prompt' && typeof name === 'string') return { prompt: name }
+  return type === 'ref/resource' && typeof uri === 'string' ? { uri } : {}
+}
+
+const BAD_REFERENCE = 'ref must be { type: "ref/prompt", name } or { type: "ref/resource", uri }'
+
+function isReference(ref: unknown): boolean {
+  const { prompt, uri } = readReference(ref)
+  return (prompt ?? uri) !== undefined
+}
+
+function bounded(completed: CompletionResult): Completion {
   const {
     values,
     total,
@@ -78,14 +100,6 @@ function bounded(completed: CompletionResult): { values: readonly string[]; tota
 
 function isList(completed: CompletionResult): completed is readonly string[] {
   return Array.isArray(completed)
-}
-
-function readReference(ref: unknown): ['ref/prompt' | 'ref/resource', string] {
-  if (isObject(ref)) {
-    if (ref['type'] === 'ref/prompt' && typeof ref['name'] === 'string') return ['ref/prompt', ref['name']]
-    if (ref['type'] === 'ref/resource' && typeof ref['uri'] === 'string') return ['ref/resource', ref['uri']]
-  }
-  throw invalid('ref must be { type: "ref/prompt", name } or { type: "ref/resource", uri }')
 }
 
 function readContext(context: unknown): Record<string, string> {

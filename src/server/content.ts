@@ -3,6 +3,7 @@ import { isObject } from '../protocol/json.ts'
 import { Declined } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { CacheHints, ContentBlock } from '../protocol/messages.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { Check } from '../schema/validator.ts'
 
 /** A result a handler may put together itself, with content and structured content of its own. */
@@ -39,6 +40,12 @@ export function cacheHints(ttlMs: number, principal: string | undefined): CacheH
   return { ttlMs, cacheScope: principal === undefined ? 'public' : 'private' }
 }
 
+/** A result that says what went wrong, for the model to read. */
+export function errorResult(message: string): ToolResult & { resultType: 'complete' } {
+  return { resultType: 'complete', content: [{ type: 'text', text: message }], isError: true }
+}
+
+/** The same as text. */
 export function errorText(message: string, serverMeta: string): string {
   return `{"resultType":"complete","content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true,"_meta":${serverMeta}}`
 }
@@ -57,9 +64,15 @@ function writeResult({ content, structuredContent, isError, _meta }: ToolResult,
   return `{${parts.join(',')},"_meta":${withServerMeta(_meta, serverMeta)}}`
 }
 
-/** The author's `_meta`, if any, with who the server is. */
+const NO_META = '{}'
+
+/** The author's `_meta`, if any, with the server's, which is the text of a JSON object. */
 export function withServerMeta(meta: Record<string, unknown> | undefined, serverMeta: string): string {
-  return meta === undefined ? serverMeta : JSON.stringify({ ...meta, ...(JSON.parse(serverMeta) as object) })
+  if (meta === undefined) return serverMeta
+  if (serverMeta === NO_META) return JSON.stringify(meta)
+  // An author cannot say that another server wrote the result.
+  const own = JSON.stringify({ ...meta, [META_SERVER_INFO]: undefined })
+  return own === NO_META ? serverMeta : `${own.slice(0, -1)},${serverMeta.slice(1)}`
 }
 
 function toResult(value: unknown): ToolResult {

@@ -1,25 +1,28 @@
-// What a message is served with: what the host knows of it, and what the app has.
+// What a message is served with: what the host knows about it, and what the app shares with everything that serves it.
 import type { Cancel } from '../protocol/cancel.ts'
+import type { Implementation } from '../protocol/messages.ts'
 import type { Registry } from './registry.ts'
 import type { RoundHost } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** What a host knows about a message beside its content. */
-export interface Context {
-  /** Who is calling, as the host authenticated it. */
+export interface RequestContext {
+  /** The caller, as the host authenticated it. Default: unknown. */
   readonly principal?: string | undefined
   readonly cancel?: Cancel | undefined
   /**
-   * Sends a notification, as JSON text, on the request's own stream, before its response. Gives `false` where it was
-   * dropped because the reader is too far behind.
+   * Sends a notification, as JSON text, on the request's own stream, before its response. Returns `false` when it was
+   * dropped because the reader is too far behind. Default: there is no stream.
    */
   readonly notify?: ((text: string) => unknown) | undefined
+  /** Default false. */
   readonly overHttp?: boolean | undefined
 }
 
-/** What dispatch needs of its app. */
-export interface DispatchHost extends RoundHost {
+/** What the app shares with everything that serves its messages. */
+export interface AppServices extends RoundHost {
+  readonly info: Implementation
+  readonly instructions: string | undefined
   readonly registry: Registry
   readonly subscriptions: Subscriptions
-  readonly instructions: string | undefined
 }

@@ -1,14 +1,15 @@
 // What hosts see of the room that serves 2025-era clients. It is loaded when the first of them comes.
-import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Mailbox } from '../store/mailbox.ts'
+import type { RequestId } from '../protocol/messages.ts'
 import type { Reply } from './reply.ts'
+import type { Resolved } from './resolve.ts'
+import { isInitialize, namesRevision } from './resolve.ts'
 
 /** Serves messages of 2025-era clients, on the same endpoint as all others. */
 export interface Legacy {
-  /** Answers the message, or the batch of them, that came by POST; `undefined` is a 202. Never throws. */
-  post(message: unknown, request: LegacyRequest): Promise<Reply | undefined>
+  /** Answers the message, or the batch, that came by POST; `undefined` is a 202. Never throws. */
+  post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined>
   /** Opens a stream of events by GET, or goes on with one. */
   get(request: LegacyRequest): Promise<Reply>
   /** A connection that carries one session, such as standard streams. */
@@ -38,8 +39,8 @@ export interface LegacyRequest {
   readonly header: (name: string) => string | undefined
   readonly principal: string | undefined
   readonly takesEvents: boolean
-  /** The refusal of a request that the caller was not granted all scopes for. */
-  readonly refusal?: (message: unknown) => Reply | undefined
+  /** Refuses a call that the caller was not granted all scopes for. `id` is that of the message to answer. */
+  readonly refuse?: (call: Resolved, id: RequestId | undefined) => Reply | undefined
   /** Cancelled when the peer has gone away. That ends a stream, and no call. */
   readonly peer: Cancel
 }
@@ -51,7 +52,7 @@ export interface LegacyWire {
 }
 
 export interface LegacyConnection {
-  receive(message: unknown): void
+  receive(message: Resolved | readonly Resolved[]): void
   /** The client is gone, and its calls are cancelled. */
   close(): void
 }
@@ -74,28 +75,14 @@ export function lazily(load: () => Promise<Legacy>): Legacy {
   }
 }
 
-/** Whether an HTTP request is for the room of older revisions. What names its revision in `_meta` never is. */
-export function isOlder(message: unknown, header: (name: string) => string | undefined): boolean {
+/** True when an HTTP request belongs to a session of an older revision. A message that names its revision never does. */
+export function isOlder(message: Resolved, header: (name: string) => string | undefined): boolean {
   if (namesRevision(message)) return false
   return (
     isInitialize(message) ||
     header('mcp-session-id') !== undefined ||
     OLDER_REVISION.test(header('mcp-protocol-version') ?? '')
   )
-}
-
-/** Whether a message begins a session of an older revision. */
-export function isInitialize(message: unknown): boolean {
-  return (
-    isObject(message) && message['method'] === 'initialize' && message['id'] !== undefined && !namesRevision(message)
-  )
-}
-
-/** Every request of 2026-07-28 does. */
-export function namesRevision(message: unknown): boolean {
-  const params = isObject(message) ? message['params'] : undefined
-  const meta = isObject(params) ? params['_meta'] : undefined
-  return isObject(meta) && META_VERSION in meta
 }
 
 const OLDER_REVISION = /^202[45]-\d\d-\d\d$/

@@ -4,30 +4,49 @@ import type { Log, Progress } from '../flow/carrier.ts'
 import { isObject, isTame } from '../protocol/json.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import { MOST_ANSWERS } from '../protocol/revisions/2026-07-28.ts'
-import type { Context } from './context.ts'
+import type { Retry } from '../protocol/revisions/rounds.ts'
+import type { RequestContext } from './context.ts'
 import type { RequestInfo } from './request.ts'
 import { invalidParams } from './request.ts'
+import type { Params, ResolvedRequest } from './resolve.ts'
 import type { RoundRequest } from './round.ts'
 
 /** Deepest nesting of arguments and answers. */
 const DEEPEST = 100
 
-export function readRound(params: Record<string, unknown>, info: RequestInfo, context: Context): RoundRequest {
-  const { arguments: args = {}, requestState: state, inputResponses } = params
-  if (!isObject(args) || !isTame(args, DEEPEST)) {
-    throw invalidParams(`arguments must be an object, nested at most ${DEEPEST} levels deep, and its numbers finite`)
-  }
+/** `retry` holds what the request brings back from the round before. Default: the params of the request. */
+export function readRound(
+  request: ResolvedRequest,
+  info: RequestInfo,
+  context: RequestContext,
+  retry: Retry = request.params ?? NOTHING,
+): RoundRequest {
   return {
     info,
-    args,
-    answers: readAnswers(inputResponses),
-    state,
+    args: readArguments(request),
+    answers: readAnswers(retry.inputResponses),
+    state: retry.requestState,
     principal: context.principal,
     cancel: context.cancel,
     progress: progressOf(info, context),
     log: logOf(info, context),
     overHttp: context.overHttp ?? false,
   }
+}
+
+const NOTHING: Params = {}
+
+function readArguments({ method, params = NOTHING }: ResolvedRequest): Params {
+  // The URI alone says what is read.
+  if (method === 'resources/read') return {}
+  const { arguments: args = {} } = params
+  if (!isObject(args) || !isTame(args, DEEPEST)) {
+    throw invalidParams(`arguments must be an object, nested at most ${DEEPEST} levels deep, and its numbers finite`)
+  }
+  if (method === 'prompts/get' && !Object.values(args).every((value) => typeof value === 'string')) {
+    throw invalidParams('the arguments of a prompt must be strings')
+  }
+  return args
 }
 
 /** Bounded and shaped here, matched to questions and validated by the flow. */
@@ -48,7 +67,7 @@ export function readAnswers(given: unknown): Answers | undefined {
   return answers
 }
 
-function progressOf({ progressToken }: RequestInfo, { notify }: Context): Progress | undefined {
+function progressOf({ progressToken }: RequestInfo, { notify }: RequestContext): Progress | undefined {
   if (progressToken === undefined || notify === undefined) return undefined
   return (progress, total, message) => {
     if (!Number.isFinite(progress)) return
@@ -58,7 +77,7 @@ function progressOf({ progressToken }: RequestInfo, { notify }: Context): Progre
 }
 
 /** The client names the least level it wants; without one it gets no log at all. */
-function logOf({ logLevel }: RequestInfo, { notify }: Context): Log | undefined {
+function logOf({ logLevel }: RequestInfo, { notify }: RequestContext): Log | undefined {
   if (logLevel === undefined || notify === undefined) return undefined
   const levels: readonly string[] = LOGGING_LEVELS
   return (level, data, logger) => {

@@ -46,7 +46,8 @@ export type PromptHandler<I extends Schema, A extends Asks, N> = (
 export interface RegisteredPrompt extends Handled, Target {
   readonly arguments: readonly string[]
   readonly completers: Completers
-  readonly listing: string
+  /** Its entry in `prompts/list`. */
+  readonly listing: Prompt
 }
 
 export function registerPrompt<I extends Schema, A extends Asks, N extends Requirements<Output<I>>>(
@@ -82,7 +83,7 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
     failureText: (error, { logger }) => tellFailure(error, `${where} failed.`, logger),
     arguments: names,
     completers: prepareCompleters(complete, names, where),
-    listing: JSON.stringify(listing),
+    listing,
   }
 }
 

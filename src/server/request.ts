@@ -1,5 +1,5 @@
-// Reads an untrusted JSON-RPC message: its envelope, and the `_meta` that every request of 2026-07-28 carries.
-import { INVALID_PARAMS, INVALID_REQUEST, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
+// Reads the untrusted `_meta` that every request of 2026-07-28 carries.
+import { INVALID_PARAMS, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
 import type { LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import {
@@ -14,13 +14,6 @@ import { isObject } from '../protocol/json.ts'
 
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
 
-export interface Envelope {
-  /** Absent on a notification. */
-  id: RequestId | undefined
-  method: string
-  params: Record<string, unknown> | undefined
-}
-
 export interface RequestInfo {
   revision: string
   capabilities: number
@@ -30,30 +23,8 @@ export interface RequestInfo {
   taskTtlMs?: number | undefined
 }
 
-export function readEnvelope(message: unknown): Envelope {
-  if (!isObject(message)) throw invalidRequest('a message must be one JSON object; batches are not supported')
-  const { jsonrpc, id, method, params } = message
-  if (jsonrpc !== '2.0') throw invalidRequest('jsonrpc must be "2.0"')
-  if (typeof method !== 'string') throw invalidRequest('method must be a string; a server takes no responses')
-  if (id !== undefined && !isId(id)) throw invalidRequest('id must be a string or an integer')
-  if (params !== undefined && !isObject(params)) throw invalidRequest('params must be an object')
-  return { id, method, params }
-}
-
-/** The id of a message that may be broken elsewhere, so that its error can be matched to it. */
-export function idOf(message: unknown): RequestId | undefined {
-  return isObject(message) && isId(message['id']) ? message['id'] : undefined
-}
-
-/** How older revisions begin. A request that names its revision means a method of that one, which has no such method. */
-export function isHandshake({ method, params }: Envelope): boolean {
-  const meta = params?.['_meta']
-  return method === 'initialize' && !(isObject(meta) && META_VERSION in meta)
-}
-
-export function readMeta(params: Record<string, unknown> | undefined): RequestInfo {
-  const meta = params?.['_meta']
-  if (!isObject(meta)) throw invalidMeta(`params._meta is required, with ${META_VERSION} and ${META_CAPABILITIES}`)
+export function readMeta(meta: Record<string, unknown> | undefined): RequestInfo {
+  if (meta === undefined) throw invalidMeta(`params._meta is required, with ${META_VERSION} and ${META_CAPABILITIES}`)
   const revision = meta[META_VERSION]
   if (typeof revision !== 'string') throw invalidMeta(`${META_VERSION} must be a string`)
   if (!SUPPORTED_REVISIONS.includes(revision)) throw unsupportedVersion(revision)
@@ -82,7 +53,7 @@ export function unsupportedVersion(requested: unknown): ProtocolError {
   )
 }
 
-function isId(value: unknown): value is RequestId {
+export function isId(value: unknown): value is RequestId {
   return typeof value === 'string' || Number.isSafeInteger(value)
 }
 
@@ -92,10 +63,6 @@ function isLevel(value: unknown): value is LoggingLevel {
 
 function isImplementation(value: unknown): boolean {
   return isObject(value) && typeof value['name'] === 'string' && typeof value['version'] === 'string'
-}
-
-function invalidRequest(why: string): ProtocolError {
-  return new ProtocolError(INVALID_REQUEST, `Invalid request: ${why}`)
 }
 
 export function invalidParams(why: string, data?: unknown): ProtocolError {

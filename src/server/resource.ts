@@ -76,7 +76,8 @@ export type TemplateReader<T extends string, A extends Asks, N> = (
 export interface RegisteredResource extends Handled {
   readonly mimeType: string | undefined
   readonly hints: Partial<CacheHints>
-  readonly listing: string
+  /** Its entry in `resources/list` or `resources/templates/list`. */
+  readonly listing: Resource | ResourceTemplate
 }
 
 export interface RegisteredTemplate extends RegisteredResource {
@@ -107,7 +108,7 @@ export function registerResource<A extends Asks, N extends Requirements>(
     ...prepareHandler(where, options, reader),
     mimeType: options.mimeType,
     hints: readHints(uri, options),
-    listing: JSON.stringify(listing),
+    listing,
   }
 }
 
@@ -126,7 +127,7 @@ export function registerTemplate<T extends string, A extends Asks, N extends Req
     template,
     arguments: template.names,
     completers: prepareCompleters(options.complete, template.names, where),
-    listing: JSON.stringify(listing),
+    listing,
   }
 }
 
@@ -155,10 +156,15 @@ function readHints(
 }
 
 /** A resource as one request reads it. */
-export function carriedResource(uri: string, resource: RegisteredResource, variables: unknown): Target {
+export interface ResourceTarget extends Target {
+  readonly scopes: readonly string[] | undefined
+}
+
+export function resourceTarget(uri: string, resource: RegisteredResource, variables: unknown): ResourceTarget {
   return {
     method: 'resources/read',
     target: uri,
+    scopes: resource.scopes,
     version: resource.version,
     timeoutMs: resource.timeoutMs,
     forms: resource.forms,

@@ -51,8 +51,8 @@ export interface RegisteredTool extends Handled, Target {
   readonly resultText: (value: unknown, host: RoundHost) => string | Promise<string>
   /** Arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
-  /** Its entry in `tools/list`, as JSON text. */
-  readonly listing: string
+  /** Its entry in `tools/list`. */
+  readonly listing: Tool
 }
 
 const NAME = /^[A-Za-z0-9_.-]{1,128}$/
@@ -103,7 +103,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
       throw protocolError
     },
     headers: paramHeaders(schema, name),
-    listing: JSON.stringify(listing),
+    listing,
   }
 }
 

@@ -4,7 +4,7 @@ import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
@@ -24,14 +24,14 @@ const ID = /^[0-9a-f]{64}$/
 const PAGE_SIZE = 100
 
 export class TaskEngine implements Tasks {
-  readonly #host: DispatchHost
+  readonly #host: AppServices
   readonly #store: TaskStore
   readonly #worker: Worker
   readonly #followers: Followers
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
-  constructor(host: DispatchHost, store: TaskStore, options: Required<TasksOptions>) {
+  constructor(host: AppServices, store: TaskStore, options: Required<TasksOptions>) {
     const { ttlMs, pollMs } = options
     this.#host = host
     this.#store = store

@@ -17,7 +17,7 @@ import { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { hasCapability } from '../server/capabilities.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import { versionChanged } from '../server/round.ts'
 import { endingOf, failed } from './ending.ts'
@@ -28,7 +28,7 @@ import { carryOf, countLoss, expose, isByHand } from './record.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
 
 export interface RunHost {
-  readonly app: DispatchHost
+  readonly app: AppServices
   readonly store: TaskStore
   readonly underway: Underway<Pass>
   readonly maxJournalBytes: number

@@ -5,7 +5,7 @@ import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
-import type { DispatchHost } from '../server/context.ts'
+import type { AppServices } from '../server/context.ts'
 import { TaskRun } from './run.ts'
 import type { TaskStore } from '../store/store.ts'
 
@@ -22,7 +22,7 @@ const SWEEP_MS = 60_000
 const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
 
 export class Worker {
-  readonly #app: DispatchHost
+  readonly #app: AppServices
   readonly #store: TaskStore
   readonly #options: WorkerOptions
   readonly #underway = new Underway<Pass>()
@@ -39,7 +39,7 @@ export class Worker {
   #endPause: (() => void) | undefined
   #idle: (() => void)[] = []
 
-  constructor(app: DispatchHost, store: TaskStore, options: WorkerOptions) {
+  constructor(app: AppServices, store: TaskStore, options: WorkerOptions) {
     this.#app = app
     this.#store = store
     this.#options = options

@@ -76,7 +76,7 @@ describe.each(cases)('$listing.method over $host.name', ({ host, listing }) => {
   test.each([['nonsense'], [''], [7], [false], [{}], [[]]])('refuses the cursor %j', async (cursor) => {
     expect(errorOf(await ask(wire, request(method, { cursor })))).toEqual({
       code: -32602,
-      message: 'Invalid cursor: it is not one that this server gave. Start the list again.',
+      message: 'Invalid cursor: this server did not issue it. Start the list again.',
     })
   })
 

@@ -2,10 +2,11 @@
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { LegacyRequest } from '../../server/legacy.ts'
 import type { Reply } from '../../server/reply.ts'
+import type { Resolved } from '../../server/resolve.ts'
+import { isResponse } from '../../server/resolve.ts'
 import { Box } from './channel.ts'
 import type { PartingOptions } from '../exchange.ts'
 import type { LegacyHost } from '../host.ts'
-import { isResponse } from '../messages.ts'
 import type { Place } from './event-position.ts'
 import { beginOf, lastOf, nameOf } from './event-position.ts'
 import type { Readers } from './readers.ts'
@@ -24,7 +25,7 @@ export interface Carrying {
 export interface Opened {
   readonly answered: readonly Answered[]
   /** All that carries no state. */
-  readonly others: readonly unknown[]
+  readonly others: readonly Resolved[]
   /** Of the whole, where the caller may not go on with one of the calls. */
   readonly refusal?: Reply
 }
@@ -33,22 +34,20 @@ export interface Opened {
 export async function openAnswers(
   { host }: Carrying,
   session: Session,
-  messages: readonly unknown[],
-  { principal, refusal }: LegacyRequest,
+  messages: readonly Resolved[],
+  { principal, refuse }: LegacyRequest,
 ): Promise<Opened> {
   const answered: Answered[] = []
-  const others: unknown[] = []
-  for (const message of messages) {
-    if (!isResponse(message) || stateIn(message) === undefined) {
-      others.push(message)
-      continue
+  const others: Resolved[] = []
+  for (const each of messages) {
+    if (!isResponse(each) || stateIn(each.message) === undefined) others.push(each)
+    else {
+      const answer = await openAnswer(host, session, each.message, principal)
+      // To go on with a call takes what it took to begin it.
+      const refused = refuse?.(answer.request, each.id)
+      if (refused !== undefined) return { answered, others, refusal: refused }
+      answered.push(answer)
     }
-    const each = await openAnswer(host, session, message, principal)
-    const { method, params } = each.state
-    // To go on with a call takes what it took to begin it.
-    const refused = refusal?.({ jsonrpc: '2.0', id: message['id'], method, params })
-    if (refused !== undefined) return { answered, others, refusal: refused }
-    answered.push(each)
   }
   return { answered, others }
 }

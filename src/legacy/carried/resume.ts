@@ -4,6 +4,8 @@ import type { RequestId } from '../../protocol/messages.ts'
 import { canonical, digest } from '../../seal/canonical.ts'
 import { CLOCK_SKEW_MS } from '../../seal/envelope.ts'
 import { InvalidState } from '../../seal/errors.ts'
+import type { ResolvedRequest } from '../../server/resolve.ts'
+import { resolve } from '../../server/resolve.ts'
 import type { Response } from '../asks.ts'
 import { responseIn } from '../asks.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
@@ -15,6 +17,8 @@ import { stateIn } from './state.ts'
 
 /** A question's answer, with the call that asked. */
 export interface Answered {
+  /** The request of the call, as the client first sent it. */
+  readonly request: ResolvedRequest
   readonly state: CallState
   readonly response: Response
 }
@@ -27,7 +31,11 @@ export async function openAnswer(
   principal: string | undefined,
 ): Promise<Answered> {
   const state = await states.open(stateIn(message), session, principal)
-  if (message['id'] === state.askId) return { state, response: responseIn(message) }
+  const { id, method, params } = state
+  const request = resolve(app.registry, { jsonrpc: '2.0', id, method, params })
+  if (message['id'] === state.askId && request.kind === 'request') {
+    return { request, state, response: responseIn(message) }
+  }
   const reason = 'it came with an answer to another question'
   app.logger.warn('A call state was refused.', { reason })
   throw new InvalidState(reason)
@@ -40,17 +48,15 @@ export async function openAnswer(
 export async function goOn(
   host: LegacyHost,
   session: Session,
-  { state, response }: Answered,
+  { request, state, response }: Answered,
   outlet: Outlet,
   principal: string | undefined,
   say: (text: string) => void | Promise<void>,
 ): Promise<void> {
-  const { id, method, params } = state
+  const { id } = state
   if (await isCancelled(host, session, state)) return
   const run = async (): Promise<string> => {
-    const message = { jsonrpc: '2.0', id, method, params }
-    const request = { id, method, params, message, resumed: { state, response } }
-    const text = await respond(host, session, request, outlet, principal)
+    const text = await respond(host, { request, session, outlet, principal, resumed: { state, response } })
     if (text !== undefined) await say(text)
     return ''
   }

@@ -5,6 +5,7 @@ describe('the scopes that a message needs', () => {
   const app = rally({ name: 'scoped', version: '1', logger: { warn() {}, error() {} } })
   app.tool('drop', { scopes: ['tool'] }, () => 'Dropped.')
   app.tool('list', {}, () => 'Listed.')
+  app.prompt('open', {}, () => 'Open.')
   app.prompt('secret', { scopes: ['prompt'] }, () => 'Secret.')
   app.resource('config://app', { name: 'config', scopes: ['resource'] }, () => '{}')
   app.resourceTemplate('users://{id}', { name: 'user', scopes: ['template'] }, ({ id }) => id)
@@ -23,13 +24,36 @@ describe('the scopes that a message needs', () => {
       { ref: { type: 'ref/resource', uri: 'users://{id}' } },
       ['template'],
     ],
+    [
+      'the template that a reference names, whatever else is in it',
+      'completion/complete',
+      { ref: { type: 'ref/resource', uri: 'users://{id}', name: 'open' } },
+      ['template'],
+    ],
     ['a completion for nothing', 'completion/complete', { ref: 7 }, undefined],
     ['a list', 'tools/list', {}, undefined],
   ])('are those of %s', (_what, method, params, scopes) => {
-    expect(app.requiredScopes({ jsonrpc: '2.0', id: 1, method, params })).toEqual(scopes)
+    expect(app.resolve({ jsonrpc: '2.0', id: 1, method, params }).scopes).toEqual(scopes)
   })
 
   test.each([undefined, null, 7, [], {}, { params: 7 }])('are none where it is no message: %j', (message) => {
-    expect(app.requiredScopes(message)).toBeUndefined()
+    expect(app.resolve(message).scopes).toBeUndefined()
+  })
+})
+
+describe('the kind of a message', () => {
+  const app = rally({ name: 'kinds', version: '1', logger: { warn() {}, error() {} } })
+
+  test.each<[string, unknown, string, unknown]>([
+    ['a request', { jsonrpc: '2.0', id: 1, method: 'tools/list' }, 'request', 1],
+    ['a notification', { jsonrpc: '2.0', method: 'notifications/cancelled' }, 'notification', undefined],
+    ['a request of another version', { jsonrpc: '1.0', id: 'a', method: 'tools/list' }, 'invalid', 'a'],
+    ['a request with a broken id', { jsonrpc: '2.0', id: null, method: 'tools/list' }, 'invalid', undefined],
+    ['params that are a list', { jsonrpc: '2.0', id: 1, method: 'tools/list', params: [] }, 'invalid', 1],
+    ['a response', { jsonrpc: '2.0', id: 1, result: {} }, 'invalid', 1],
+    ['a batch', [{ jsonrpc: '2.0', id: 1, method: 'tools/list' }], 'invalid', undefined],
+    ['a text', 'tools/list', 'invalid', undefined],
+  ])('of %s', (_what, message, kind, id) => {
+    expect(app.resolve(message)).toMatchObject({ kind, id })
   })
 })

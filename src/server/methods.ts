@@ -1,0 +1,122 @@
+// The methods of the protocol: whether the app offers each, and how it is served. Sessions of older revisions serve the ones
+// with a `value` from here, and add only what is theirs.
+import { noTask } from '../flow/errors.ts'
+import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import type { DiscoverResult } from '../protocol/messages.ts'
+import { META_SUBSCRIPTION, TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
+import { hasCapability } from './capabilities.ts'
+import { complete } from './completion.ts'
+import { withServerMeta } from './content.ts'
+import type { AppServices, RequestContext } from './context.ts'
+import { readRound } from './params.ts'
+import type { ListName } from './registry.ts'
+import type { RequestInfo } from './request.ts'
+import { SUPPORTED_REVISIONS } from './request.ts'
+import type { ResolvedRequest } from './resolve.ts'
+import { targetOf } from './resolve.ts'
+import { serveRound } from './round.ts'
+import { readFilter } from './subscriptions.ts'
+
+export interface Method {
+  /** Absent: always. An app that does not offer a method answers as if it did not know it. */
+  readonly isOffered?: (app: AppServices) => boolean
+  /** The text of the result in 2026-07-28; `undefined` when the client has cancelled. Throws what to answer instead. */
+  readonly text: (
+    app: AppServices,
+    request: ResolvedRequest,
+    info: RequestInfo,
+    context: RequestContext,
+  ) => string | undefined | Promise<string | undefined>
+  /** The result as a value that holds nothing of one revision alone. */
+  readonly value?: (app: AppServices, request: ResolvedRequest) => Result | Promise<Result>
+}
+
+const round: Method = {
+  text: (app, request, info, context) => serveRound(app, targetOf(request), readRound(request, info, context)),
+}
+
+const task: Method = {
+  isOffered: ({ tasks }) => tasks !== undefined,
+  text: ({ tasks }, { method, params = {} }, info, { principal }) => tasks?.serve(method, params, info, principal),
+}
+
+const completion: Method = {
+  isOffered: ({ registry }) => registry.hasCompletions,
+  text: async ({ serverMeta }, request) =>
+    `{"resultType":"complete","completion":${JSON.stringify(await completed(request))},"_meta":${serverMeta}}`,
+  value: async (_app, request) => ({ completion: await completed(request) }),
+}
+
+const hasPrompts: Method['isOffered'] = ({ registry }) => registry.hasPrompts
+const hasResources: Method['isOffered'] = ({ registry }) => registry.hasResources
+
+export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
+  ['tools/call', round],
+  ['prompts/get', { ...round, isOffered: hasPrompts }],
+  ['resources/read', { ...round, isOffered: hasResources }],
+  ['tools/list', list('tools')],
+  ['prompts/list', { ...list('prompts'), isOffered: hasPrompts }],
+  ['resources/list', { ...list('resources'), isOffered: hasResources }],
+  ['resources/templates/list', { ...list('resourceTemplates'), isOffered: hasResources }],
+  ['completion/complete', completion],
+  ['subscriptions/listen', { text: listen }],
+  ['server/discover', { text: discover }],
+  ['tasks/get', task],
+  ['tasks/update', task],
+  ['tasks/cancel', task],
+])
+
+function list(name: ListName): Method {
+  return {
+    text: ({ registry, serverMeta }, { params }, _info, { principal }) =>
+      registry.listText(name, params?.['cursor'], principal, serverMeta),
+    value: ({ registry }, { params }) => registry.list(name, params?.['cursor']),
+  }
+}
+
+function completed({ completion: target, params = {} }: ResolvedRequest): ReturnType<typeof complete> {
+  return complete(target, params)
+}
+
+function discover(
+  { registry, instructions, tasks, serverMeta }: AppServices,
+  _request: ResolvedRequest,
+  _info: RequestInfo,
+  { principal }: RequestContext,
+): string {
+  const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
+    supportedVersions: [...SUPPORTED_REVISIONS],
+    capabilities: { ...registry.capabilities(), ...(tasks && { extensions: { [TASKS_EXTENSION]: {} } }) },
+    ...(instructions !== undefined && { instructions }),
+  }
+  const members = JSON.stringify(discovered).slice(1, -1)
+  return `{"resultType":"complete",${members},${registry.hintsText(principal)},"_meta":${serverMeta}}`
+}
+
+async function listen(
+  { registry, subscriptions, serverMeta, tasks }: AppServices,
+  { id, params }: ResolvedRequest,
+  info: RequestInfo,
+  { notify, cancel, principal }: RequestContext,
+): Promise<string | undefined> {
+  const has = { prompts: registry.hasPrompts, resources: registry.hasResources, tasks: tasks !== undefined }
+  const filter = readFilter(params?.['notifications'], has)
+  if (filter.taskIds !== undefined && !hasCapability(info.capabilities, 'tasks')) throw noTask()
+  if (notify === undefined) {
+    throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this needs a stream, so accept text/event-stream')
+  }
+  const taskIds = (filter.taskIds && (await tasks?.own(filter.taskIds, principal))) ?? []
+  const agreed = filter.taskIds === undefined ? filter : { ...filter, taskIds }
+  const meta = `"_meta":${JSON.stringify({ [META_SUBSCRIPTION]: id })}`
+  const follow = (tell: (message: string) => void): (() => void) =>
+    tasks?.followText(taskIds, (fields) =>
+      tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${fields}}}`),
+    ) ?? nothing
+  const ended = await subscriptions.listen(id, agreed, notify, cancel, follow)
+  return ended
+    ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
+    : undefined
+}
+
+function nothing(): void {}

@@ -1,0 +1,174 @@
+// Reads a parsed message once: its envelope, its method and what it names. The header check, the scope check, dispatch and
+// the sessions of older revisions all work on the result. Whatever can name a target is looked up here.
+import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import type { RequestId } from '../protocol/messages.ts'
+import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
+import type { ParamHeader } from '../schema/param-headers.ts'
+import type { CompletionTarget } from './completion.ts'
+import { readReference } from './completion.ts'
+import type { Registry } from './registry.ts'
+import { LONGEST_URI } from './registry.ts'
+import { invalidParams, isId } from './request.ts'
+import type { Target } from './round.ts'
+
+export type Params = Record<string, unknown>
+
+export type Resolved = ResolvedRequest | ResolvedNotification | InvalidMessage
+
+/** A tool, a prompt or a resource, with what a caller needs to reach it. */
+export interface ResolvedTarget extends Target {
+  readonly scopes: readonly string[] | undefined
+  /** Arguments that an HTTP request repeats in its headers. */
+  readonly headers?: readonly ParamHeader[]
+}
+
+interface ResolvedMessage {
+  /** The whole message, as parsed. */
+  readonly message: unknown
+  /** Empty when the message has no method. */
+  readonly method: string
+  readonly params: Params | undefined
+  readonly meta: Params | undefined
+  /** What `tools/call`, `prompts/get` or `resources/read` names. Absent when nothing of that name is registered. */
+  readonly target: ResolvedTarget | undefined
+  /** What `completion/complete` names. */
+  readonly completion: CompletionTarget | undefined
+  /** The scopes that the caller must have been granted. */
+  readonly scopes: readonly string[] | undefined
+}
+
+export interface ResolvedRequest extends ResolvedMessage {
+  readonly kind: 'request'
+  readonly id: RequestId
+  readonly problem: undefined
+}
+
+export interface ResolvedNotification extends ResolvedMessage {
+  readonly kind: 'notification'
+  readonly id: undefined
+  readonly problem: undefined
+}
+
+/** Not a JSON-RPC request or notification. The other fields hold what could be read all the same. */
+export interface InvalidMessage extends ResolvedMessage {
+  readonly kind: 'invalid'
+  /** The id for the error response, if the message has a valid one. */
+  readonly id: RequestId | undefined
+  readonly problem: ProtocolError
+}
+
+/** Never throws: a message that is not valid has `kind: 'invalid'`. */
+export function resolve(registry: Registry, message: unknown): Resolved {
+  const { jsonrpc, id, method, params: given } = isObject(message) ? message : NO_MEMBERS
+  const params = isObject(given) ? given : undefined
+  const meta = params?.['_meta']
+  let target: ResolvedTarget | undefined
+  let completion: CompletionTarget | undefined
+  if (params !== undefined) {
+    if (method === 'completion/complete') completion = findCompletion(registry, params['ref'])
+    else target = findTarget(registry, method, params)
+  }
+  const problem = problemOf(message, jsonrpc, method, id, given)
+  // One literal for all three kinds: every request takes this path, and one shape is the fastest to read.
+  return {
+    kind: problem !== undefined ? 'invalid' : id === undefined ? 'notification' : 'request',
+    id: isId(id) ? id : undefined,
+    message,
+    method: typeof method === 'string' ? method : '',
+    params,
+    meta: isObject(meta) ? meta : undefined,
+    target,
+    completion,
+    scopes: target === undefined ? completion?.scopes : target.scopes,
+    problem,
+  } as Resolved
+}
+
+/** What the request runs. Throws -32602 when it names nothing that is registered. */
+export function targetOf({ method, params = NO_MEMBERS, target }: ResolvedRequest): ResolvedTarget {
+  if (target !== undefined) return target
+  const { name, uri } = params
+  if (method === 'resources/read') throw invalidParams(`Resource not found: ${checkUri(uri)}`, { uri })
+  if (typeof name !== 'string') throw invalidParams('name must be a string')
+  throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`)
+}
+
+export function checkUri(uri: unknown): string {
+  if (typeof uri === 'string' && uri.length <= LONGEST_URI) return uri
+  throw invalidParams(`uri must be a string of at most ${LONGEST_URI} characters`)
+}
+
+/** True when the sender waits for a response. An id that is not valid counts: the sender meant to send a request. */
+export function expectsResponse({ kind, message }: Resolved): boolean {
+  return kind === 'request' || (kind === 'invalid' && isObject(message) && message['id'] !== undefined)
+}
+
+/** A response has no method, but a result or an error. */
+export interface ResponseMessage extends InvalidMessage {
+  readonly message: Record<string, unknown>
+}
+
+export function isResponse(resolved: Resolved): resolved is ResponseMessage {
+  const { kind, message } = resolved
+  return (
+    kind === 'invalid' && isObject(message) && !('method' in message) && ('result' in message || 'error' in message)
+  )
+}
+
+/** Every request of 2026-07-28 names its revision in `_meta`; no request of an older revision does. */
+export function namesRevision({ meta }: Resolved): boolean {
+  return meta !== undefined && META_VERSION in meta
+}
+
+/** True for the request that begins a session of an older revision. */
+export function isInitialize(request: Resolved): boolean {
+  return request.method === 'initialize' && expectsResponse(request) && !namesRevision(request)
+}
+
+const NO_MEMBERS: Params = {}
+
+function findTarget(registry: Registry, method: unknown, { name, uri }: Params): ResolvedTarget | undefined {
+  switch (method) {
+    case 'tools/call':
+      return typeof name === 'string' ? registry.tools.get(name) : undefined
+    case 'prompts/get':
+      return typeof name === 'string' ? registry.prompts.get(name) : undefined
+    case 'resources/read':
+      return typeof uri === 'string' ? registry.findResource(uri) : undefined
+    default:
+      return undefined
+  }
+}
+
+function findCompletion(
+  { prompts, resourceTemplates, resources }: Registry,
+  ref: unknown,
+): CompletionTarget | undefined {
+  const { prompt, uri } = readReference(ref)
+  if (prompt !== undefined) return prompts.get(prompt)
+  if (uri === undefined) return undefined
+  return resourceTemplates.get(uri) ?? (resources.get(uri) && NOTHING_TO_COMPLETE)
+}
+
+/** A fixed resource has no variables. */
+const NOTHING_TO_COMPLETE: CompletionTarget = { arguments: [], completers: new Map(), scopes: undefined }
+
+function problemOf(
+  message: unknown,
+  jsonrpc: unknown,
+  method: unknown,
+  id: unknown,
+  params: unknown,
+): ProtocolError | undefined {
+  if (!isObject(message)) return invalidRequest('a message must be one JSON object; batches are not supported')
+  if (jsonrpc !== '2.0') return invalidRequest('jsonrpc must be "2.0"')
+  if (typeof method !== 'string') return invalidRequest('method must be a string; a server takes no responses')
+  if (id !== undefined && !isId(id)) return invalidRequest('id must be a string or an integer')
+  if (params !== undefined && !isObject(params)) return invalidRequest('params must be an object')
+  return undefined
+}
+
+function invalidRequest(why: string): ProtocolError {
+  return new ProtocolError(INVALID_REQUEST, `Invalid request: ${why}`)
+}
