@@ -66,8 +66,8 @@ describe.each(hosts)('completion over $name', ({ isHttp, open }) => {
   })
 
   test.each([
-    ['prompt', complete({ ...PROMPT, name: 'nothing' }, 'month', ''), 'ref names nothing that is here'],
-    ['template', complete({ ...TEMPLATE, uri: 'a://{b}' }, 'b', ''), 'ref names nothing that is here'],
+    ['prompt', complete({ ...PROMPT, name: 'nothing' }, 'month', ''), 'ref names nothing that is registered'],
+    ['template', complete({ ...TEMPLATE, uri: 'a://{b}' }, 'b', ''), 'ref names nothing that is registered'],
     ['argument', complete(PROMPT, 'nothing', ''), 'there is no argument "nothing"'],
     [
       'argument of a fixed resource',
