@@ -308,9 +308,15 @@ export const serverPages: readonly Page[] = [
         ],
       },
       {
-        has: 'app.notify.resourceUpdated',
+        has: 'added_later',
         use: "await talk(app, 'added_later', {}, [{}])",
         prints: ['Hello.'],
+      },
+      {
+        has: 'client.subscribe(',
+        given: `${APP}\napp.resource('config://app', { name: 'config' }, () => '{}')\nconst client = await connect(app)`,
+        use: "await client.close()\nconsole.log('heard')",
+        prints: ['heard'],
       },
     ],
   },
