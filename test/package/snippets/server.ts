@@ -113,7 +113,7 @@ export const serverPages: readonly Page[] = [
   },
   {
     file: 'docs/forms.md',
-    given: APP,
+    given: `${APP}\nimport { RallyError } from 'mcp-rally'`,
     snippets: [
       {
         has: 'const booking',
@@ -163,6 +163,7 @@ export const serverPages: readonly Page[] = [
         `,
         prints: ['false', 'true', "[ { type: 'text', text: 'Reserved gnb.' } ]"],
       },
+      { has: "app.tool('meet'" },
     ],
   },
   {
