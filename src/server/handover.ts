@@ -1,4 +1,8 @@
-// When an instance would rather have its flows go on elsewhere: it goes down, or has more to do than it can.
+// When this instance wants its flows to continue on another one: it drains, or it has too much to do.
+//
+// A pass hands over only after it has recorded something new, at the boundary of a step or at a yield. No further step
+// starts, running steps finish, and the round ends with its open questions, or with a state alone. An interrupted pass hands
+// over at once with what it has recorded. A handler that never used `io` cannot be run again unasked, so it fails.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Logger } from '../protocol/logger.ts'

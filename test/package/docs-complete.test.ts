@@ -61,6 +61,18 @@ test.each([
   expect(options.filter((name) => !listed.has(name))).toEqual([])
 })
 
+test('ARCHITECTURE.md names files that are there', () => {
+  const named = [...read('ARCHITECTURE.md').matchAll(/`((?:[\w-]+\/)+(?:[\w.-]+\.ts)?)`/g)].map(([, path = '']) => path)
+  expect(named.length).toBeGreaterThan(30)
+  // A folder such as `revisions/` is named without its room.
+  const inSource = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).map((path) => `/${path}`)
+  const missing = named.filter((path) => {
+    const bare = path.replace(/\/$/, '')
+    return !existsSync(join(ROOT, path)) && !inSource.some((file) => file.endsWith(`/${bare}`))
+  })
+  expect(missing).toEqual([])
+})
+
 describe('links', () => {
   test.each(pages)('of %s lead somewhere', (page) => {
     const broken = linksOf(page).filter((link) => !leadsSomewhere(page, link))
