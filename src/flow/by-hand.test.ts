@@ -196,7 +196,7 @@ describe('the state of a round by hand', () => {
     [[], [], [1, 2]],
     [[], [], {}],
   ])('a flow state of %j, %j, %j is not one of ours', (...json) => {
-    expect(() => readFlowState(json)).toThrow('unknown form')
+    expect(() => readFlowState(json)).toThrow('saved flow state cannot be read')
   })
 })
 

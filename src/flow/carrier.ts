@@ -11,6 +11,55 @@ import type { Capability, Form } from './question.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Interruptible, Underway } from './underway.ts'
 
+/**
+ * Keeps the journal of a flow between two passes: brings it to a pass, and takes what the pass produced. `T` is what the
+ * carrier makes of an outcome.
+ */
+export interface Carrier<T> {
+  readonly host: PassHost
+  readonly flow: Flow
+  readonly journal: Journal
+  readonly flowState: FlowState
+  readonly answers: Answers | undefined
+  /** Largest journal that it can keep, in bytes. */
+  readonly maxJournalBytes: number
+  /** Longest pass of a handler that declares no limit, in milliseconds. */
+  readonly timeoutMs: number
+  readonly underway: Underway<Interruptible>
+  readonly cancel: Cancel | undefined
+  readonly progress?: Progress | undefined
+  readonly log?: Log | undefined
+  readonly journalWriter?: JournalWriter | undefined
+  readonly mayDetach?: boolean | undefined
+  /** See `PassInput.can`. */
+  can(capability: Capability): boolean
+  /** See `PassInput.wantsHandover`. */
+  wantsHandover(): boolean
+  /** Called before the handler runs, with the pass to offer late answers to. */
+  started?(pass: RunningPass): void
+  suspended(outcome: Suspension): T | Promise<T>
+  /** `endText` of flow/run.ts makes a text of the outcome. */
+  ended(outcome: Ending): T | Promise<T>
+  cancelled(): T
+}
+
+/** A pass as its carrier sees it while it runs. */
+export interface RunningPass {
+  readonly input: PassInput
+  readonly ended: boolean
+  /** Gives the pass answers that arrived after it started. */
+  offer(answers: Answers): void
+  /** Ends the pass with this error. */
+  fail(error: unknown): unknown
+}
+
+/** What a pass uses of the app it runs in. */
+export interface PassHost {
+  readonly logger: Logger
+  readonly strict: boolean
+  readonly now: () => number
+}
+
 /** Everything one pass runs with. */
 export interface PassInput {
   readonly flow: Flow
@@ -53,7 +102,7 @@ export interface Flow {
   readonly round: number
   readonly revision: string
   /** What the client declared in the first round: the same in every pass. */
-  readonly declared: (capability: Capability) => boolean
+  declared(capability: Capability): boolean
 }
 
 export interface PassLimits {
@@ -75,16 +124,19 @@ export interface JournalWriter {
 }
 
 /** How a pass ended. */
-export type Outcome =
-  | { kind: 'done'; value: unknown }
+export type Outcome = Suspension | Ending | { kind: 'cancelled' }
+
+/** The flow continues in a later pass. */
+export type Suspension =
   /** `questions` holds the wire text of each open question, by key. */
   | { kind: 'asks'; questions: Map<string, string>; journal: Journal; flowState: FlowState }
   /** Nothing to ask: run the next pass elsewhere or later. */
   | { kind: 'deferred'; journal: Journal; flowState: FlowState }
   /** Continue as a task. The client has not seen every question that is open in the flow state. */
   | { kind: 'detached'; journal: Journal; flowState: FlowState }
-  | { kind: 'failed'; error: unknown }
-  | { kind: 'cancelled' }
+
+/** The flow is over. */
+export type Ending = { kind: 'done'; value: unknown } | { kind: 'failed'; error: unknown }
 
 export type TraceEvent =
   | { type: 'call'; key: string; kind: CallKind }

@@ -35,7 +35,7 @@ describe('rule 11: a tool may declare its version', () => {
       expect(await call(appOf(is, stepAndAsk), interim, { a: accept({ n: 4 }) })).toMatchObject({
         error: {
           code: -32602,
-          message: `This call of "t" was begun under version ${was ?? '(none)'} and has done steps that version ${is ?? '(none)'} cannot go on from. Start it again.`,
+          message: `"t": this call recorded steps under version ${was ?? '(none)'}, and version ${is ?? '(none)'} cannot resume it. Start the call again.`,
           data: { code: 'VERSION_CHANGED' },
         },
       })

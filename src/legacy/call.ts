@@ -1,57 +1,61 @@
-// One call, with the questions of each pass asked as requests of our own. The connection carries its flow and the passes go
-// on in memory, or the client does (SEP-1685), and what is here of the call ends with a question.
+// One call of an older client. Each question of a pass is a request to the client.
 //
-// The journal goes through its text between two passes, as it would with any other carrier.
+// The connection is the carrier: the passes run in memory on this instance. If the client carries the call itself (SEP-1685), a
+// question ends the call here, and its answer resumes it anywhere. The journal goes through its text between two passes, as with
+// every other carrier.
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
-import { Cancel } from '../protocol/cancel.ts'
+import type { Carrier, Ending, Suspension } from '../flow/carrier.ts'
+import { derivedUuid } from '../flow/derive.ts'
 import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
-import { derivedUuid } from '../flow/derive.ts'
-import { startPass } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
-import type { Outcome } from '../flow/carrier.ts'
-import type { Flow, PassInput } from '../flow/carrier.ts'
-import { Pass } from '../flow/pass.ts'
+import type { Capability } from '../flow/question.ts'
+import { endText, runTarget } from '../flow/run.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
-import type { Target, RoundRequest } from '../server/round.ts'
+import type { RoundRequest, Target } from '../server/round.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Question } from './question.ts'
 import { askAll, writeQuestions } from './questions.ts'
 import type { Session, Stoppable } from './session.ts'
 
-/** As many as most clients of 2026-07-28 take. Whoever needs more asks through `io`, and is bounded by time. */
+/** As many as most clients of 2026-07-28 allow. A handler that asks through `io` has no such limit, only `callMs`. */
 const MOST_ROUNDS_BY_HAND = 10
 
-/** How far a call has come. */
-export interface Standing {
+/** Where the next pass of a call starts. */
+export interface ResumePoint {
   readonly flowId: string
   readonly startedAt: number
-  /** Of the pass to come. */
+  /** The number of the next pass, from 0. */
   readonly round: number
   readonly journal: Journal
-  readonly carry: FlowState
-  /** What the round before has brought, and the pages to visit among what it asked. */
+  readonly flowState: FlowState
+  /** The answers of the round before; `undefined` in the first pass. */
   readonly answers: Answers | undefined
+  /** The keys of the questions of that round that sent the user to a page. */
   readonly visits: readonly string[]
 }
 
-/** Has the client carry the call on: it stands there once all of these are answered. */
-export type Part = (asked: readonly Question[], standing: Standing) => Promise<void>
+/** Sends the questions to a client that carries the call. Once they are answered, the call resumes at the point. */
+export type SuspendCall = (asked: readonly Question[], point: ResumePoint) => Promise<void>
 
-export function beginning(now: number): Standing {
+export function startingPoint(now: number): ResumePoint {
   return {
     flowId: randomBytes(16).toString('base64url'),
     startedAt: now,
     round: 0,
     journal: Journal.empty(),
-    carry: emptyState(),
+    flowState: emptyState(),
     answers: undefined,
     visits: [],
   }
 }
+
+/** What one pass leaves to do: nothing, because the call is over, or to ask and run the next pass. */
+type PassResult = { readonly kind: 'over'; readonly text: string | undefined } | Suspension
 
 export class Call implements Stoppable {
   readonly cancel = new Cancel()
@@ -74,88 +78,89 @@ export class Call implements Stoppable {
   }
 
   /**
-   * The text of the result; nothing where the client has cancelled, or carries the call from here on. Throws what is to be
-   * told as an error. `part` is given where the client can carry it.
+   * Returns the text of the result; `undefined` if the client cancelled the call or carries it from now on. Throws the error to
+   * respond with. `suspend` is present if the client can carry the call.
    */
-  async run(carried: Target, request: RoundRequest, from: Standing, part?: Part): Promise<string | undefined> {
-    const { flowId, startedAt } = from
-    let { journal, carry, answers, visits, round } = from
-    for (; ; round += 1) {
-      const flow = { id: flowId, startedAt, round }
-      const outcome = await this.#pass(carried, request, flow, { journal, flowState: carry, answers })
-      this.#tellCompleted(visits, answers, outcome, flowId)
-      switch (outcome.kind) {
-        case 'done':
-          return this.#result(carried, request, outcome.value)
-        case 'failed':
-          return carried.failureText(outcome.error, this.#host.app)
-        case 'cancelled':
-          return this.#cancelled(carried)
-      }
+  async run(
+    target: Target,
+    request: RoundRequest,
+    from: ResumePoint,
+    suspend?: SuspendCall,
+  ): Promise<string | undefined> {
+    for (let point = from; ;) {
+      const passed = await runTarget(target, request.args, this.#carrier(target, request, point))
+      if (passed.kind === 'over') return passed.text
+      let next: ResumePoint | 'suspended' | 'cancelled'
       try {
-        if (outcome.flowState.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
-        const asked = outcome.kind === 'asks' ? this.#write(outcome.questions, flowId) : []
-        visits = asked.filter(({ isVisit }) => isVisit).map(({ key }) => key)
-        if (part !== undefined && asked.length > 0 && !this.cancel.cancelled) {
-          const { journal: grown, flowState: carriedOn } = outcome
-          const standing = {
-            flowId,
-            startedAt,
-            round: round + 1,
-            journal: grown,
-            carry: carriedOn,
-            answers: {},
-            visits,
-          }
-          await part(asked, standing)
-          return undefined
-        }
-        answers = await this.#ask(asked, startedAt)
+        next = await this.#ask(passed, point, suspend)
       } catch (error) {
-        return carried.failureText(error, this.#host.app)
+        return target.failureText(error, this.#host.app)
       }
-      if (answers === undefined) return this.#cancelled(carried)
-      journal = Journal.read(outcome.journal.text())
-      carry = readFlowState(JSON.parse(JSON.stringify(writeFlowState(outcome.flowState))))
+      if (next === 'suspended') return undefined
+      if (next === 'cancelled') return this.#cancelledText(target)
+      point = next
     }
   }
 
-  #pass(
-    carried: Target,
-    request: RoundRequest,
-    flow: { id: string; startedAt: number; round: number },
-    from: Pick<PassInput, 'journal' | 'flowState' | 'answers'>,
-  ): Promise<Outcome> {
+  #carrier(target: Target, request: RoundRequest, point: ResumePoint): Carrier<PassResult> {
     const { app, underway } = this.#host
     const { capabilities, revision } = this.#session
-    const can = (capability: Parameters<Flow['declared']>[0]): boolean => hasCapability(capabilities, capability)
-    const input: PassInput = {
-      ...from,
-      flow: { ...flow, revision: revision.name, declared: can },
-      forms: carried.forms,
-      can,
-      limits: { journalBytes: app.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? app.timeoutMs },
-      logger: app.logger,
-      progress: request.progress,
-      log: request.log,
+    const { flowId, startedAt, round, journal, flowState, answers } = point
+    const can = (capability: Capability): boolean => hasCapability(capabilities, capability)
+    return {
+      host: app,
+      flow: { id: flowId, startedAt, round, revision: revision.name, declared: can },
+      journal,
+      flowState,
+      answers,
+      maxJournalBytes: app.seal.maxPlaintextBytes,
+      timeoutMs: app.timeoutMs,
       underway,
       cancel: this.cancel,
-      strict: app.strict,
-      now: app.now,
+      progress: request.progress,
+      log: request.log,
+      can,
+      wantsHandover: () => false,
+      suspended: (outcome) => {
+        this.#reportCompleted(point, outcome)
+        return outcome
+      },
+      ended: async (outcome) => {
+        this.#reportCompleted(point, outcome)
+        return { kind: 'over', text: await endText(target, outcome, app, request) }
+      },
+      cancelled: () => ({ kind: 'over', text: this.#cancelledText(target) }),
     }
-    return new Promise((finish) => startPass(new Pass(input, finish), (io) => carried.run(request.args, io)))
   }
 
-  async #result(carried: Target, request: RoundRequest, value: unknown): Promise<string> {
-    try {
-      return await carried.resultText(value, this.#host.app, request)
-    } catch (error) {
-      return carried.failureText(error, this.#host.app)
+  /** Asks the client, and returns where the next pass starts. */
+  async #ask(
+    outcome: Suspension,
+    { flowId, startedAt, round }: ResumePoint,
+    suspend: SuspendCall | undefined,
+  ): Promise<ResumePoint | 'suspended' | 'cancelled'> {
+    const { journal, flowState } = outcome
+    if (flowState.byHand !== undefined && round >= MOST_ROUNDS_BY_HAND) throw tooManyRounds()
+    const asked = outcome.kind === 'asks' ? this.#write(outcome.questions, flowId) : []
+    const visits = asked.filter(({ isVisit }) => isVisit).map(({ key }) => key)
+    const next = { flowId, startedAt, round: round + 1, visits }
+    if (suspend !== undefined && asked.length > 0 && !this.cancel.cancelled) {
+      await suspend(asked, { ...next, journal, flowState, answers: {} })
+      return 'suspended'
+    }
+    const answers = await this.#answersTo(asked, startedAt)
+    if (answers === undefined) return 'cancelled'
+    return {
+      ...next,
+      journal: Journal.read(journal.text()),
+      flowState: readFlowState(JSON.parse(JSON.stringify(writeFlowState(flowState)))),
+      answers,
     }
   }
 
-  #cancelled(carried: Target): string | undefined {
-    return this.#interrupted ? carried.failureText(goingDown(), this.#host.app) : undefined
+  /** The text of a cancelled call: none, except if this server stops. */
+  #cancelledText(target: Target): string | undefined {
+    return this.#interrupted ? target.failureText(shutDown(target), this.#host.app) : undefined
   }
 
   #write(questions: ReadonlyMap<string, string>, flowId: string): Question[] {
@@ -166,11 +171,13 @@ export class Call implements Stoppable {
     return writeQuestions(parsed, this.#session.revision, (key) => elicitationId(flowId, key))
   }
 
-  /** `undefined` where the call was cancelled meanwhile. */
-  #ask(asked: readonly Question[], startedAt: number): Promise<Answers | undefined> {
+  /** `undefined` if the call was cancelled meanwhile. */
+  #answersTo(asked: readonly Question[], startedAt: number): Promise<Answers | undefined> {
     const { app, asks, askMs, callMs } = this.#host
     const left = startedAt + callMs - app.now()
-    if (left <= 0) throw new RallyError('CALL_TIMEOUT', `The call took longer than ${callMs} ms.`)
+    if (left <= 0) {
+      throw new RallyError('CALL_TIMEOUT', `The call took longer than legacy.callMs, which is ${callMs} ms.`)
+    }
     return askAll(asked, {
       asks,
       session: this.#session,
@@ -180,8 +187,8 @@ export class Call implements Stoppable {
     })
   }
 
-  /** The client may show that what the user went to a page for is done. By hand only the handler knows. */
-  #tellCompleted(visits: readonly string[], answers: Answers | undefined, outcome: Outcome, flowId: string): void {
+  /** Tells the client that the user has completed a visit, so that it can show that. By hand, only the handler knows. */
+  #reportCompleted({ visits, answers, flowId }: ResumePoint, outcome: Suspension | Ending): void {
     if (outcome.kind !== 'done' && outcome.kind !== 'asks') return
     for (const key of visits) {
       if (answers?.[key]?.['action'] !== 'accept') continue
@@ -192,21 +199,21 @@ export class Call implements Stoppable {
   }
 }
 
-/** The same each time a visit is asked for. No key of the author's has a space, so this is no `io.uuid` of theirs. */
+/** The same each time the visit is asked for. No author's key has a space, so no `io.uuid` of an author is equal to it. */
 function elicitationId(flowId: string, key: string): string {
   return derivedUuid(flowId, `visit ${key}`)
 }
 
-function goingDown(): RallyError {
+function shutDown({ target }: Target): RallyError {
   return new RallyError(
     'INTERRUPTED',
-    'The server is going down before this call was done. What it has done so far stands.',
+    `"${target}": the server shut down before this call was done. The steps it completed are not undone.`,
   )
 }
 
 function tooManyRounds(): RallyError {
   return new RallyError(
     'TOO_MANY_ROUNDS',
-    `The call took more than ${MOST_ROUNDS_BY_HAND} rounds by hand, which is all that a client of this revision gets. Ask through io instead.`,
+    `The call returned inputRequired more than ${MOST_ROUNDS_BY_HAND} times, which is the limit for clients of this revision. Ask through io instead.`,
   )
 }

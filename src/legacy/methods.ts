@@ -20,8 +20,8 @@ import type { Params, ResolvedNotification, ResolvedRequest } from '../server/re
 import { checkUri, targetOf } from '../server/resolve.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
 import { beginTask } from '../server/round.ts'
-import type { Part } from './call.ts'
-import { beginning, Call } from './call.ts'
+import type { SuspendCall } from './call.ts'
+import { startingPoint, Call } from './call.ts'
 import { partWith, standAgain } from './carried/suspend.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './messages.ts'
@@ -150,11 +150,11 @@ interface LiveCall {
   readonly running: Call
   readonly target: Target
   readonly round: RoundRequest
-  readonly part: Part | undefined
+  readonly part: SuspendCall | undefined
 }
 
 function begin({ app }: LegacyHost, { running, target, round, part }: LiveCall): Promise<string | undefined> {
-  return running.run(target, round, beginning(app.now()), part)
+  return running.run(target, round, startingPoint(app.now()), part)
 }
 
 async function resume(

@@ -1,4 +1,4 @@
-// Who a flow is and how far it has come, in one round of it: what the state says, or the beginning.
+// The identity of a flow and its position, in one round: read from the state, or new in the first round.
 import { randomBytes } from 'node:crypto'
 import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
@@ -9,7 +9,7 @@ import type { Claims } from '../seal/claims.ts'
 import { hasCapability } from './capabilities.ts'
 import type { RequestInfo } from './request.ts'
 
-/** Its id is made when something first needs it. */
+/** The id is created when it is first needed: many calls never need one. */
 export class RoundFlow implements Flow {
   readonly startedAt: number
   readonly round: number
@@ -31,9 +31,12 @@ export class RoundFlow implements Flow {
     return (this.#id ??= newFlowId())
   }
 
-  declared = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
+  declared(capability: Capability): boolean {
+    return hasCapability(this.#capabilities, capability)
+  }
 
-  next(version: string | undefined, carry: FlowState, journal: Journal, deferred: boolean): Claims {
+  /** The claims of the next round's state. */
+  next(version: string | undefined, flowState: FlowState, journal: Journal, deferred: boolean): Claims {
     return {
       startedAt: this.startedAt,
       flowId: this.id,
@@ -42,22 +45,22 @@ export class RoundFlow implements Flow {
       version,
       capabilities: this.#capabilities,
       revision: this.revision,
-      carry: writeFlowState(carry),
+      carry: writeFlowState(flowState),
       journal: journal.text(),
     }
   }
 }
 
-/** One draw of randomness for many flows: the system call is dearer than the bytes. */
+/** Random bytes for many ids at once: the system call costs more than the bytes. */
 const ID_BYTES = 16
 let pool = Buffer.alloc(0)
-let drawn = 0
+let used = 0
 
 function newFlowId(): string {
-  if (drawn === pool.length) {
+  if (used === pool.length) {
     pool = randomBytes(ID_BYTES * 256)
-    drawn = 0
+    used = 0
   }
-  drawn += ID_BYTES
-  return pool.toString('base64url', drawn - ID_BYTES, drawn)
+  used += ID_BYTES
+  return pool.toString('base64url', used - ID_BYTES, used)
 }

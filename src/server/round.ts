@@ -1,68 +1,53 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
 import type { Answers } from '../flow/answering.ts'
-import type { Cancel } from '../protocol/cancel.ts'
-import type { FlowState } from '../flow/flow-state.ts'
-import { keepAnswers, emptyState, readFlowState } from '../flow/flow-state.ts'
+import type { Carrier, Ending, Log, PassHost, Progress, Suspension } from '../flow/carrier.ts'
 import { noTask } from '../flow/errors.ts'
-import type { Io } from '../flow/io.ts'
-import { startPass } from '../flow/io.ts'
+import type { FlowState } from '../flow/flow-state.ts'
+import { emptyState, readFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
-import type { OnceStore } from '../store/once.ts'
-import { useOnce } from '../store/once.ts'
-import type { Outcome, Log, PassInput, Progress } from '../flow/carrier.ts'
-import { Pass } from '../flow/pass.ts'
-import type { Form } from '../flow/question.ts'
+import type { Capability } from '../flow/question.ts'
+import type { FlowTarget } from '../flow/run.ts'
+import { endText, resumable, runTarget } from '../flow/run.ts'
+import type { Interruptible, Underway } from '../flow/underway.ts'
+import type { Cancel } from '../protocol/cancel.ts'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
-import type { Logger } from '../protocol/logger.ts'
 import { inputRequiredText } from '../protocol/revisions/2026-07-28.ts'
 import { canonical, digest } from '../seal/canonical.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { Binding } from '../seal/envelope.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { Seal } from '../seal/seal.ts'
+import type { OnceStore } from '../store/once.ts'
+import { useOnce } from '../store/once.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
 import { RoundFlow } from './round-flow.ts'
 import type { TaskMode, Tasks } from './tasks.ts'
 
-/** What serving a round needs of its app. */
-export interface RoundHost {
+/** What a round uses of its app. */
+export interface RoundHost extends PassHost {
   readonly seal: Seal
-  readonly logger: Logger
   readonly serverMeta: string
   readonly timeoutMs: number
-  readonly strict: boolean
-  readonly now: () => number
   readonly handover: Handover
   /** Makes every state single-use. */
   readonly once: OnceStore | undefined
-  /** Carries flows that have become tasks. */
+  /** Carries the flows that have become tasks. */
   readonly tasks: Tasks | undefined
-  /** A state was minted under a key that no other process has. */
+  /** Called when a state was minted under a key that no other process has. */
   mintedEphemeral(overHttp: boolean): void
 }
 
 /** What may take several rounds, whatever its method. */
-export interface Target {
-  readonly method: string
-  /** The name of the tool or prompt, or the resource's URI. */
-  readonly target: string
-  readonly version: string | undefined
-  readonly timeoutMs: number | undefined
-  readonly forms: ReadonlyMap<string, Form>
-  /** When it becomes a task; absent where it never may. */
+export interface Target extends FlowTarget<RoundHost, RoundRequest> {
+  /** When a call becomes a task. Absent if it never may. */
   readonly task?: TaskMode | 'detach'
-  readonly run: (args: unknown, io: Io) => unknown
-  /** The text of the result that the handler's value comes to. */
-  readonly resultText: (value: unknown, host: RoundHost, request: RoundRequest) => string | Promise<string>
-  /** The text of a result that tells a failure; where there is none, throws what to tell instead. */
-  readonly failureText: (error: unknown, host: RoundHost) => string
 }
 
 export interface RoundRequest {
   readonly info: RequestInfo
-  /** As received; bound to the state. */
+  /** As the client sent them. The state is bound to them. */
   readonly args: Record<string, unknown>
   readonly answers: Answers | undefined
   readonly state: unknown
@@ -73,209 +58,195 @@ export interface RoundRequest {
   readonly overHttp: boolean
 }
 
-/** Gives the text of the round's result, final or not; nothing where nobody waits for it. */
-export function serveRound(host: RoundHost, carried: Target, request: RoundRequest): Promise<string | undefined> {
+/** The text of the round's result, final or not; `undefined` if the call was cancelled. */
+export function serveRound(host: RoundHost, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
-  if (state === undefined || state === null) {
-    const { task } = carried
-    const { info } = request
-    if (task !== 'always' && task !== 'optional') return takeRound(host, carried, request, undefined)
-    if (hasCapability(info.capabilities, 'tasks') && host.tasks !== undefined) return beginTask(host, carried, request)
-    if (task === 'always') throw noTask()
-    return takeRound(host, carried, request, undefined)
-  }
-  const resumed = resume(host, carried, request)
-  if (resumed instanceof Promise) return resumed.then((later) => goOn(host, carried, request, later))
-  return goOn(host, carried, request, resumed)
+  if (state === undefined || state === null) return startFlow(host, target, request)
+  const resumed = resume(host, target, request)
+  if (resumed instanceof Promise) return resumed.then((later) => continueFlow(host, target, request, later))
+  return continueFlow(host, target, request, resumed)
 }
 
-function goOn(host: RoundHost, carried: Target, request: RoundRequest, resumed: Resumed): Promise<string | undefined> {
-  const { once } = host
-  if (once === undefined) return takeRound(host, carried, request, resumed)
-  return roundOnce(host, once, carried, request, resumed)
-}
-
-/** Makes a task of a flow before anything of it has run. */
-export function beginTask(host: RoundHost, carried: Target, request: RoundRequest): Promise<string> {
+/** Makes the flow a task before anything of it has run. */
+export function beginTask(host: RoundHost, target: Target, request: RoundRequest): Promise<string> {
   if (host.tasks === undefined) throw noTask()
   const flow = new RoundFlow(request.info, undefined, host.now)
-  const claims = { ...flow.next(carried.version, emptyState(), Journal.empty(), false), round: 0 }
+  const claims = { ...flow.next(target.version, emptyState(), Journal.empty(), false), round: 0 }
   const { args, principal, info, answers } = request
-  return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers })
+  return host.tasks.createText({ tool: target.target, args, principal, info, claims, answers })
+}
+
+/** Reads what a state brings back for this version of the handler. Throws if the handler cannot resume from it. */
+export function readClaims(host: RoundHost, target: Target, claims: Claims): ResumedFlow {
+  let journal: Journal
+  let flowState: FlowState
+  try {
+    journal = Journal.read(claims.journal)
+    flowState = readFlowState(claims.carry)
+  } catch (cause) {
+    host.logger.error(`"${target.target}": a requestState opened, but its content cannot be read.`, { cause })
+    throw new InvalidState(cause)
+  }
+  const saved = resumable(target, { version: claims.version, journal, flowState })
+  return { claims, journal: saved.journal, flowState: saved.flowState }
+}
+
+interface ResumedFlow {
+  readonly claims: Claims
+  readonly journal: Journal
+  readonly flowState: FlowState
+}
+
+function startFlow(host: RoundHost, target: Target, request: RoundRequest): Promise<string | undefined> {
+  const { task } = target
+  if (task === 'always' || task === 'optional') {
+    if (hasCapability(request.info.capabilities, 'tasks') && host.tasks !== undefined) {
+      return beginTask(host, target, request)
+    }
+    if (task === 'always') throw noTask()
+  }
+  return runTarget(target, request.args, new Round(host, target, request, undefined))
+}
+
+function resume(host: RoundHost, target: Target, request: RoundRequest): ResumedFlow | Promise<ResumedFlow> {
+  const claims = host.seal.open(request.state, bindingOf(target, request))
+  if (claims instanceof Promise) return claims.then((later) => readClaims(host, target, later))
+  return readClaims(host, target, claims)
+}
+
+function continueFlow(
+  host: RoundHost,
+  target: Target,
+  request: RoundRequest,
+  resumed: ResumedFlow,
+): Promise<string | undefined> {
+  const round = new Round(host, target, request, resumed)
+  if (host.once === undefined) return runTarget(target, request.args, round)
+  return runOnce(host, host.once, target, request, round)
 }
 
 /**
- * The first use of a state wins. The same round again, its response lost, gets the response; any other is refused. What
- * is used up is the round of the flow, however its token is spelled.
+ * The first use of a state wins. The same round again, because its response was lost, gets the same response. Any other use is
+ * refused. What is used up is the flow's round, so another token of the same round is refused too.
  */
-async function roundOnce(
+async function runOnce(
   host: RoundHost,
   store: OnceStore,
-  carried: Target,
+  target: Target,
   request: RoundRequest,
-  resumed: Resumed,
+  round: Round,
 ): Promise<string | undefined> {
-  const { flowId, round } = resumed.claims
   const { answers = {}, cancel } = request
   const options = {
     note: digest(canonicalOf(answers, 'inputResponses')),
     keepMs: host.seal.lifetimeMs,
     gaveUp: () => cancel?.cancelled ?? false,
   }
-  const key = `state:${digest(`${flowId}\n${round}`)}`
-  const used = await useOnce(store, key, options, () => takeRound(host, carried, request, resumed))
+  const key = `state:${digest(`${round.flow.id}\n${round.flow.round}`)}`
+  const used = await useOnce(store, key, options, () => runTarget(target, request.args, round))
   if (used !== 'refused') return used?.record
-  const reason = 'it has been used with other answers'
-  host.logger.warn('A requestState was refused.', { reason, method: carried.method, target: carried.target })
+  const reason = 'it was already used with other answers'
+  host.logger.warn('A requestState was refused.', { reason, method: target.method, target: target.target })
   throw new InvalidState(reason)
 }
 
-/** One promise for the whole round: this is the way that every call takes. */
-function takeRound(
-  host: RoundHost,
-  carried: Target,
-  request: RoundRequest,
-  resumed: Resumed | undefined,
-): Promise<string | undefined> {
-  const flow = new RoundFlow(request.info, resumed?.claims, host.now)
-  const { handover } = host
-  const input: PassInput = {
-    flow,
-    journal: resumed?.journal ?? Journal.empty(),
-    flowState: resumed?.carry ?? emptyState(),
-    answers: request.answers,
-    forms: carried.forms,
-    can: (capability) => hasCapability(request.info.capabilities, capability),
-    limits: { journalBytes: host.seal.maxPlaintextBytes, passMs: carried.timeoutMs ?? host.timeoutMs },
-    logger: host.logger,
-    progress: request.progress,
-    log: request.log,
-    mayDetach: mayDetach(host, carried, request),
-    wantsHandover: () => handover.wanted(flow.round, flow.deferrals),
-    underway: handover.underway,
-    cancel: request.cancel,
-    strict: host.strict,
-    now: host.now,
+/** The client as carrier: it gets a sealed state, and sends it back with its answers. */
+class Round implements Carrier<string | undefined> {
+  readonly host: RoundHost
+  readonly flow: RoundFlow
+  readonly journal: Journal
+  readonly flowState: FlowState
+  readonly #target: Target
+  readonly #request: RoundRequest
+
+  constructor(host: RoundHost, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
+    this.host = host
+    this.flow = new RoundFlow(request.info, resumed?.claims, host.now)
+    this.journal = resumed?.journal ?? Journal.empty()
+    this.flowState = resumed?.flowState ?? emptyState()
+    this.#target = target
+    this.#request = request
   }
-  return new Promise((resolve, reject) => {
-    const finish = (outcome: Outcome): void => {
-      try {
-        resolve(conclude(host, carried, request, flow, outcome))
-      } catch (error) {
-        reject(error instanceof Error ? error : new Error(String(error)))
-      }
-    }
-    startPass(new Pass(input, finish), (io) => carried.run(request.args, io))
-  })
-}
 
-function conclude(
-  host: RoundHost,
-  carried: Target,
-  request: RoundRequest,
-  flow: RoundFlow,
-  outcome: Outcome,
-): string | undefined | Promise<string> {
-  switch (outcome.kind) {
-    case 'done':
-      return finalText(host, carried, request, outcome.value)
-    case 'cancelled':
-      return undefined
-    case 'failed':
-      return carried.failureText(outcome.error, host)
-    case 'asks':
-    case 'deferred':
-      return suspend(host, carried, request, flow, outcome)
-    case 'detached':
-      return detach(host, carried, request, flow, outcome)
+  get answers(): Answers | undefined {
+    return this.#request.answers
   }
-}
 
-function mayDetach({ tasks }: RoundHost, { task = 'never' }: Target, { info }: RoundRequest): boolean {
-  return tasks !== undefined && task !== 'never' && hasCapability(info.capabilities, 'tasks')
-}
-
-function detach(
-  host: RoundHost,
-  carried: Target,
-  request: RoundRequest,
-  flow: RoundFlow,
-  { journal, flowState }: Outcome & { kind: 'detached' },
-): Promise<string> {
-  if (host.tasks === undefined) throw noTask()
-  const { args, principal, info } = request
-  const claims = flow.next(carried.version, flowState, journal, false)
-  return host.tasks.createText({ tool: carried.target, args, principal, info, claims, answers: undefined })
-}
-
-/** A value that cannot be told, because it is no JSON or does not fit, is a failure like any other. */
-function finalText(host: RoundHost, carried: Target, request: RoundRequest, value: unknown): string | Promise<string> {
-  const failed = (error: unknown): string => carried.failureText(error, host)
-  try {
-    const text = carried.resultText(value, host, request)
-    return typeof text === 'string' ? text : text.catch(failed)
-  } catch (error) {
-    return failed(error)
+  get maxJournalBytes(): number {
+    return this.host.seal.maxPlaintextBytes
   }
-}
 
-function suspend(
-  host: RoundHost,
-  carried: Target,
-  request: RoundRequest,
-  flow: RoundFlow,
-  outcome: Outcome & { kind: 'asks' | 'deferred' },
-): string | Promise<string> {
-  const { journal, flowState } = outcome
-  const { seal, serverMeta } = host
-  const claims = flow.next(carried.version, flowState, journal, outcome.kind === 'deferred')
-  const token = seal.mint(claims, bindingOf(carried, request), () => journal.largest(3))
-  if (seal.ephemeral) host.mintedEphemeral(request.overHttp)
-  if (typeof token === 'string') return interimText(outcome, token, serverMeta)
-  return token.then((later) => interimText(outcome, later, serverMeta))
-}
-
-interface Resumed {
-  claims: Claims
-  journal: Journal
-  carry: FlowState
-}
-
-function resume(host: RoundHost, carried: Target, request: RoundRequest): Resumed | Promise<Resumed> {
-  const claims = host.seal.open(request.state, bindingOf(carried, request))
-  if (claims instanceof Promise) return claims.then((later) => readClaims(host, carried, later))
-  return readClaims(host, carried, claims)
-}
-
-/** What a state brings back for this version of the handler. Throws where it cannot go on from there. */
-export function readClaims(host: RoundHost, carried: Target, claims: Claims): Resumed {
-  let journal: Journal
-  let carry: FlowState
-  try {
-    journal = Journal.read(claims.journal)
-    carry = readFlowState(claims.carry)
-  } catch (cause) {
-    host.logger.error('A requestState opened, but what it holds cannot be read.', { cause })
-    throw new InvalidState(cause)
+  get timeoutMs(): number {
+    return this.host.timeoutMs
   }
-  if (claims.version === carried.version) return { claims, journal, carry }
-  if (journal.hasEffects()) throw versionChanged(carried, claims.version)
-  return { claims, journal: Journal.empty(), carry: keepAnswers(journal, carry) }
-}
 
-export function versionChanged({ target, version }: Target, was: string | undefined): ProtocolError {
-  return new ProtocolError(
-    INVALID_PARAMS,
-    `This call of "${target}" was begun under version ${was ?? '(none)'} and has done steps that version ${version ?? '(none)'} cannot go on from. Start it again.`,
-    { code: 'VERSION_CHANGED' },
-  )
+  get underway(): Underway<Interruptible> {
+    return this.host.handover.underway
+  }
+
+  get cancel(): Cancel | undefined {
+    return this.#request.cancel
+  }
+
+  get progress(): Progress | undefined {
+    return this.#request.progress
+  }
+
+  get log(): Log | undefined {
+    return this.#request.log
+  }
+
+  get mayDetach(): boolean {
+    const { task = 'never' } = this.#target
+    return this.host.tasks !== undefined && task !== 'never' && this.can('tasks')
+  }
+
+  can(capability: Capability): boolean {
+    return hasCapability(this.#request.info.capabilities, capability)
+  }
+
+  wantsHandover(): boolean {
+    return this.host.handover.wanted(this.flow.round, this.flow.deferrals)
+  }
+
+  ended(outcome: Ending): string | Promise<string> {
+    return endText(this.#target, outcome, this.host, this.#request)
+  }
+
+  cancelled(): undefined {
+    return undefined
+  }
+
+  suspended(outcome: Suspension): string | Promise<string> {
+    const { host } = this
+    const { journal, flowState, kind } = outcome
+    const claims = this.flow.next(this.#target.version, flowState, journal, kind === 'deferred')
+    if (kind === 'detached') return this.#createTask(claims)
+    const token = host.seal.mint(claims, bindingOf(this.#target, this.#request), () => journal.largest(3))
+    if (host.seal.ephemeral) host.mintedEphemeral(this.#request.overHttp)
+    if (typeof token === 'string') return interimText(outcome, token, host.serverMeta)
+    return token.then((later) => interimText(outcome, later, host.serverMeta))
+  }
+
+  #createTask(claims: Claims): Promise<string> {
+    if (this.host.tasks === undefined) throw noTask()
+    const { args, principal, info } = this.#request
+    return this.host.tasks.createText({
+      tool: this.#target.target,
+      args,
+      principal,
+      info,
+      claims,
+      answers: undefined,
+    })
+  }
 }
 
 const LONGEST_PLAIN = 64
 
 function bindingOf({ method, target }: Target, { args, principal }: RoundRequest): Binding {
   const text = canonicalOf(args, 'arguments')
-  // Short arguments stand for themselves: no digest begins with a brace.
+  // Short arguments are bound as they are, without a digest. No digest starts with a brace, so the two cannot be confused.
   return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }
 }
 
@@ -283,11 +254,11 @@ function canonicalOf(value: unknown, what: string): string {
   try {
     return canonical(value)
   } catch (cause) {
-    // A number that JSON can write and JavaScript cannot hold, such as 1e999.
+    // A number that JSON can write and JavaScript cannot represent, such as 1e999.
     throw new ProtocolError(INVALID_PARAMS, `Invalid ${what}: ${cause instanceof Error ? cause.message : ''}`)
   }
 }
 
-function interimText(outcome: Outcome & { kind: 'asks' | 'deferred' }, token: string, serverMeta: string): string {
+function interimText(outcome: Suspension, token: string, serverMeta: string): string {
   return inputRequiredText(outcome.kind === 'asks' ? outcome.questions : undefined, token, serverMeta)
 }

@@ -1,31 +1,32 @@
-// One task in the hands of one worker: passes, until it is done or has nothing left to do but wait.
+// One claimed task and one worker: the store carries the flow. Runs passes until the task ends or has to wait.
 //
-// 1. What settles is in the store before the handler hears of it.
-// 2. Every write carries the claim's fence. A worker that has lost its claim writes nothing and stops.
-// 3. What is written of the questions and answers stands on the version that was read: an answer that comes meanwhile is never lost.
-// 4. An answer stays in the store until what became of it is there too: a record, a carry, or the question asked again.
+// 1. A result is in the store before the handler sees it.
+// 2. Every write carries the fence of the claim. A worker that has lost its lease writes nothing and stops.
+// 3. Questions and answers are written against the version that was read, so an answer that arrives meanwhile is never lost.
+// 4. An answer stays in the store until its effect is there too: a journal entry, a flow state, or the question asked again.
 import type { Answers } from '../flow/answering.ts'
-import { Cancel } from '../protocol/cancel.ts'
-import type { FlowState } from '../flow/flow-state.ts'
-import { keepAnswers, writeFlowState } from '../flow/flow-state.ts'
+import type { Carrier, Ending, JournalWriter, RunningPass, Suspension } from '../flow/carrier.ts'
 import { FlowError } from '../flow/errors.ts'
-import { startPass } from '../flow/io.ts'
-import { Journal } from '../flow/journal.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
-import type { JournalWriter, Outcome } from '../flow/carrier.ts'
-import { Pass } from '../flow/pass.ts'
+import { writeFlowState } from '../flow/flow-state.ts'
+import { Journal } from '../flow/journal.ts'
+import type { Pass } from '../flow/pass.ts'
+import type { SavedFlow } from '../flow/run.ts'
+import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Underway } from '../flow/underway.ts'
+import type { Backoff } from '../protocol/backoff.ts'
+import { backoff } from '../protocol/backoff.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
+import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
-import { versionChanged } from '../server/round.ts'
-import { endingOf, failed } from './ending.ts'
-import { Lease, LeaseLost } from './lease.ts'
-import { Message } from './message.ts'
-import type { TaskRequest, TaskFlowState } from './record.ts'
-import { carryOf, countLoss, expose, isByHand } from './record.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
+import { Lease, LeaseLost } from './lease.ts'
+import type { TaskFlowState, TaskRequest } from './record.ts'
+import { carryOf, countLoss, expose, isByHand } from './record.ts'
+import { StatusMessage } from './status-message.ts'
 
 export interface RunHost {
   readonly app: AppServices
@@ -35,71 +36,71 @@ export interface RunHost {
   readonly draining: () => boolean
 }
 
-/** How often a worker may be lost, and how often one may find that it cannot go on, without that anything new was recorded. */
+/** How many workers a task may lose before it fails. Counted from the last journal entry. */
 const MOST_LOSSES = 5
-const MOST_TRIES = 10
-const FIRST_BACK_OFF_MS = 500
-const LONGEST_BACK_OFF_MS = 30_000
-/** Longer than any timer. */
+/** How many times workers may find that they cannot run the task before it fails. Counted from the last journal entry. */
+const MOST_RETRIES = 10
+const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
+/** Longer than any timer: a task has no time limit, except one that its tool declares. */
 const LONGEST_PASS_MS = 2_147_483_647
 
 export class TaskRun implements JournalWriter {
   readonly task: ClaimedTask
   readonly #host: RunHost
   readonly #cancel = new Cancel()
-  readonly #message: Message
-  readonly #hold: Lease
-  #pass: Pass | undefined
-  /** Keys of answers that a pass has been given, and that the store still holds. */
-  readonly #given = new Set<string>()
-  /** The questions that the pass has told us of, and that it has been given no answer to since. */
+  readonly #status: StatusMessage
+  readonly #lease: Lease
+  #pass: RunningPass | undefined
+  /** Keys of answers that a pass was given and that the store still holds. */
+  readonly #delivered = new Set<string>()
+  /** The questions that the pass has shown, without those that it was given an answer to since. */
   #open = new Map<string, ShownQuestion>()
 
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
     this.#host = host
-    this.#hold = new Lease(task, host.store)
-    this.#message = new Message(() => this.#writeSoon())
+    this.#lease = new Lease(task, host.store)
+    this.#status = new StatusMessage(() => this.#writeStatus())
   }
 
-  /** Resolves once the worker is through with the task. Never rejects. */
+  /** Resolves when the worker no longer holds the task. Never rejects. */
   async run(): Promise<void> {
     try {
       if (this.task.lost && (await this.#countLoss())) return
       const request = JSON.parse(this.task.request) as TaskRequest
       const tool = this.#host.app.registry.tools.get(request.tool)
-      if (tool === undefined) return await this.#leave(`No tool "${request.tool}" is there.`)
-      await this.#passes(tool, request)
+      if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
+      await this.#runPasses(tool, request)
     } catch (error) {
-      if (!(error instanceof LeaseLost)) await this.#letGoAfter(error)
+      if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
     } finally {
-      this.#message.stop()
+      this.#status.stop()
     }
   }
 
-  /** The claim is another's, or the task is over. */
+  /** Stops the pass: another worker has the task, or the task has ended. */
   stop(): void {
     this.#cancel.cancel()
   }
 
-  /** Something may have come for it. */
+  /** Reads the task again if it has a newer version, and offers new answers to the pass. */
   look(version: number): void {
-    if (version <= this.#hold.version) return
-    this.#hold
+    if (version <= this.#lease.version) return
+    this.#lease
       .catchUp(version)
-      .then(() => this.#offer())
+      .then(() => this.#offerAnswers())
       .catch((error: unknown) => {
-        // Anything else is met again by whatever is written next.
+        // The next write meets any other error again.
         if (error instanceof LeaseLost) this.stop()
       })
   }
 
   async persist(journal: Journal): Promise<void> {
-    const unkept = journal.takePending()
-    if (unkept === undefined) return
+    const pending = journal.takePending()
+    if (pending === undefined) return
     try {
-      if ('all' in unkept) await this.#change(() => ({ journal: unkept.all }))
-      else await this.#hold.append(unkept.entries)
+      if ('all' in pending) await this.#change(() => ({ journal: pending.all }))
+      else await this.#lease.append(pending.entries)
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
@@ -108,137 +109,127 @@ export class TaskRun implements JournalWriter {
   show(questions: ReadonlyMap<string, ShownQuestion>): void {
     this.#open = new Map(questions)
     const { journal, flowState } = this.#pass?.input ?? {}
-    // Answers that a changed question took out of the journal: the question must not be shown while they are still there.
-    const unkept = journal?.takePending()
-    const kept = unkept === undefined ? {} : { journal: journal?.text() ?? '[]' }
+    // A changed question may have removed answers from the journal. It is shown in the same write that removes them.
+    const removed = journal?.takePending() === undefined ? {} : { journal: journal.text() }
     this.#change(
       (state) => {
         expose(state, this.#open, flowState?.open)
-        return { ...kept, status: statusOf(state) }
+        return { ...removed, status: statusOf(state) }
       },
-      // Asked again, so what was given did not do.
-      () => [...this.#given].filter((key) => this.#open.has(key)),
-    ).catch((error: unknown) => this.#fault(error))
+      // These questions are asked again, so their answers were not valid.
+      () => [...this.#delivered].filter((key) => this.#open.has(key)),
+    ).catch((error: unknown) => this.#failPass(error))
   }
 
-  async #passes(tool: RegisteredTool, request: TaskRequest): Promise<void> {
-    let { state } = this.#hold
-    let journal = Journal.read(this.task.journal)
-    let carry = carryOf(state)
-    if (state.version !== tool.version) {
-      if (journal.hasEffects()) return this.#leave(versionChanged(tool, state.version).message)
-      carry = keepAnswers(journal, carry)
-      journal = Journal.empty()
-      await this.#change((latest) => {
-        latest.version = tool.version
-        latest.carry = writeFlowState(carry)
-        return { journal: journal.text() }
-      })
+  async #runPasses(tool: RegisteredTool, request: TaskRequest): Promise<void> {
+    const { state } = this.#lease
+    const saved = { version: state.version, journal: Journal.read(this.task.journal), flowState: carryOf(state) }
+    let from: SavedFlow
+    try {
+      from = resumable(tool, saved)
+    } catch (error) {
+      if (error instanceof VersionChanged) return this.#leave(error.message)
+      throw error
     }
-    for (;;) {
-      const outcome = await this.#takePass(tool, request, journal, carry, state)
-      if (await this.#conclude(tool, outcome)) return
-      // What it waits for has come already.
-      if (outcome.kind !== 'asks') return
-      ;({ state } = this.#hold)
-      journal = Journal.read(outcome.journal.text())
-      carry = outcome.flowState
-      for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
+    if (from !== saved) await this.#saveForVersion(from)
+    for (let next: SavedFlow | undefined = from; next !== undefined;) {
+      next = await runTarget(tool, request.args, this.#carrier(tool, request, next))
     }
   }
 
-  #takePass(
-    tool: RegisteredTool,
-    request: TaskRequest,
-    journal: Journal,
-    carry: FlowState,
-    state: TaskFlowState,
-  ): Promise<Outcome> {
+  /** Its outcomes are where the next pass starts, or `undefined` when the worker no longer holds the task. */
+  #carrier(tool: RegisteredTool, request: TaskRequest, from: SavedFlow): Carrier<SavedFlow | undefined> {
     const { app, underway, maxJournalBytes, draining } = this.#host
-    const { flowId, startedAt, round, revision, declared, can, args } = request
-    const answers = this.#give(state)
+    const { flowId, startedAt, round, revision, declared, can } = request
+    const { journal, flowState } = from
+    const { state } = this.#lease
+    const passes = Math.max(state.passes, journal.length > 0 && !hasAnswersOfCall(state) ? 1 : 0)
+    const answers = this.#takeAnswers(state)
     this.#open = new Map()
-    return new Promise((finish) => {
-      this.#pass = new Pass(
-        {
-          flow: {
-            id: flowId,
-            startedAt,
-            round: round + Math.max(state.passes, journal.length > 0 && !cameWithCall(state) ? 1 : 0),
-            revision,
-            declared: (capability) => hasCapability(declared, capability),
-          },
-          journal,
-          flowState: carry,
-          answers,
-          forms: tool.forms,
-          can: (capability) => hasCapability(can, capability),
-          limits: { journalBytes: maxJournalBytes, passMs: tool.timeoutMs ?? LONGEST_PASS_MS },
-          logger: app.logger,
-          progress: this.#message.progress,
-          journalWriter: this,
-          wantsHandover: draining,
-          underway,
-          cancel: this.#cancel,
-          strict: app.strict,
-          now: app.now,
-        },
-        finish,
-      )
-      startPass(this.#pass, (io) => tool.run(args, io))
-    })
+    return {
+      host: app,
+      flow: {
+        id: flowId,
+        startedAt,
+        round: round + passes,
+        revision,
+        declared: (capability) => hasCapability(declared, capability),
+      },
+      journal,
+      flowState,
+      answers,
+      maxJournalBytes,
+      timeoutMs: LONGEST_PASS_MS,
+      underway,
+      cancel: this.#cancel,
+      progress: this.#status.progress,
+      journalWriter: this,
+      can: (capability) => hasCapability(can, capability),
+      wantsHandover: draining,
+      started: (pass) => {
+        this.#pass = pass
+      },
+      suspended: (outcome) => this.#suspended(outcome),
+      ended: (outcome) => this.#ended(tool, outcome),
+      cancelled: () => {
+        this.#pass = undefined
+        return undefined
+      },
+    }
   }
 
-  /** Whether the worker is through with the task. */
-  async #conclude(tool: RegisteredTool, outcome: Outcome): Promise<boolean> {
+  async #ended(tool: RegisteredTool, outcome: Ending): Promise<undefined> {
+    this.#pass = undefined
+    if (outcome.kind === 'failed') {
+      const { error } = outcome
+      if (error instanceof LeaseLost || error instanceof StoreFault) throw error
+      if (isInterrupted(error)) return this.#release()
+    }
+    const ending = await endingOf(tool, outcome, this.#host.app)
+    await this.#lease.end(() => ({ ...this.#status.take(), ...ending }))
+    return undefined
+  }
+
+  async #suspended(outcome: Suspension): Promise<SavedFlow | undefined> {
     this.#pass = undefined
     switch (outcome.kind) {
-      case 'done':
-        await this.#end(await endingOf(tool, this.#host.app, () => tool.resultText(outcome.value, this.#host.app)))
-        return true
-      case 'failed':
-        if (outcome.error instanceof LeaseLost || outcome.error instanceof StoreFault) throw outcome.error
-        if (isInterruption(outcome.error)) {
-          await this.#change(() => ({ release: true, dueMs: 0 }))
-          return true
-        }
-        await this.#end(await endingOf(tool, this.#host.app, () => tool.failureText(outcome.error, this.#host.app)))
-        return true
-      case 'cancelled':
-      case 'detached':
-        return true
+      case 'asks':
+        return (await this.#park(outcome)) ? undefined : this.#next(outcome)
       case 'deferred':
-        await this.#carryOn(outcome, (state) => {
+        await this.#save(outcome, (state) => {
           expose(state, new Map())
-          // Where nobody drains it is a wish by hand to be run again, and hardly at once.
+          // Not draining: a by-hand handler asked to run again, so wait one poll interval.
           return { status: 'working', release: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
         })
-        return true
-      case 'asks':
-        return this.#park(outcome)
+        return undefined
+      case 'detached':
+        return undefined
     }
   }
 
-  /** `false` where it need not wait: what it asked for has been answered meanwhile. */
-  async #park(outcome: Outcome & { kind: 'asks' }): Promise<boolean> {
-    const shown = shownOf(outcome)
+  /** Releases the task until an answer comes. Returns `false` if an answer has come already, so that the run goes on. */
+  async #park(outcome: Suspension & { kind: 'asks' }): Promise<boolean> {
+    const shown = shownIn(outcome)
     let parked = true
-    await this.#carryOn(outcome, (state) => {
+    await this.#save(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
       const draining = this.#host.draining()
       expose(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
-      // On a drain somebody else goes on with what is beside the questions, or has been answered.
+      // Draining: another instance continues at once with whatever does not depend on an open question.
       return { status: statusOf(state), ...(parked && { release: true, dueMs: draining ? 0 : null }) }
     })
     return parked
   }
 
-  /** Writes what the pass leaves for the next one, and with it what became of all the answers that it was given. */
-  async #carryOn(
-    { journal, flowState }: { journal: Journal; flowState: FlowState },
-    make: (state: TaskFlowState) => TaskChange,
-  ): Promise<void> {
+  #next({ journal, flowState }: Suspension): SavedFlow {
+    const { state } = this.#lease
+    for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) flowState.open.set(key, open)
+    return { version: state.version, journal: Journal.read(journal.text()), flowState }
+  }
+
+  /** Writes what the pass leaves for the next one. That includes the effect of every answer that the pass was given. */
+  async #save({ journal, flowState }: Suspension, make: (state: TaskFlowState) => TaskChange): Promise<void> {
     const kept = journal.takePending() === undefined ? {} : { journal: journal.text() }
     await this.#change(
       (state) => {
@@ -247,118 +238,125 @@ export class TaskRun implements JournalWriter {
         delete state.losses
         return { ...kept, ...make(state) }
       },
-      () => [...this.#given],
+      () => [...this.#delivered],
     )
   }
 
-  #end(ending: TaskChange): Promise<void> {
-    return this.#hold.end(() => ({ ...this.#message.take(), ...ending }))
-  }
-
-  /** Whether that was once too often. */
-  async #countLoss(): Promise<boolean> {
-    let isTooOften = false
-    await this.#change((state) => {
-      isTooOften = countLoss(state, this.task.journal.length) > MOST_LOSSES
-      return isTooOften ? failed(new ProtocolError(INTERNAL_ERROR, 'The workers of this task were lost.')) : {}
+  #saveForVersion({ version, journal, flowState }: SavedFlow): Promise<void> {
+    return this.#change((state) => {
+      state.version = version
+      state.carry = writeFlowState(flowState)
+      return { journal: journal.text() }
     })
-    return isTooOften
   }
 
-  /** Another instance may be able to go on with it. */
+  /** Another worker may claim the task at once. */
+  async #release(): Promise<undefined> {
+    await this.#change(() => ({ release: true, dueMs: 0 }))
+    return undefined
+  }
+
+  /** Counts a worker that was lost. Returns `true` if there were too many: the task has failed. */
+  async #countLoss(): Promise<boolean> {
+    let tooMany = false
+    await this.#change((state) => {
+      tooMany = countLoss(state, this.task.journal.length) > MOST_LOSSES
+      const why = `The task failed: more than ${MOST_LOSSES} workers were lost while they ran it.`
+      return tooMany ? failedWith(new ProtocolError(INTERNAL_ERROR, why)) : {}
+    })
+    return tooMany
+  }
+
+  /** Releases the task, because another instance may be able to run it. */
   async #leave(why: string): Promise<void> {
-    this.#host.app.logger.warn(`A task cannot go on here. ${why}`, { task: this.task.id })
-    await this.#wait(why)
+    this.#host.app.logger.warn(`This instance cannot run a task. ${why}`, { task: this.task.id })
+    await this.#retryLater(why)
   }
 
-  /** It is tried again in a while; but not for ever. */
-  async #wait(why: string): Promise<void> {
+  /** Releases the task until the next retry. Fails it after too many. */
+  async #retryLater(why: string): Promise<void> {
     await this.#change((state) => {
       const count = countLoss(state, this.task.journal.length)
-      if (count > MOST_TRIES) return failed(new ProtocolError(INTERNAL_ERROR, `This cannot go on. ${why}`))
-      return { release: true, dueMs: backOff(count) }
+      if (count <= MOST_RETRIES) return { release: true, dueMs: backoff(count, RETRY) }
+      return failedWith(new ProtocolError(INTERNAL_ERROR, `The task failed after ${MOST_RETRIES} retries. ${why}`))
     })
   }
 
-  /** The store failed, or our own code did: somebody tries again in a while, and counts that. */
-  async #letGoAfter(error: unknown): Promise<void> {
-    this.#host.app.logger.error('Working on a task failed; it is tried again.', { task: this.task.id, error })
-    const why = error instanceof StoreFault ? 'The store failed.' : 'An internal error came up.'
-    // Where the store cannot be reached at all, the lease runs out.
+  /** The store failed, or our own code did. */
+  async #releaseAfter(error: unknown): Promise<void> {
+    this.#host.app.logger.error('Running a task failed; it will be retried.', { task: this.task.id, error })
     try {
-      await this.#wait(why)
-    } catch {}
+      await this.#retryLater(error instanceof StoreFault ? 'The store failed.' : 'An internal error occurred.')
+    } catch {
+      // The store cannot be reached: the lease expires, and another worker claims the task.
+    }
   }
 
-  #fault(error: unknown): void {
+  #failPass(error: unknown): void {
     void this.#pass?.fail(error instanceof LeaseLost ? error : new StoreFault(error))
   }
 
-  #writeSoon(): void {
-    this.#change(() => ({})).catch((error: unknown) => this.#fault(error))
+  #writeStatus(): void {
+    this.#change(() => ({})).catch((error: unknown) => this.#failPass(error))
   }
 
-  /** Changes the state as it stands then, whatever came in meanwhile, and drops the answers of these keys from it. */
-  #change(make: (state: TaskFlowState) => TaskChange, spentThen: () => readonly string[] = nothing): Promise<void> {
-    let message: { message?: string } | undefined
-    let spent: readonly string[] = []
-    return this.#hold.change(
+  /** Changes the latest state, including what others wrote meanwhile, and removes the answers of these keys from it. */
+  #change(make: (state: TaskFlowState) => TaskChange, usedKeys: () => readonly string[] = noKeys): Promise<void> {
+    let status: { message?: string } | undefined
+    let used: readonly string[] = []
+    return this.#lease.change(
       (state) => {
-        message ??= this.#message.take()
-        spent = spentThen()
-        for (const key of spent) delete state.answers[key]
-        return { ...message, ...make(state) }
+        status ??= this.#status.take()
+        used = usedKeys()
+        for (const key of used) delete state.answers[key]
+        return { ...status, ...make(state) }
       },
       (isNewer) => {
-        for (const key of spent) this.#given.delete(key)
-        // There may never be other news of it.
-        if (isNewer) this.#offer()
+        for (const key of used) this.#delivered.delete(key)
+        // No event may ever announce what others wrote, so look at it now.
+        if (isNewer) this.#offerAnswers()
       },
     )
   }
 
-  /** To the pass that runs. */
-  #offer(): void {
-    const { state } = this.#hold
+  /** Gives new answers to the pass that runs. */
+  #offerAnswers(): void {
+    const { state } = this.#lease
     if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
-    this.#pass.offer(this.#give(state))
+    this.#pass.offer(this.#takeAnswers(state))
   }
 
-  /** The answers that no pass has been given yet. */
-  #give(state: TaskFlowState): Answers {
+  /** The answers that no pass was given yet. */
+  #takeAnswers(state: TaskFlowState): Answers {
     const answers = Object.create(null) as Record<string, Record<string, unknown>>
     for (const [key, { raw }] of Object.entries(state.answers)) {
-      if (this.#given.has(key)) continue
+      if (this.#delivered.has(key)) continue
       answers[key] = raw
-      this.#given.add(key)
+      this.#delivered.add(key)
       this.#open.delete(key)
     }
     return answers
   }
 }
 
-/** What went wrong in the store is nothing the handler or its client can mend. */
+/** A failure of the store, which neither the handler nor its client can do anything about. */
 class StoreFault extends Error {
   constructor(cause: unknown) {
     super('The store failed.', { cause })
   }
 }
 
-/** The instance went down before its handler recorded anything. In a task that is a lost worker like any other. */
-function isInterruption(error: unknown): boolean {
+/** True if the instance shut down before the handler recorded anything. A task is then simply run again. */
+function isInterrupted(error: unknown): boolean {
   return error instanceof FlowError && error.code === 'INTERRUPTED'
 }
 
-/** Whether there are answers that came with the call: they are for whatever its first pass asks, however often that is begun. */
-function cameWithCall(state: TaskFlowState): boolean {
+/** True if some answers came with the call itself. They are for the questions of the first pass, however often that is started. */
+function hasAnswersOfCall(state: TaskFlowState): boolean {
   return Object.values(state.answers).some(({ open }) => open === undefined)
 }
 
-function nothing(): readonly string[] {
-  return []
-}
-
-function shownOf({ questions, flowState }: Outcome & { kind: 'asks' }): Map<string, ShownQuestion> {
+function shownIn({ questions, flowState }: Suspension & { kind: 'asks' }): Map<string, ShownQuestion> {
   const shown = new Map<string, ShownQuestion>()
   for (const [key, text] of questions) {
     const { pin = '', asked = 1 } = flowState.open.get(key) ?? {}
@@ -371,6 +369,20 @@ function statusOf(state: TaskFlowState): 'input_required' | 'working' {
   return Object.keys(state.shown).length > 0 ? 'input_required' : 'working'
 }
 
-function backOff(count: number): number {
-  return Math.min(FIRST_BACK_OFF_MS * 2 ** (count - 1), LONGEST_BACK_OFF_MS) * (0.75 + Math.random() / 2)
+/** How the task ends: with a result, or with the error of a call that failed as a whole. */
+async function endingOf(tool: RegisteredTool, outcome: Ending, host: AppServices): Promise<TaskChange> {
+  try {
+    return { status: 'completed', outcome: await endText(tool, outcome, host, undefined) }
+  } catch (error) {
+    return failedWith(error)
+  }
+}
+
+function failedWith(error: unknown): TaskChange {
+  const shown = error instanceof ProtocolError ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
+  return { status: 'failed', outcome: errorText(shown), message: shown.message }
+}
+
+function noKeys(): readonly string[] {
+  return []
 }

@@ -92,7 +92,7 @@ describe.each(wires)('$name', ({ connect }) => {
   test('is told of a call that would take more rounds by hand than there may be', async () => {
     const result = await peer.call('wizard', { rounds: 11 })
     expect(result.isError).toBe(true)
-    expect(textOf(result)).toMatch(/more than 10 rounds by hand/)
+    expect(textOf(result)).toMatch(/inputRequired more than 10 times/)
     expect(asked).toHaveLength(10)
   })
 

@@ -250,7 +250,7 @@ describe.each(hosts)('$name', (host) => {
       await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
       second.app.interrupt()
       expect((await answered).status).toBe(202)
-      expect(textOf((await fetchLeg(here, lastId)).last)).toContain('The server is going down')
+      expect(textOf((await fetchLeg(here, lastId)).last)).toContain('the server shut down')
     })
 
     test('of two that wait for the same the one that came first is sent away', async () => {

@@ -154,7 +154,7 @@ test('When the server goes down, a call that waits fails and says so', async () 
   line.send(initializeMessage(), toolCall(1, 'outcome'))
   await line.find(({ method }) => method === 'elicitation/create')
   app.interrupt()
-  expect(textOf(await line.response(1))).toMatch(/^The server is going down/)
+  expect(textOf(await line.response(1))).toMatch(/: the server shut down before/)
 })
 
 test('Anything at all may come after a handshake, and the connection lives on', async () => {

@@ -264,7 +264,7 @@ describe.each(hosts)('$name', (host) => {
     const [withdrawn, result] = await call.rest()
     expect(withdrawn).toMatchObject({ method: 'notifications/cancelled' })
     expect(result?.result).toMatchObject({ isError: true })
-    expect(textOf(result)).toMatch(/^The server is going down before this call was done\./)
+    expect(textOf(result)).toMatch(/: the server shut down before this call was done\./)
   })
 })
 
@@ -287,6 +287,6 @@ test('a Node server that closes waits for its calls, and at the limit they fail 
   goOn()
   expect(await ended).toBe('done')
   expect(textOf((await patient.rest()).at(-1))).toBe('It is done.')
-  expect(textOf((await asking.rest()).at(-1))).toMatch(/^The server is going down/)
+  expect(textOf((await asking.rest()).at(-1))).toMatch(/: the server shut down before/)
   await closed
 })

@@ -98,9 +98,9 @@ describe.each(kinds)('rule 11: $kind that has recorded steps', (each) => {
   })
 
   test.each([
-    ['1', '2', 'was begun under version 1 and has done steps that version 2 cannot go on from'],
-    [undefined, '2', 'was begun under version (none) and has done steps that version 2 cannot go on from'],
-    ['1', undefined, 'was begun under version 1 and has done steps that version (none) cannot go on from'],
+    ['1', '2', 'recorded steps under version 1, and version 2 cannot resume it'],
+    [undefined, '2', 'recorded steps under version (none), and version 2 cannot resume it'],
+    ['1', undefined, 'recorded steps under version 1, and version (none) cannot resume it'],
   ])('is refused, by an error of its own, from version %s to %s', async (from, to, what) => {
     const before = deploy(each, { asks: ['A', 'B'], step: true, ...(from !== undefined && { version: from }) })
     const after = deploy(each, { asks: ['A', 'B'], step: true, ...(to !== undefined && { version: to }) })
@@ -109,7 +109,7 @@ describe.each(kinds)('rule 11: $kind that has recorded steps', (each) => {
     const error = errorOf(await responseOf(after.app, request('order', both)))
     expect(error).toEqual({
       code: -32602,
-      message: expect.stringMatching(/^This call of ".*order" .*\. Start it again\.$/),
+      message: expect.stringMatching(/^".*order": .*\. Start the call again\.$/),
       data: { code: 'VERSION_CHANGED' },
     })
     expect(error.message).toContain(what)

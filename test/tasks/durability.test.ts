@@ -142,7 +142,7 @@ describe('what a step gives', () => {
     expect(await outlast(office, caller, id)).toMatchObject({ result: { content: [{ text: 'one,two,three' }] } })
     expect(steps.ran).toEqual(['one on a', 'one on a', 'two on a', 'three on a'])
     expect(steps.done[0]).toEqual(steps.done[1])
-    expect(instance.logged).toEqual([expect.stringContaining('Working on a task failed; it is tried again.')])
+    expect(instance.logged).toEqual([expect.stringContaining('Running a task failed; it will be retried.')])
   })
 
   test('that was written, but the store did not say so, is not done again', async () => {
@@ -188,8 +188,8 @@ describe('a store that fails', () => {
     const id = await caller.begin('work')
     expect(await outlast(office, caller, id)).toMatchObject({
       status: 'failed',
-      error: { code: -32603, message: 'This cannot go on. The store failed.' },
-      statusMessage: 'This cannot go on. The store failed.',
+      error: { code: -32603, message: 'The task failed after 10 retries. The store failed.' },
+      statusMessage: 'The task failed after 10 retries. The store failed.',
     })
     expect(steps.ran.length).toBeGreaterThan(3)
     expect(new Set(steps.done.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
@@ -270,7 +270,7 @@ describe('a worker that dies', () => {
     }
     expect(await front.get(id)).toMatchObject({
       status: 'failed',
-      error: { code: -32603, message: 'The workers of this task were lost.' },
+      error: { code: -32603, message: 'The task failed: more than 5 workers were lost while they ran it.' },
     })
     expect(workers).toBe(7)
   })
@@ -611,7 +611,7 @@ describe('deploys', () => {
     const id = await front.begin('work')
     await letGo
     expect((await front.get(id)).status).toBe('working')
-    expect(old.logged).toEqual([expect.stringContaining('No tool "work" is there.')])
+    expect(old.logged).toEqual([expect.stringContaining('This instance has no tool "work".')])
     old.view.kill()
     steps.finish('one', 'two', 'three')
     office.instance(steps.tools('new'))
@@ -627,7 +627,7 @@ describe('deploys', () => {
     const id = await front.begin('work')
     expect(await outlast(office, front, id)).toMatchObject({
       status: 'failed',
-      error: { code: -32603, message: 'This cannot go on. No tool "work" is there.' },
+      error: { code: -32603, message: 'The task failed after 10 retries. This instance has no tool "work".' },
     })
   })
 

@@ -4,7 +4,7 @@ import { writeFlowState } from '../../flow/flow-state.ts'
 import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
 import { newAskId } from '../asks.ts'
-import type { Part, Standing } from '../call.ts'
+import type { SuspendCall, ResumePoint } from '../call.ts'
 import type { LegacyHost, Parting } from '../host.ts'
 import { answerIn, noStream } from '../questions.ts'
 import type { Session } from '../session.ts'
@@ -17,15 +17,15 @@ export interface PartingCall extends Pick<CallState, 'id' | 'method' | 'params' 
 }
 
 /** Asks the first of the questions; the state holds the others. */
-export function partWith(host: LegacyHost, session: Session, parting: Parting, call: PartingCall): Part {
+export function partWith(host: LegacyHost, session: Session, parting: Parting, call: PartingCall): SuspendCall {
   const { version, principal, ...request } = call
   return async (asked, standing) => {
     const [question, ...left] = asked
     if (question === undefined) return
-    const { flowId, startedAt, round, journal, carry, answers = {}, visits } = standing
+    const { flowId, startedAt, round, journal, flowState, answers = {}, visits } = standing
     const askId = newAskId()
     const { box = '', leg } = parting
-    const flow = { flowId, startedAt, round, version, carry: writeFlowState(carry), journal: journal.text() }
+    const flow = { flowId, startedAt, round, version, carry: writeFlowState(flowState), journal: journal.text() }
     const state = { ...request, box, leg, askId, key: question.key, answers, left, visits, flow }
     const token = await host.states.mint(state, session, principal, () => journal.largest(3))
     if (host.states.ephemeral) host.app.mintedEphemeral(parting.box !== undefined)
@@ -40,10 +40,10 @@ export function standAgain(
   carried: Target,
   { flow, key, answers, visits }: CallState,
   answer: unknown,
-): Standing {
+): ResumePoint {
   const { flowId, startedAt, round } = flow
-  const { journal, carry } = readClaims(app, carried, { ...flow, deferrals: 0, capabilities: 0, revision: '' })
+  const { journal, flowState } = readClaims(app, carried, { ...flow, deferrals: 0, capabilities: 0, revision: '' })
   const all = Object.assign(Object.create(null) as Record<string, Record<string, unknown>>, answers)
   all[key] = withoutState(answerIn(answer))
-  return { flowId, startedAt, round, journal, carry, answers: all, visits }
+  return { flowId, startedAt, round, journal, flowState, answers: all, visits }
 }

@@ -1,12 +1,13 @@
-// The status message of a task while it is worked on. What a handler reports faster than anybody reads is not written each time.
+// The status message of a running task. A handler may report faster than anybody reads, so reports are collected and the
+// last one is written.
 import type { Progress } from '../flow/carrier.ts'
 
-const GATHER_MS = 100
+const COLLECT_MS = 100
 const LONGEST = 1_000
 
-export class Message {
+export class StatusMessage {
   readonly #write: () => void
-  #waiting: string | undefined
+  #pending: string | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(write: () => void) {
@@ -15,17 +16,17 @@ export class Message {
 
   readonly progress: Progress = (progress, total, message) => {
     const counted = total === undefined ? String(progress) : `${progress} of ${total}`
-    this.#waiting = (typeof message === 'string' && message !== '' ? message : counted).slice(0, LONGEST)
+    this.#pending = (typeof message === 'string' && message !== '' ? message : counted).slice(0, LONGEST)
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
-      if (this.#waiting !== undefined) this.#write()
-    }, GATHER_MS)
+      if (this.#pending !== undefined) this.#write()
+    }, COLLECT_MS)
   }
 
-  /** For the write that is next, whatever it is for. */
+  /** Takes the message that is not written yet, to send it along with any other write. */
   take(): { message?: string } {
-    const message = this.#waiting
-    this.#waiting = undefined
+    const message = this.#pending
+    this.#pending = undefined
     return message === undefined ? {} : { message }
   }
 

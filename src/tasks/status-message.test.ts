@@ -1,21 +1,21 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Message } from './message.ts'
+import { StatusMessage } from './status-message.ts'
 
 describe('a status message', () => {
   const write = vi.fn<() => void>()
-  let message: Message
+  let message: StatusMessage
 
   beforeEach(() => {
     vi.useFakeTimers()
     write.mockClear()
-    message = new Message(write)
+    message = new StatusMessage(write)
   })
   afterEach(() => {
     message.stop()
     vi.useRealTimers()
   })
 
-  test.each<[Parameters<Message['progress']>, string]>([
+  test.each<[Parameters<StatusMessage['progress']>, string]>([
     [[1, 3, 'Copying'], 'Copying'],
     [[1, 3], '1 of 3'],
     [[40], '40'],
