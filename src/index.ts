@@ -44,19 +44,21 @@ export type {
   ResolverOptions,
 } from './flow/resolver.ts'
 export { MemoryStore, type MemoryStoreOptions } from './store/memory/store.ts'
+export type { Store } from './store/store.ts'
 export type {
   TaskPrecondition,
   ClaimedTask,
+  ClaimRequest,
   TaskLease,
   TaskEvent,
   NewTask,
   RenewedLease,
-  Store,
   TaskChange,
+  TaskPosition,
   TaskRecord,
   TaskStatus,
   TaskStore,
-} from './store/store.ts'
+} from './store/tasks.ts'
 export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'

@@ -7,7 +7,7 @@ import { App } from '../server/app.ts'
 import { TaskEngine } from '../tasks/engine.ts'
 import { MemoryStore } from '../store/memory/store.ts'
 import { readTasksOptions } from '../tasks/options.ts'
-import type { TaskStore } from '../store/store.ts'
+import type { TaskStore } from '../store/tasks.ts'
 import { RawServer } from '../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the tests of waiting, long enough']

@@ -1,15 +1,18 @@
-// Where messages are left for a client that will come back for them, perhaps on another instance.
+// What a mailbox is: it keeps events for a client that will fetch them later, perhaps from another instance.
 
 export interface Mailbox {
   /**
-   * Leaves a message under a number in a box, for so long. The first one under a number stays: the same message twice is one,
-   * and of two that differ the later is dropped. Gives whether this one was the first.
+   * Stores an event under a number in a channel, for `keepMs`. The first event under a number stays: a later one is dropped, equal or
+   * not. Returns whether this one was the first.
    */
-  leave(box: string, number: number, text: string, keepMs: number): Promise<boolean>
-  /** The messages of a box with numbers above this one, in the order of their numbers. */
-  after(box: string, number: number): Promise<StoredEvent[]>
-  /** Calls back soon after a message is left in the box, by whichever instance. Once too often does no harm. Gives how to stop. */
-  watch(box: string, arrived: () => void): () => void
+  leave(channel: string, number: number, text: string, keepMs: number): Promise<boolean>
+  /** The events of a channel whose numbers are greater than this one, ordered by number. */
+  after(channel: string, number: number): Promise<StoredEvent[]>
+  /**
+   * Calls the listener soon after an event is stored in the channel, on any instance. It may call too often. Returns a function that
+   * stops it.
+   */
+  watch(channel: string, arrived: () => void): () => void
 }
 
 export interface StoredEvent {

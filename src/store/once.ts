@@ -1,82 +1,93 @@
-// Single use: of many that try the same thing, one does it, and the others get what it came to.
+// Single use: of many callers that try the same thing, one does it, and the others get its result.
 import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 
 /**
- * Remembers what has been taken up and what it came to. Share one across a fleet.
- * A claim is for a while, so that the claim of a process that died lapses; whoever holds it renews it.
+ * Remembers which keys were claimed, and the result of each. Share one across a fleet.
+ *
+ * 1. A claim is a lease: it expires after `leaseMs` unless its holder renews it, so that the claim of a dead process ends.
+ * 2. At most one caller holds a key. Each claim has a fence that no other claim of the key ever has.
+ * 3. `renew`, `settle` and `release` do nothing under a fence that is not the current one, or once the key is settled.
  */
 export interface OnceStore {
-  /** Takes the key, unless somebody holds it or has settled it: then gives the note that was left with it. */
+  /** Claims the key. If it is held or settled, returns the note that its claim left, and the record of a settled key. */
   claim(key: string, note: string, leaseMs: number): OnceClaim | Promise<OnceClaim>
-  /** `false` when the claim has lapsed and is another's. */
+  /** Extends the claim to `leaseMs` from now. Returns `false` if the claim is lost. */
   renew(key: string, fence: string, leaseMs: number): boolean | Promise<boolean>
-  /** Keeps the record for everybody that comes later. `false` when the claim is another's by now. */
+  /** Stores the record for later callers, for `keepMs`. Returns `false` if the claim is lost. */
   settle(key: string, fence: string, record: string, keepMs: number): boolean | Promise<boolean>
-  /** Gives the key back as if it had never been taken. */
+  /** Frees the key, as if it had never been claimed. */
   release(key: string, fence: string): void | Promise<void>
 }
 
 export type OnceClaim =
-  /** `fence` tells this claim from any other of the same key. */
-  { kind: 'yours'; fence: string } | { kind: 'held'; note: string } | { kind: 'settled'; note: string; record: string }
+  /** The caller holds the key now, under this fence. */
+  | { kind: 'yours'; fence: string }
+  /** Another caller holds the key. */
+  | { kind: 'held'; note: string }
+  /** The key was used. */
+  | { kind: 'settled'; note: string; record: string }
 
 export interface OnceOptions {
-  /** What this try is, so that the same try again is told from another one. */
+  /** Identifies this try: the same try again has the same note. */
   note: string
+  /** How long the record is stored. */
   keepMs: number
-  /** Nobody waits for this try any longer: it neither goes on waiting for another holder nor begins. */
+  /** True when nobody waits for this try any more: it then stops waiting for another holder, and does not start. */
   gaveUp: () => boolean
 }
 
-/** What the one that did it made of it; `refused` to a try that is not the same. */
-export type Used = { record: string } | 'refused'
+/** The record of the try that was made, or `refused` if that was a try with another note. */
+export type OnceOutcome = { record: string } | 'refused'
 
 const LEASE_MS = 30_000
-const WAITS: Backoff = { firstMs: 20, maxMs: 500 }
+const WAIT: Backoff = { firstMs: 20, maxMs: 500 }
 
-/** `run` gives the record, or nothing where the try came to nothing and the key is free again, as it is when it throws. */
+/**
+ * Runs `run` if this caller is the first to use the key. `run` returns the record. If it returns `undefined` or throws, the key is
+ * free again. Returns `undefined` if nothing was recorded.
+ */
 export async function useOnce(
   store: OnceStore,
   key: string,
   options: OnceOptions,
   run: () => Promise<string | undefined>,
-): Promise<Used | undefined> {
+): Promise<OnceOutcome | undefined> {
   for (let tries = 1; !options.gaveUp(); tries += 1) {
     const claim = await store.claim(key, options.note, LEASE_MS)
-    if (claim.kind === 'yours') return hold(store, key, claim.fence, options, run)
+    if (claim.kind === 'yours') return runClaimed(store, key, claim.fence, options, run)
     if (claim.note !== options.note) return 'refused'
     if (claim.kind === 'settled') return { record: claim.record }
-    await new Promise((resolve) => setTimeout(resolve, backoff(tries, WAITS)))
+    await new Promise((resolve) => setTimeout(resolve, backoff(tries, WAIT)))
   }
   return undefined
 }
 
-async function hold(
+async function runClaimed(
   store: OnceStore,
   key: string,
   fence: string,
   { keepMs, gaveUp }: OnceOptions,
   run: () => Promise<string | undefined>,
-): Promise<Used | undefined> {
+): Promise<OnceOutcome | undefined> {
   const renew = (): unknown => store.renew(key, fence, LEASE_MS)
-  // Does not keep the process alive: what is done under the claim does that.
-  const renewal = setInterval(() => void quietly(renew), LEASE_MS / 3).unref()
+  // Unreferenced: the work under the claim keeps the process alive, not its renewal.
+  const renewal = setInterval(() => void ignoreFailure(renew), LEASE_MS / 3).unref()
   let record: string | undefined
   try {
     record = gaveUp() ? undefined : await run()
     if (record === undefined) return undefined
-    // Where the claim lapsed meanwhile, the work is done all the same, and this is what it came to.
+    // If the claim was lost in the meantime, the work is done all the same, and this is its result.
     await store.settle(key, fence, record, keepMs)
     return { record }
   } finally {
     clearInterval(renewal)
-    if (record === undefined) await quietly(() => store.release(key, fence))
+    if (record === undefined) await ignoreFailure(() => store.release(key, fence))
   }
 }
 
-/** A store that fails here does no harm: the claim lapses with its lease. */
-async function quietly(run: () => unknown): Promise<void> {
+/** For renewing and releasing. If the store fails, the claim expires with its lease. */
+async function ignoreFailure(run: () => unknown): Promise<void> {
   try {
     await run()
   } catch {}

@@ -1,27 +1,54 @@
-// Who listens to a store, and tells them.
+// The listeners of a store.
 
 export class Watchers<T> {
-  readonly #listeners = new Set<(news: T) => void>()
+  readonly #listeners = new Set<(event: T) => void>()
 
   get size(): number {
     return this.#listeners.size
   }
 
-  /** Gives how to stop. */
-  add(listener: (news: T) => void): () => void {
-    // Its own, so that the same function may listen twice.
-    const own = (news: T): void => listener(news)
+  /** Returns a function that removes the listener. */
+  add(listener: (event: T) => void): () => void {
+    // Wrapped, so that the same function can be added twice.
+    const own = (event: T): void => listener(event)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
   }
 
-  tell(news: T): void {
+  notify(event: T): void {
     for (const listener of this.#listeners) {
       try {
-        listener(news)
+        listener(event)
       } catch {
-        // One that fails keeps nobody else from hearing it, and least of all the write that it tells of from being done.
+        // A listener that throws must not stop the other listeners, nor the write that it is notified of.
       }
     }
+  }
+}
+
+/** Listeners by the key that they listen to. A key without listeners takes no memory. */
+export class KeyedWatchers {
+  readonly #byKey = new Map<string, Watchers<void>>()
+
+  get size(): number {
+    return this.#byKey.size
+  }
+
+  add(key: string, listener: () => void): () => void {
+    const watchers = this.#byKey.get(key) ?? new Watchers<void>()
+    this.#byKey.set(key, watchers)
+    const remove = watchers.add(listener)
+    return () => {
+      remove()
+      if (watchers.size === 0 && this.#byKey.get(key) === watchers) this.#byKey.delete(key)
+    }
+  }
+
+  notify(key: string): void {
+    this.#byKey.get(key)?.notify()
+  }
+
+  notifyAll(): void {
+    for (const watchers of this.#byKey.values()) watchers.notify()
   }
 }

@@ -12,8 +12,8 @@ import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.t
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './record.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
-import { isEnd } from '../store/status.ts'
-import type { TaskChange, TaskRecord, TaskStore } from '../store/store.ts'
+import type { TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
+import { isEnd } from '../store/tasks.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
 import { Worker } from './worker.ts'
 

@@ -1,7 +1,7 @@
 // Who wants to hear of which tasks on this instance.
 import type { Logger } from '../protocol/logger.ts'
-import { isEnd } from '../store/status.ts'
-import type { TaskRecord, TaskStore } from '../store/store.ts'
+import type { TaskRecord, TaskStore } from '../store/tasks.ts'
+import { isEnd } from '../store/tasks.ts'
 
 interface Follower {
   readonly tell: (task: TaskRecord) => void

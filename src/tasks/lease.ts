@@ -4,8 +4,8 @@
 // taken in, and never lost.
 import type { TaskFlowState } from './record.ts'
 import { readState, writeState } from './record.ts'
-import { isEnd } from '../store/status.ts'
-import type { ClaimedTask, TaskChange, TaskStore } from '../store/store.ts'
+import type { ClaimedTask, TaskChange, TaskStore } from '../store/tasks.ts'
+import { isEnd } from '../store/tasks.ts'
 
 /** Another worker has the task, or it is over. */
 export class LeaseLost extends Error {}

@@ -3,7 +3,7 @@
 // The texts are written straight from the record: an outcome and a question are stored as JSON text and are not parsed here.
 import { invalidParams } from '../server/request.ts'
 import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
-import type { TaskRecord } from '../store/store.ts'
+import type { TaskRecord } from '../store/tasks.ts'
 import { readShown } from './record.ts'
 
 type Position = Pick<TaskRecord, 'id' | 'createdAt'>

@@ -7,7 +7,7 @@ import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
 import { TaskRun } from './run.ts'
-import type { TaskStore } from '../store/store.ts'
+import type { TaskStore } from '../store/tasks.ts'
 
 export interface WorkerOptions {
   readonly leaseMs: number

@@ -80,8 +80,8 @@ test.each([
   {
     args: ['--store', '/no/such/folder/tasks.db'],
     says:
-      '--store /no/such/folder/tasks.db: The file /no/such/folder/tasks.db cannot be opened for writing: ' +
-      'see that its folder is there, and that this process may write to both.',
+      '--store /no/such/folder/tasks.db: sqlite(): cannot open /no/such/folder/tasks.db for writing. ' +
+      'Check that its folder exists, and that this process may write to both.',
   },
   {
     // Nothing listens on the port that stands for none.

@@ -104,7 +104,7 @@ test('a SQLite store says what is missing where libsql has no binary', async () 
   `
   const { stdout } = await execute(process.execPath, ['--input-type=module', '--eval', program], { cwd: folder })
   await rm(folder, { recursive: true })
-  expect(stdout).toMatch(/^STORE_DRIVER_MISSING .* run `npm install libsql`, with optional dependencies\.\n$/)
+  expect(stdout).toMatch(/^STORE_DRIVER_MISSING .* Run `npm install libsql`, with optional dependencies\.\n$/)
 })
 
 // Limits to raise on purpose.

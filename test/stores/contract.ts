@@ -1,4 +1,4 @@
-// What every TaskStore must do. Each store runs this suite. The numbers are those of the invariants in src/store/store.ts.
+// What every TaskStore must do. Each store runs this suite. The numbers are those of the invariants in src/store/tasks.ts.
 import { afterEach, beforeEach, describe } from 'vitest'
 import type { Hands, TasksUnderTest } from './contract/hands.ts'
 import { handsOn } from './contract/hands.ts'

@@ -1,5 +1,5 @@
 // The fences of a task numbered from 1 on as it is claimed: what a fence is, beyond being never given twice, is a store's own affair.
-import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
 
 /** What stands in for a fence that was never given. */
 const NEVER_GIVEN = Number.MAX_SAFE_INTEGER

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
-import type { TaskPrecondition, TaskChange, TaskStatus, TaskStore } from '../../src/store/store.ts'
+import type { TaskPrecondition, TaskChange, TaskStatus, TaskStore } from '../../src/store/tasks.ts'
 import { newTask } from './contract.ts'
 import { Fences } from './fences.ts'
 

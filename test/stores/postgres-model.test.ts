@@ -2,7 +2,8 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, test } from 'vitest'
-import type { ClaimedTask, TaskLease, Store, TaskRecord, TaskStore } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
 import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
 import { likeTheModel } from './model.ts'
 

@@ -2,7 +2,8 @@
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { TaskEvent, Store, TaskRecord } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { TaskEvent, TaskRecord } from '../../src/store/tasks.ts'
 import { newTask } from './contract.ts'
 import {
   emptySchemas,

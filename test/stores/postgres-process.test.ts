@@ -63,6 +63,6 @@ test('says what to install where pg is missing, and does without it where a pool
     console.log((await postgres(pool).tasks.read('t').catch((error) => error)).message)
   `
   expect(await run(program, '--import', WITHOUT_PG)).toBe(
-    'STORE_DRIVER_MISSING The PostgreSQL store needs the package pg: run `npm install pg`.\nasked\n',
+    'STORE_DRIVER_MISSING postgres(): the package pg is missing. Run `npm install pg`.\nasked\n',
   )
 })

@@ -58,7 +58,7 @@ describe('the tables of the PostgreSQL store', () => {
     await expect(older.tasks.read('t')).rejects.toMatchObject({
       code: 'STORE_SCHEMA',
       message: expect.stringMatching(
-        /is of version 99, .* up to version 1: update mcp-rally, or give another `schema`/,
+        /has version 99, .* up to 1\. Update mcp-rally, or set the option `schema` to another name/,
       ),
     })
     expect(await versionsOf(schema)).toEqual([{ version: 99 }])

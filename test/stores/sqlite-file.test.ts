@@ -1,7 +1,7 @@
 import { chmodSync, statSync, writeFileSync } from 'node:fs'
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { Database } from '../../src/store/sqlite/driver.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite/driver.ts'
 import { openDatabase } from '../../src/store/sqlite/driver.ts'
 import { UPGRADES, upgrade } from '../../src/store/sqlite/schema.ts'
 import { newTask } from './contract.ts'
@@ -14,15 +14,15 @@ beforeEach(() => {
 })
 afterEach(() => folder.remove())
 
-function open(): Database {
+function open(): SqliteDatabase {
   return openDatabase(folder.file(), { synchronous: 'full' })
 }
 
-function valueOf(database: Database, sql: string): unknown {
+function valueOf(database: SqliteDatabase, sql: string): unknown {
   return Object.values(database.prepare(sql).all([])[0] ?? {})[0]
 }
 
-function tables(database: Database): unknown[] {
+function tables(database: SqliteDatabase): unknown[] {
   return database.prepare(`SELECT name, sql FROM sqlite_schema WHERE name LIKE 'rally%' ORDER BY name`).all([])
 }
 
@@ -54,10 +54,10 @@ describe('the file', () => {
   })
 
   test.each([
-    { path: '', message: '"" is no path of a file' },
-    { path: 'https://example.com/db', message: '"https://example.com/db" is no path of a file' },
-    { path: 'libsql://example.com', message: 'is no path of a file' },
-    { path: 'ws://example.com', message: 'is no path of a file' },
+    { path: '', message: 'the path must be that of a file, or ":memory:", got ""' },
+    { path: 'https://example.com/db', message: 'must be that of a file, or ":memory:", got "https://example.com/db"' },
+    { path: 'libsql://example.com', message: 'the path must be that of a file' },
+    { path: 'ws://example.com', message: 'the path must be that of a file' },
   ])('is no address: "$path"', ({ path, message }) => {
     expect(() => sqlite(path)).toThrow(
       expect.objectContaining({ code: 'STORE_PATH', message: expect.stringContaining(message) }),
@@ -66,7 +66,7 @@ describe('the file', () => {
 
   test('in a folder that is not there is an error that says so', () => {
     expect(() => sqlite(folder.file('no/store.db'))).toThrow(
-      expect.objectContaining({ code: 'STORE_PATH', message: expect.stringContaining('see that its folder is there') }),
+      expect.objectContaining({ code: 'STORE_PATH', message: expect.stringContaining('Check that its folder exists') }),
     )
   })
 
@@ -140,7 +140,7 @@ describe('the schema', () => {
       expect.objectContaining({
         code: 'STORE_SCHEMA',
         message: expect.stringMatching(
-          /is of version 4, and .* up to version 3: run the mcp-rally that wrote it or a newer one/,
+          /has schema version 4, .* up to 3\. Use the mcp-rally that wrote it, or a newer one/,
         ),
       }),
     )

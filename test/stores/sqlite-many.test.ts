@@ -1,7 +1,8 @@
 // Many tasks at once: what is done in one go is bounded, and nothing is missed for it.
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Store, TaskRecord } from '../../src/store/store.ts'
+import type { Store } from '../../src/store/store.ts'
+import type { TaskRecord } from '../../src/store/tasks.ts'
 import { gate } from '../../src/testing/manual-scheduler.ts'
 import { newTask } from './contract.ts'
 import { Folder } from './folder.ts'

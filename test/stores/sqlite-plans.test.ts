@@ -1,17 +1,15 @@
 // How SQLite goes about what is asked of it: by indexes, so that it takes no longer with a hundred thousand tasks than with ten.
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Database } from '../../src/store/sqlite/driver.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite/driver.ts'
 import { openDatabase } from '../../src/store/sqlite/driver.ts'
+import { SqliteFile } from '../../src/store/sqlite/file.ts'
 import { SqliteMailbox } from '../../src/store/sqlite/mailbox.ts'
-import { SqliteNews } from '../../src/store/sqlite/change-feed.ts'
 import { SqliteOnceStore } from '../../src/store/sqlite/once.ts'
-import { Others } from '../../src/store/sqlite/external-writes.ts'
 import { upgrade } from '../../src/store/sqlite/schema.ts'
-import { SQL } from '../../src/store/sqlite/task-statements.ts'
+import { SQL } from '../../src/store/sqlite/statements.ts'
 import { SqliteTasks } from '../../src/store/sqlite/tasks.ts'
-import { Turn } from '../../src/store/sqlite/group-commit.ts'
 
-let database: Database
+let database: SqliteDatabase
 
 beforeAll(() => {
   database = openDatabase(':memory:', { synchronous: 'full' })
@@ -28,7 +26,7 @@ function planOf(sql: string): string[] {
 /** All that the parts of a store ask of their database. */
 function statements(): string[] {
   const asked: string[] = []
-  const recording: Database = {
+  const recording: SqliteDatabase = {
     inTransaction: false,
     exec: (sql) => database.exec(sql),
     prepare: (sql) => {
@@ -37,10 +35,10 @@ function statements(): string[] {
     },
     close: () => {},
   }
-  const [turn, others] = [new Turn(recording), new Others(recording, 1_000)]
-  void new SqliteTasks(recording, turn, new SqliteNews(recording, others), Date.now)
-  void new SqliteOnceStore(recording, turn, Date.now)
-  void new SqliteMailbox(recording, turn, others, Date.now)
+  const file = new SqliteFile(recording, { pollMs: 1_000, now: Date.now })
+  void new SqliteTasks(file)
+  void new SqliteOnceStore(file)
+  void new SqliteMailbox(file)
   return asked
 }
 

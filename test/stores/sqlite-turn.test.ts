@@ -1,14 +1,14 @@
 // Group commit. The numbers are those of the invariants in src/store/sqlite/group-commit.ts.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Database } from '../../src/store/sqlite/driver.ts'
+import type { SqliteDatabase } from '../../src/store/sqlite/driver.ts'
 import { openDatabase } from '../../src/store/sqlite/driver.ts'
-import { Turn } from '../../src/store/sqlite/group-commit.ts'
+import { GroupCommit } from '../../src/store/sqlite/group-commit.ts'
 import { Folder } from './folder.ts'
 
 let folder: Folder
-let database: Database
-let other: Database
-let turn: Turn
+let database: SqliteDatabase
+let other: SqliteDatabase
+let turn: GroupCommit
 /** What was executed beside the writes themselves. */
 let executed: string[]
 
@@ -21,7 +21,7 @@ beforeEach(() => {
     CREATE TABLE owner (id INTEGER PRIMARY KEY);
     CREATE TABLE note (text TEXT PRIMARY KEY, owner INTEGER REFERENCES owner DEFERRABLE INITIALLY DEFERRED)`)
   executed = []
-  turn = new Turn({
+  turn = new GroupCommit({
     get inTransaction() {
       return database.inTransaction
     },

@@ -4,6 +4,7 @@ import { MemoryOnceStore, rally } from 'mcp-rally'
 import { onTestFinished } from 'vitest'
 import { Caller } from './caller.ts'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
+import type { Store } from '../../src/store/store.ts'
 import type {
   TaskPrecondition,
   ClaimedTask,
@@ -11,11 +12,10 @@ import type {
   TaskEvent,
   NewTask,
   RenewedLease,
-  Store,
   TaskChange,
   TaskRecord,
   TaskStore,
-} from '../../src/store/store.ts'
+} from '../../src/store/tasks.ts'
 
 export const LEASE_MS = 15_000
 

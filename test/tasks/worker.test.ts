@@ -2,7 +2,7 @@
 import type { Rally, RallyOptions } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TaskChange } from '../../src/store/store.ts'
+import type { TaskChange } from '../../src/store/tasks.ts'
 import type { Gate } from '../../src/testing/manual-scheduler.ts'
 import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import { accept } from '../wire/messages.ts'

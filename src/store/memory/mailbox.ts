@@ -1,31 +1,32 @@
-// The mailbox of one process: bounded in what it holds, and what nobody fetches is forgotten in time.
+// A mailbox in the memory of one process. Its size is bounded, and events that nobody fetches expire.
 import { RallyError } from '../../protocol/errors.ts'
-import type { StoredEvent, Mailbox } from '../mailbox.ts'
+import type { Mailbox, StoredEvent } from '../mailbox.ts'
+import { KeyedWatchers } from '../watchers.ts'
 
 export interface MemoryMailboxOptions {
-  /** Default `Date.now`. */
+  /** The clock. Default `Date.now`. */
   readonly now?: () => number
-  /** Of all letters together; the oldest boxes give way. Default 33 554 432. */
+  /** The size of all events together, in bytes. When it is full, the oldest channels are dropped. Default 33 554 432. */
   readonly maxBytes?: number
 }
 
-interface Kept {
+interface MemoryEvent {
   readonly text: string
   readonly until: number
 }
 
 const DEFAULT_MAX_BYTES = 32 * 1024 * 1024
 
-/** What a letter costs beside its text, so that empty ones are bounded too. */
-const LETTER_BYTES = 200
+/** What an event costs beside its text, so that the number of empty ones is bounded too. */
+const EVENT_BYTES = 200
 const SWEEP_MS = 5_000
 
 export class MemoryMailbox implements Mailbox {
   readonly #now: () => number
   readonly #maxBytes: number
-  /** The oldest first. */
-  readonly #boxes = new Map<string, Map<number, Kept>>()
-  readonly #watchers = new Map<string, Set<() => void>>()
+  /** The oldest channel first. */
+  readonly #channels = new Map<string, Map<number, MemoryEvent>>()
+  readonly #watchers = new KeyedWatchers()
   #bytes = 0
   #sweep: NodeJS.Timeout | undefined
 
@@ -34,76 +35,69 @@ export class MemoryMailbox implements Mailbox {
     this.#maxBytes = maxBytes
   }
 
-  /** How many letters it holds. */
+  /** How many events it holds. */
   get size(): number {
-    let letters = 0
-    for (const box of this.#boxes.values()) letters += box.size
-    return letters
+    let events = 0
+    for (const channel of this.#channels.values()) events += channel.size
+    return events
   }
 
-  async leave(box: string, number: number, text: string, keepMs: number): Promise<boolean> {
-    const kept = this.#boxes.get(box)?.get(number)
-    if (kept !== undefined && kept.until > this.#now()) return false
-    if (kept !== undefined) this.#drop(box, number, kept)
+  async leave(channel: string, number: number, text: string, keepMs: number): Promise<boolean> {
+    const earlier = this.#channels.get(channel)?.get(number)
+    if (earlier !== undefined && earlier.until > this.#now()) return false
+    if (earlier !== undefined) this.#drop(channel, number, earlier)
     this.#makeRoom(costOf(text))
-    const letters = this.#boxes.get(box) ?? new Map<number, Kept>()
-    this.#boxes.set(box, letters)
-    letters.set(number, { text, until: this.#now() + keepMs })
+    const events = this.#channels.get(channel) ?? new Map<number, MemoryEvent>()
+    this.#channels.set(channel, events)
+    events.set(number, { text, until: this.#now() + keepMs })
     this.#bytes += costOf(text)
-    this.#sweep ??= setInterval(() => this.#forgetOld(), Math.min(keepMs, SWEEP_MS)).unref()
-    for (const arrived of this.#watchers.get(box) ?? []) arrived()
+    this.#sweep ??= setInterval(() => this.#dropExpired(), Math.min(keepMs, SWEEP_MS)).unref()
+    this.#watchers.notify(channel)
     return true
   }
 
-  async after(box: string, number: number): Promise<StoredEvent[]> {
-    const letters: StoredEvent[] = []
-    for (const [each, { text, until }] of this.#boxes.get(box) ?? []) {
-      if (each > number && until > this.#now()) letters.push({ number: each, text })
+  async after(channel: string, number: number): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = []
+    for (const [each, { text, until }] of this.#channels.get(channel) ?? []) {
+      if (each > number && until > this.#now()) events.push({ number: each, text })
     }
-    return letters.toSorted((one, other) => one.number - other.number)
+    return events.toSorted((a, b) => a.number - b.number)
   }
 
-  watch(box: string, arrived: () => void): () => void {
-    const watchers = this.#watchers.get(box) ?? new Set()
-    this.#watchers.set(box, watchers)
-    // Its own, so that the same function may watch twice.
-    const watcher = (): void => arrived()
-    watchers.add(watcher)
-    return () => {
-      watchers.delete(watcher)
-      if (watchers.size === 0 && this.#watchers.get(box) === watchers) this.#watchers.delete(box)
-    }
+  watch(channel: string, arrived: () => void): () => void {
+    return this.#watchers.add(channel, arrived)
   }
 
   #makeRoom(bytes: number): void {
     if (bytes > this.#maxBytes) {
       throw new RallyError(
         'MAILBOX_FULL',
-        `A message of ${bytes} bytes is too large for the mailbox of this process, which holds ${this.#maxBytes}: make it smaller, or share a mailbox that takes it.`,
+        `MemoryMailbox: an event must be at most ${this.#maxBytes} bytes (maxBytes), got ${bytes}. ` +
+          'Return a smaller result, raise maxBytes, or use the mailbox of a store in a database.',
       )
     }
-    for (const [box, letters] of this.#boxes) {
+    for (const [channel, events] of this.#channels) {
       if (this.#bytes + bytes <= this.#maxBytes) return
-      for (const [number, kept] of letters) this.#drop(box, number, kept)
+      for (const [number, event] of events) this.#drop(channel, number, event)
     }
   }
 
-  #forgetOld(): void {
-    for (const [box, letters] of this.#boxes) {
-      for (const [number, kept] of letters) if (kept.until <= this.#now()) this.#drop(box, number, kept)
+  #dropExpired(): void {
+    for (const [channel, events] of this.#channels) {
+      for (const [number, event] of events) if (event.until <= this.#now()) this.#drop(channel, number, event)
     }
   }
 
-  #drop(box: string, number: number, { text }: Kept): void {
-    const letters = this.#boxes.get(box)
-    if (letters?.delete(number)) this.#bytes -= costOf(text)
-    if (letters?.size === 0) this.#boxes.delete(box)
-    if (this.#boxes.size > 0) return
+  #drop(channel: string, number: number, { text }: MemoryEvent): void {
+    const events = this.#channels.get(channel)
+    if (events?.delete(number)) this.#bytes -= costOf(text)
+    if (events?.size === 0) this.#channels.delete(channel)
+    if (this.#channels.size > 0) return
     clearInterval(this.#sweep)
     this.#sweep = undefined
   }
 }
 
 function costOf(text: string): number {
-  return Buffer.byteLength(text) + LETTER_BYTES
+  return Buffer.byteLength(text) + EVENT_BYTES
 }

@@ -1,21 +1,22 @@
-// Single use, remembered by one process.
+// Single use in the memory of one process.
 import type { OnceClaim, OnceStore } from '../once.ts'
 
-interface Held {
+interface OnceEntry {
   note: string
   fence: string
   until: number
   record?: string
 }
 
-const LOOKS = 4
+/** How many entries each claim checks for expiry. */
+const CHECKED_PER_CLAIM = 4
 
-/** For one process, and for tests. */
+/** For apps of one process, and for tests. */
 export class MemoryOnceStore implements OnceStore {
   readonly #now: () => number
-  readonly #held = new Map<string, Held>()
-  #walk: MapIterator<[string, Held]> | undefined
-  #fences = 0
+  readonly #entries = new Map<string, OnceEntry>()
+  #unchecked: MapIterator<[string, OnceEntry]> | undefined
+  #lastFence = 0
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -23,58 +24,58 @@ export class MemoryOnceStore implements OnceStore {
 
   /** How many keys it remembers. */
   get size(): number {
-    return this.#held.size
+    return this.#entries.size
   }
 
   claim(key: string, note: string, leaseMs: number): OnceClaim {
-    this.#forget()
-    const held = this.#held.get(key)
-    if (held !== undefined && held.until > this.#now()) {
-      const { note: left, record } = held
-      return record === undefined ? { kind: 'held', note: left } : { kind: 'settled', note: left, record }
+    this.#dropExpired()
+    const entry = this.#entries.get(key)
+    if (entry !== undefined && entry.until > this.#now()) {
+      const { note: earlierNote, record } = entry
+      return record === undefined ? { kind: 'held', note: earlierNote } : { kind: 'settled', note: earlierNote, record }
     }
-    const fence = String((this.#fences += 1))
-    this.#keep(key, { note, fence, until: this.#now() + leaseMs })
+    const fence = String((this.#lastFence += 1))
+    this.#put(key, { note, fence, until: this.#now() + leaseMs })
     return { kind: 'yours', fence }
   }
 
   renew(key: string, fence: string, leaseMs: number): boolean {
-    const held = this.#mine(key, fence)
-    if (held !== undefined) held.until = this.#now() + leaseMs
-    return held !== undefined
+    const entry = this.#heldBy(key, fence)
+    if (entry !== undefined) entry.until = this.#now() + leaseMs
+    return entry !== undefined
   }
 
   settle(key: string, fence: string, record: string, keepMs: number): boolean {
-    const held = this.#mine(key, fence)
-    if (held !== undefined) this.#keep(key, { ...held, record, until: this.#now() + keepMs })
-    return held !== undefined
+    const entry = this.#heldBy(key, fence)
+    if (entry !== undefined) this.#put(key, { ...entry, record, until: this.#now() + keepMs })
+    return entry !== undefined
   }
 
   release(key: string, fence: string): void {
-    if (this.#mine(key, fence) !== undefined) this.#held.delete(key)
+    if (this.#heldBy(key, fence) !== undefined) this.#entries.delete(key)
   }
 
-  #mine(key: string, fence: string): Held | undefined {
-    const held = this.#held.get(key)
-    return held?.fence === fence && held.record === undefined ? held : undefined
+  #heldBy(key: string, fence: string): OnceEntry | undefined {
+    const entry = this.#entries.get(key)
+    return entry?.fence === fence && entry.record === undefined ? entry : undefined
   }
 
-  /** At the end of the map, where the walk has yet to come by. */
-  #keep(key: string, held: Held): void {
-    this.#held.delete(key)
-    this.#held.set(key, held)
+  /** Puts the entry at the end of the map, where the expiry check reaches it last. */
+  #put(key: string, entry: OnceEntry): void {
+    this.#entries.delete(key)
+    this.#entries.set(key, entry)
   }
 
-  /** Goes a few steps on through all of them on every claim: what has lapsed goes as fast as new ones come. */
-  #forget(): void {
-    for (let looked = 0; looked < LOOKS; looked += 1) {
-      const { value, done } = (this.#walk ??= this.#held.entries()).next()
+  /** Checks a few entries on every claim, going round the whole map. So entries expire as fast as new ones are added. */
+  #dropExpired(): void {
+    for (let checked = 0; checked < CHECKED_PER_CLAIM; checked += 1) {
+      const { value, done } = (this.#unchecked ??= this.#entries.entries()).next()
       if (done) {
-        this.#walk = undefined
+        this.#unchecked = undefined
         return
       }
       const [key, { until }] = value
-      if (until <= this.#now()) this.#held.delete(key)
+      if (until <= this.#now()) this.#entries.delete(key)
     }
   }
 }

@@ -1,17 +1,20 @@
-// A store that ends with its process: for tests, and for apps that need their tasks no longer than that.
-import { MemoryOnceStore } from './once.ts'
-import type { OnceStore } from '../once.ts'
+// A store in the memory of one process. Everything in it is lost when the process ends: for tests and for trying things out.
 import type { Mailbox } from '../mailbox.ts'
+import type { OnceStore } from '../once.ts'
+import type { Store } from '../store.ts'
+import type { TaskStore } from '../tasks.ts'
 import { MemoryMailbox } from './mailbox.ts'
+import { MemoryOnceStore } from './once.ts'
 import { MemoryTasks } from './tasks.ts'
-import type { Store, TaskStore } from '../store.ts'
 
 export interface MemoryStoreOptions {
-  /** Default `Date.now`. */
+  /** The clock. Default `Date.now`. */
   readonly now?: () => number
+  /** Default: a mailbox in memory, of at most 32 MiB. */
   readonly mailbox?: Mailbox
 }
 
+/** A store in the memory of one process. Everything in it is lost when the process ends. */
 export class MemoryStore implements Store {
   readonly tasks: TaskStore
   readonly once: OnceStore

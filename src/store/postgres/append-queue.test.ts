@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Appending } from './append-queue.ts'
+import { AppendQueue } from './append-queue.ts'
 
 interface Write {
   readonly to: string
@@ -8,9 +8,9 @@ interface Write {
 }
 
 /** Writes that end when they are told to. */
-function make(): { appending: Appending; writes: Write[] } {
+function make(): { appending: AppendQueue; writes: Write[] } {
   const writes: Write[] = []
-  const appending = new Appending(({ id, fence }, entries) => {
+  const appending = new AppendQueue(({ id, fence }, entries) => {
     return new Promise((resolve, reject) => {
       const end = (outcome: boolean | Error): void => (outcome instanceof Error ? reject(outcome) : resolve(outcome))
       writes.push({ to: `${id} ${fence}`, entries, end })

@@ -1,42 +1,42 @@
-// The statement that takes up the next task in turn.
+// The statement that claims the next task.
 //
-// Owners are gone through in ranges of their names, each in the order of the index of tasks that have a time to fall due: an owner
-// that is left out, and tasks that nobody has to take up, are not looked at, however many there are. What another is just taking up
-// is skipped.
-import { NOW, statement, type Database, type Statement } from './database.ts'
-import { ALIVE, RECORD } from './record.ts'
+// It goes through ranges of owner names, each in the order of the index of scheduled tasks. So it does not read the tasks of an owner
+// that is excluded, nor tasks that are not scheduled, however many there are. It skips rows that another worker is claiming.
+import { RECORD_COLUMNS } from '../task-row.ts'
+import { namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
+import { ALIVE } from './statements.ts'
 
-/** $1 is the lease, $2 the owner after whom to begin, $3 the one of whom to take nothing. */
+/** $1 is the lease, $2 the owner to start after, $3 the owner to exclude. */
 const RANGES = {
   everybody: ['owner > $2', 'owner <= $2'],
   exceptLater: ['owner > $2 AND owner < $3', 'owner > $3', 'owner <= $2'],
   exceptEarlier: ['owner > $2', 'owner < $3', 'owner > $3 AND owner <= $2'],
 } as const
 
-export class Claiming {
-  readonly #statements: Readonly<Record<keyof typeof RANGES, Statement>>
+export class ClaimQueries {
+  readonly #queries: Readonly<Record<keyof typeof RANGES, NamedQuery>>
 
-  constructor(database: Database) {
-    const make = (ranges: readonly string[]): Statement => statement(claimText(database.schema, ranges))
-    this.#statements = {
+  constructor(database: PostgresDatabase) {
+    const make = (ranges: readonly string[]): NamedQuery => namedQuery(claimText(database.schema, ranges))
+    this.#queries = {
       everybody: make(RANGES.everybody),
       exceptLater: make(RANGES.exceptLater),
       exceptEarlier: make(RANGES.exceptEarlier),
     }
   }
 
-  /** The statement of this turn, and its values. */
-  of(leaseMs: number, after: string, except: string | undefined): [Statement, unknown[]] {
-    if (except === undefined) return [this.#statements.everybody, [leaseMs, after]]
-    // As the database compares them.
+  /** The query for this claim, and its values. */
+  of(leaseMs: number, after: string, except: string | undefined): [NamedQuery, unknown[]] {
+    if (except === undefined) return [this.#queries.everybody, [leaseMs, after]]
+    // By bytes, as the collation "C" of the column compares them.
     const isLater = Buffer.compare(Buffer.from(except), Buffer.from(after)) > 0
-    return [this.#statements[isLater ? 'exceptLater' : 'exceptEarlier'], [leaseMs, after, except]]
+    return [this.#queries[isLater ? 'exceptLater' : 'exceptEarlier'], [leaseMs, after, except]]
   }
 }
 
 /**
- * The journal is read as it was when the statement began. An entry that came between that and the lock shows as a
- * difference between how many there are and how many there should be.
+ * The statement sees the journal as it was when the statement began. If an entry was added between that and the lock, the number of
+ * entries differs from the number there should be: `whole` is then false.
  */
 function claimText(schema: string, ranges: readonly string[]): string {
   const found = ranges.map((range, i) => {
@@ -55,7 +55,8 @@ function claimText(schema: string, ranges: readonly string[]): string {
       FROM found WHERE t.id = found.id
       RETURNING t.*, found.lease_until IS NOT NULL AS lost
     )
-    SELECT ${RECORD}, fence, lost, journal, entries.text AS entries, journal_to - journal_from = entries.count AS whole
+    SELECT ${RECORD_COLUMNS}, fence, lost, journal, entries.text AS entries,
+      journal_to - journal_from = entries.count AS whole
     FROM claimed CROSS JOIN LATERAL (
       SELECT count(*) AS count, string_agg(NULLIF(e.text, ''), ',' ORDER BY e.number) AS text
       FROM ${schema}.journal_entries e WHERE e.task = claimed.id AND e.number > claimed.journal_from

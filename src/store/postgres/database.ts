@@ -1,70 +1,71 @@
-// The database behind the store's parts: set up with the first thing asked of it, and asked by prepared statements.
+// The database of a store. It connects and sets up its schema on the first query, and runs prepared statements.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
-import { setUp } from './schema.ts'
 import type { ConnectionLike, OwnPool, PoolLike } from './pool.ts'
+import { setUp } from './schema.ts'
 
-export interface Statement {
+export interface NamedQuery {
   readonly name: string
   readonly text: string
 }
 
 export type Row = Record<string, unknown>
 
-/** Milliseconds since 1970 by the database's clock, when the statement began. Stable within it, so that an index serves a comparison. */
+/** Milliseconds since 1970 when the statement began, by the database's clock. It is constant in a statement, so an index can be used. */
 export const NOW = 'floor(extract(epoch FROM now()) * 1000)::bigint'
 
-/** Named for its text: on connections that others use too, no other statement has this name. */
-export function statement(text: string): Statement {
+/** The name is a hash of the text, so that it cannot clash with other statements on a connection that is shared. */
+export function namedQuery(text: string): NamedQuery {
   return { name: `rally_${hash('sha256', text, 'hex').slice(0, 32)}`, text }
 }
 
-export class Database {
+export class PostgresDatabase {
   /** Quoted, for use in statements. */
   readonly schema: string
-  readonly #name: string
-  readonly #make: (() => Promise<OwnPool>) | undefined
+  readonly #schemaName: string
+  readonly #createPool: (() => Promise<OwnPool>) | undefined
   #pool: PoolLike | undefined
-  #own: OwnPool | undefined
-  #ready = false
+  #ownPool: OwnPool | undefined
+  #isReady = false
   #opening: Promise<PoolLike> | undefined
-  #closed = false
+  #isClosed = false
 
   constructor(pool: PoolLike | (() => Promise<OwnPool>), schema: string) {
     this.schema = `"${schema}"`
-    this.#name = schema
-    if (typeof pool === 'function') this.#make = pool
+    this.#schemaName = schema
+    if (typeof pool === 'function') this.#createPool = pool
     else this.#use(pool)
   }
 
-  async run({ name, text }: Statement, values: unknown[]): Promise<Row[]> {
+  async run({ name, text }: NamedQuery, values: unknown[]): Promise<Row[]> {
     const pool = await this.#opened()
     return (await pool.query({ name, text, values })).rows
   }
 
-  /** A connection of one's own, to be released. */
+  /** A connection of the caller's own. The caller must release it. */
   async connect(): Promise<ConnectionLike> {
     return (await this.#opened()).connect()
   }
 
   async close(): Promise<void> {
-    this.#closed = true
+    this.#isClosed = true
     await this.#opening?.catch(() => {})
     this.#pool?.removeListener('error', ignore)
-    // What was under way fails on a connection that ends, and that must not end the process.
-    this.#own?.on('error', ignore)
-    await this.#own?.end()
-    this.#own = undefined
+    // Queries that still run fail when their connection ends. Without a listener, that error would end the process.
+    this.#ownPool?.on('error', ignore)
+    await this.#ownPool?.end()
+    this.#ownPool = undefined
   }
 
   async #opened(): Promise<PoolLike> {
-    if (this.#closed)
-      throw new RallyError('STORE_CLOSED', 'The store has been closed: nothing may be asked of it any more.')
-    if (this.#ready && this.#pool !== undefined) return this.#pool
+    if (this.#isClosed) {
+      throw new RallyError('STORE_CLOSED', 'The PostgreSQL store has been closed. Do not use a store after close().')
+    }
+    if (this.#isReady && this.#pool !== undefined) return this.#pool
     try {
       if (this.#opening !== undefined) return await this.#opening
     } catch {
-      // That try had begun before this was asked: the database may be there by now.
+      // That try began before this call. The database may be available by now, so try again.
     }
     this.#opening ??= this.#open().finally(() => {
       this.#opening = undefined
@@ -72,16 +73,19 @@ export class Database {
     return this.#opening
   }
 
-  /** Where it fails, whoever asks next tries again. */
+  /** If it fails, the next query tries again. */
   async #open(): Promise<PoolLike> {
-    if (this.#pool === undefined && this.#make !== undefined) this.#use((this.#own = await this.#make()))
+    if (this.#pool === undefined && this.#createPool !== undefined) {
+      this.#ownPool = await this.#createPool()
+      this.#use(this.#ownPool)
+    }
     const pool = this.#pool as PoolLike
-    await setUp(pool, this.#name)
-    this.#ready = true
+    await setUp(pool, this.#schemaName)
+    this.#isReady = true
     return pool
   }
 
-  /** An idle connection that is lost is no matter, as the pool makes another; unheard, its error would end the process. */
+  /** The pool replaces an idle connection that is lost. Without a listener, the error of that connection would end the process. */
   #use(pool: PoolLike): void {
     this.#pool = pool
     pool.on('error', ignore)

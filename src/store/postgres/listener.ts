@@ -1,104 +1,105 @@
-// Hears from the other instances through the database, on one connection for all that watch.
+// Receives the events of other instances through LISTEN, on one connection for all watchers.
 //
-// 1. What is said while the connection is down is not heard; so once it is up, everybody is called back, to look.
-// 2. It keeps no process alive, and a database that is away is tried again, at growing intervals.
+// 1. Events are missed while the connection is down. So when it is up again, every watcher is called, to look for itself.
+// 2. It does not keep the process alive. When the database is away, it reconnects with backoff.
 import { hash } from 'node:crypto'
 import type { Backoff } from '../../protocol/backoff.ts'
 import { backoff } from '../../protocol/backoff.ts'
-import type { TaskEvent } from '../store.ts'
-import { Watchers } from '../watchers.ts'
-import type { Database } from './database.ts'
+import type { TaskEvent } from '../tasks.ts'
+import { KeyedWatchers, Watchers } from '../watchers.ts'
+import type { PostgresDatabase } from './database.ts'
 import type { ConnectionLike } from './pool.ts'
-import { fromText } from './texts.ts'
+import { fromText } from './text.ts'
 
 /** With jitter, so that not all instances reconnect together after the database restarts. */
 const RECONNECT: Backoff = { firstMs: 100, maxMs: 10_000, jitter: [0.5, 1] }
-const BEAT_MS = 30_000
-const BEAT_TIMEOUT_MS = 10_000
+/** How often the connection is checked, and how long a check may take. */
+const CHECK_MS = 30_000
+const CHECK_TIMEOUT_MS = 10_000
 
-/** What is said begins with one of these. Of a box its sign follows, of a change the version, a space and the task's id. */
-export const signals = { due: 'd', changed: 'c', changedAndDue: 'b', letter: 'm' } as const
+/**
+ * The first character of a NOTIFY payload. After `mailbox` follows the digest of the channel. After `changed` and `changedAndDue` follow
+ * the version, a space and the task's id.
+ */
+export const signals = { due: 'd', changed: 'c', changedAndDue: 'b', mailbox: 'm' } as const
 
-export class Listening {
+export class Listener {
+  /** The PostgreSQL channel of NOTIFY and LISTEN. */
   readonly channel: string
-  readonly #database: Database
+  readonly #database: PostgresDatabase
   readonly #tasks = new Watchers<TaskEvent>()
-  readonly #boxes = new Map<string, Watchers<void>>()
-  #begun = false
-  #closed = false
+  readonly #mailbox = new KeyedWatchers()
+  #isStarted = false
+  #isClosed = false
   #connection: ConnectionLike | undefined
-  #stopWaiting: (() => void) | undefined
+  #endPause: (() => void) | undefined
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     this.#database = database
     this.channel = `rally_${hash('sha256', database.schema, 'hex').slice(0, 32)}`
   }
 
-  watchTasks(listener: (news: TaskEvent) => void): () => void {
-    const stop = this.#tasks.add(listener)
-    this.#begin()
-    return stop
+  watchTasks(listener: (event: TaskEvent) => void): () => void {
+    const remove = this.#tasks.add(listener)
+    this.#start()
+    return remove
   }
 
-  watchBox(sign: string, arrived: () => void): () => void {
-    const watchers = this.#boxes.get(sign) ?? new Watchers()
-    this.#boxes.set(sign, watchers)
-    const stop = watchers.add(arrived)
-    this.#begin()
-    return () => {
-      stop()
-      if (watchers.size === 0 && this.#boxes.get(sign) === watchers) this.#boxes.delete(sign)
-    }
+  /** Watches a channel of the mailbox, by its digest. */
+  watchMailbox(digest: string, arrived: () => void): () => void {
+    const remove = this.#mailbox.add(digest, arrived)
+    this.#start()
+    return remove
   }
 
   close(): void {
-    this.#closed = true
-    this.#stopWaiting?.()
+    this.#isClosed = true
+    this.#endPause?.()
     this.#drop(this.#connection)
   }
 
-  #begin(): void {
-    if (this.#begun || this.#closed) return
-    this.#begun = true
+  #start(): void {
+    if (this.#isStarted || this.#isClosed) return
+    this.#isStarted = true
     void this.#listen()
   }
 
   async #listen(): Promise<void> {
-    for (let tries = 1; !this.#closed; tries += 1) {
+    for (let tries = 1; !this.#isClosed; tries += 1) {
       try {
         const connection = await this.#database.connect()
-        const lost = this.#hear(connection)
+        const lost = this.#receive(connection)
         try {
           await connection.query({ text: `LISTEN "${this.channel}"` })
           tries = 1
-          this.#lookAll()
+          this.#notifyAll()
           await lost
         } finally {
           this.#drop(connection)
         }
       } catch {
-        // Whoever asks something of the database hears of its trouble. Here it is only tried again.
+        // Queries report that the database is away. Here it is enough to try again.
       }
-      if (!this.#closed) await this.#pause(backoff(tries, RECONNECT))
+      if (!this.#isClosed) await this.#pause(backoff(tries, RECONNECT))
     }
   }
 
-  /** Settles when the connection is lost. */
-  #hear(connection: ConnectionLike): Promise<void> {
+  /** Resolves when the connection is lost. */
+  #receive(connection: ConnectionLike): Promise<void> {
     this.#connection = connection
     connection.unref?.()
     return new Promise((resolve) => {
-      const beat = setInterval(() => {
-        connection.query({ text: 'SELECT 1', query_timeout: BEAT_TIMEOUT_MS }).catch(over)
-      }, BEAT_MS).unref()
-      function over(): void {
-        clearInterval(beat)
+      const checks = setInterval(() => {
+        connection.query({ text: 'SELECT 1', query_timeout: CHECK_TIMEOUT_MS }).catch(lost)
+      }, CHECK_MS).unref()
+      function lost(): void {
+        clearInterval(checks)
         resolve()
       }
-      connection.on('notification', ({ payload }) => this.#tell(payload ?? ''))
-      connection.on('error', over)
-      connection.on('end', over)
-      if (this.#closed) over()
+      connection.on('notification', ({ payload }) => this.#notify(payload ?? ''))
+      connection.on('error', lost)
+      connection.on('end', lost)
+      if (this.#isClosed) lost()
     })
   }
 
@@ -108,26 +109,26 @@ export class Listening {
     connection.release(true)
   }
 
-  #tell(payload: string): void {
-    const [signal, whom] = [payload[0], payload.slice(1)]
-    if (signal === signals.letter) return this.#boxes.get(whom)?.tell()
+  #notify(payload: string): void {
+    const [signal, rest] = [payload[0], payload.slice(1)]
+    if (signal === signals.mailbox) return this.#mailbox.notify(rest)
     if (signal === signals.changed || signal === signals.changedAndDue) {
-      const [version = ''] = whom.split(' ', 1)
-      const id = fromText(whom.slice(version.length + 1))
-      this.#tasks.tell({ type: 'changed', id, version: Number(version) })
+      const [version = ''] = rest.split(' ', 1)
+      const id = fromText(rest.slice(version.length + 1))
+      this.#tasks.notify({ type: 'changed', id, version: Number(version) })
     }
-    if (signal === signals.due || signal === signals.changedAndDue) this.#tasks.tell({ type: 'due' })
+    if (signal === signals.due || signal === signals.changedAndDue) this.#tasks.notify({ type: 'due' })
   }
 
-  #lookAll(): void {
-    this.#tasks.tell({ type: 'due' })
-    for (const watchers of this.#boxes.values()) watchers.tell()
+  #notifyAll(): void {
+    this.#tasks.notify({ type: 'due' })
+    this.#mailbox.notifyAll()
   }
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms).unref()
-      this.#stopWaiting = () => {
+      this.#endPause = () => {
         clearTimeout(timer)
         resolve()
       }

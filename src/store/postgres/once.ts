@@ -1,46 +1,49 @@
-// Single use for a fleet: of all instances on the database, one takes a key.
-import type { OnceClaim, OnceStore } from '../once.ts'
+// Single use in PostgreSQL: of all instances that share the database, one claims a key.
 import { RallyError } from '../../protocol/errors.ts'
-import { NOW, statement, type Database, type Statement } from './database.ts'
-import { Sweeping } from './sweeper.ts'
-import { fromText, toName, toSpan, toText } from './texts.ts'
+import type { OnceClaim, OnceStore } from '../once.ts'
+import { namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
+import { Sweeper } from './sweeper.ts'
+import { fromText, toName, toSpan, toText } from './text.ts'
 
-const MOST_TRIES = 100
+const MAX_TRIES = 100
 
 export class PostgresOnceStore implements OnceStore {
-  readonly #database: Database
-  readonly #sweeping: Sweeping
-  readonly #claim: Statement
-  readonly #renew: Statement
-  readonly #settle: Statement
-  readonly #release: Statement
+  readonly #database: PostgresDatabase
+  readonly #sweeper: Sweeper
+  readonly #claim: NamedQuery
+  readonly #renew: NamedQuery
+  readonly #settle: NamedQuery
+  readonly #release: NamedQuery
 
-  constructor(database: Database) {
+  constructor(database: PostgresDatabase) {
     const table = `${database.schema}.once`
     this.#database = database
-    this.#sweeping = new Sweeping(database, 'once', ['key'])
-    this.#claim = statement(claimText(table, `${database.schema}.fences`))
-    const mine = `key = $1 AND fence::text = $2 AND record IS NULL`
-    this.#renew = statement(`UPDATE ${table} SET expires_at = ${NOW} + $3::bigint WHERE ${mine} RETURNING 1`)
-    this.#settle = statement(
-      `UPDATE ${table} SET record = $3, expires_at = ${NOW} + $4::bigint WHERE ${mine} RETURNING 1`,
+    this.#sweeper = new Sweeper(database, 'once', ['key'])
+    this.#claim = namedQuery(claimText(table, `${database.schema}.fences`))
+    const held = `key = $1 AND fence::text = $2 AND record IS NULL`
+    this.#renew = namedQuery(`UPDATE ${table} SET expires_at = ${NOW} + $3::bigint WHERE ${held} RETURNING 1`)
+    this.#settle = namedQuery(
+      `UPDATE ${table} SET record = $3, expires_at = ${NOW} + $4::bigint WHERE ${held} RETURNING 1`,
     )
-    this.#release = statement(`DELETE FROM ${table} WHERE ${mine}`)
+    this.#release = namedQuery(`DELETE FROM ${table} WHERE ${held}`)
   }
 
   async claim(key: string, note: string, leaseMs: number): Promise<OnceClaim> {
     const values = [toName('key', key), toText('note', note), toSpan(leaseMs)]
-    this.#sweeping.count()
-    // Nothing comes back where another took or gave back the key after this statement had begun: the next one sees that.
-    for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    this.#sweeper.countRow()
+    // No row is returned if another caller claimed or released the key after this statement had begun. The next try sees that.
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const [row] = await this.#database.run(this.#claim, values)
       if (row === undefined) continue
       if (row['fence'] !== null) return { kind: 'yours', fence: fromText(row['fence']) }
-      const left = fromText(row['note'])
-      if (row['record'] === null) return { kind: 'held', note: left }
-      return { kind: 'settled', note: left, record: fromText(row['record']) }
+      const earlierNote = fromText(row['note'])
+      if (row['record'] === null) return { kind: 'held', note: earlierNote }
+      return { kind: 'settled', note: earlierNote, record: fromText(row['record']) }
     }
-    throw new RallyError('STORE_BUSY', `A key changed hands ${MOST_TRIES} times while it was to be taken: try again.`)
+    throw new RallyError(
+      'STORE_BUSY',
+      `PostgreSQL: a key changed hands during ${MAX_TRIES} tries to claim it. Try again.`,
+    )
   }
 
   async renew(key: string, fence: string, leaseMs: number): Promise<boolean> {
@@ -56,9 +59,9 @@ export class PostgresOnceStore implements OnceStore {
     await this.#database.run(this.#release, [toName('key', key), fence])
   }
 
-  /** Forgets what has lapsed, a bounded number at a time. */
+  /** Deletes expired keys, a bounded number per call. */
   sweep(): Promise<number> {
-    return this.#sweeping.sweep()
+    return this.#sweeper.sweep()
   }
 }
 

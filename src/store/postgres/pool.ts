@@ -1,8 +1,8 @@
-// The connections of the PostgreSQL store: those of a pool that was given, or of one made for a URL.
+// The connection pool of a PostgreSQL store: one that the app passes in, or one that is created for a URL.
 import type * as Pg from 'pg'
 import { RallyError } from '../../protocol/errors.ts'
 
-/** What is needed of a pool: a `Pool` of pg has it. */
+/** What the store needs of a connection pool. A `Pool` of the package pg fits. */
 export interface PoolLike {
   query(query: QueryLike): Promise<RowsLike>
   connect(): Promise<ConnectionLike>
@@ -10,6 +10,7 @@ export interface PoolLike {
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** One connection of a pool. A `PoolClient` of the package pg fits. */
 export interface ConnectionLike {
   query(query: QueryLike): Promise<RowsLike>
   release(destroy?: boolean): void
@@ -19,14 +20,17 @@ export interface ConnectionLike {
   unref?(): void
 }
 
+/** A query as the store passes it to a pool. */
 export interface QueryLike {
   text: string
-  /** A statement with a name is prepared once on each connection. */
+  /** A query with a name is prepared once on each connection. */
   name?: string
   values?: unknown[]
+  /** In milliseconds. */
   query_timeout?: number
 }
 
+/** The result of a query. */
 export interface RowsLike {
   rows: Record<string, unknown>[]
 }
@@ -39,11 +43,11 @@ const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 const KEEP_ALIVE_MS = 10_000
 
-export async function makePool(url: string, connections: number): Promise<OwnPool> {
+export async function createPool(url: string, connections: number): Promise<OwnPool> {
   const { Pool } = await loadDriver()
   return new Pool({
     connectionString: url,
-    // One of them listens.
+    // One of them listens for events.
     max: connections + 1,
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
@@ -57,7 +61,7 @@ async function loadDriver(): Promise<Pick<typeof Pg, 'Pool'>> {
   try {
     return (await import('pg')).default
   } catch (cause) {
-    throw new RallyError('STORE_DRIVER_MISSING', 'The PostgreSQL store needs the package pg: run `npm install pg`.', {
+    throw new RallyError('STORE_DRIVER_MISSING', 'postgres(): the package pg is missing. Run `npm install pg`.', {
       cause,
     })
   }

@@ -1,18 +1,21 @@
-// The tables of the PostgreSQL store: made by the first instance that comes, and brought up to date by the first that knows more.
+// The tables of a PostgreSQL store. The first instance creates them, and the first instance of a newer version upgrades them.
 //
-// 1. A schema is changed in one transaction, by one instance at a time: the others wait, and find it done.
-// 2. Who only finds it done needs no right to change it.
-// 3. A schema of a later version is not touched.
+// 1. One instance at a time changes the schema, in one transaction. The others wait, and find it changed.
+// 2. An instance that finds the schema up to date needs no permission to change it.
+// 3. A schema of a newer version is left alone.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
 import type { ConnectionLike, PoolLike } from './pool.ts'
 
-/** What leads from each version to the next. Never change one that has been published: add another. */
-const UPGRADES: readonly ((schema: string) => string)[] = [first]
+/** How long to wait for another instance that changes the schema. */
+const LOCK_MS = 120_000
+
+/** Each entry upgrades the schema by one version. Never change a released entry: add another. */
+const UPGRADES: readonly ((schema: string) => string)[] = [version1]
 
 export async function setUp(pool: PoolLike, name: string): Promise<void> {
   const connection = await pool.connect()
-  // A connection that is lost also rejects what was asked of it; unheard, its error would end the process.
+  // The query on a lost connection rejects too. Without a listener, the error of the connection would end the process.
   connection.on('error', () => {})
   let failed = true
   try {
@@ -26,7 +29,7 @@ export async function setUp(pool: PoolLike, name: string): Promise<void> {
 async function upgrade(connection: ConnectionLike, name: string): Promise<void> {
   const schema = `"${name}"`
   await requireUtf8(connection)
-  // So that what comes after the lock sees what came before it, whatever the database's default.
+  // So that the statements after the lock see what was committed before it, whatever the database's default is.
   await connection.query({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
   await connection.query({
     text: 'SELECT pg_advisory_xact_lock($1::bigint)',
@@ -36,9 +39,9 @@ async function upgrade(connection: ConnectionLike, name: string): Promise<void> 
   const version = await versionOf(connection, name)
   if (!isCurrent(name, version)) {
     if (version === 0) {
-      // Asked first: a schema that is there already may be used by one that may not make schemas.
-      const there = await connection.query({ text: 'SELECT 1 FROM pg_namespace WHERE nspname = $1', values: [name] })
-      if (there.rows.length === 0) await connection.query({ text: `CREATE SCHEMA ${schema}` })
+      // Without IF NOT EXISTS: that needs the permission to create schemas even if the schema exists.
+      const found = await connection.query({ text: 'SELECT 1 FROM pg_namespace WHERE nspname = $1', values: [name] })
+      if (found.rows.length === 0) await connection.query({ text: `CREATE SCHEMA ${schema}` })
       await connection.query({ text: `CREATE TABLE ${schema}.version (version int NOT NULL)` })
       await connection.query({ text: `INSERT INTO ${schema}.version VALUES (0)` })
     }
@@ -48,9 +51,7 @@ async function upgrade(connection: ConnectionLike, name: string): Promise<void> 
   await connection.query({ text: 'COMMIT' })
 }
 
-const LOCK_MS = 120_000
-
-/** 0 where nothing is there yet. From the catalog's tables: a name that was not found once may be remembered as such. */
+/** Returns 0 if the schema has no tables. Reads the catalog's tables, because a failed lookup by name may be cached. */
 async function versionOf(connection: ConnectionLike, name: string): Promise<number> {
   const { rows } = await connection.query({
     text: `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`,
@@ -65,8 +66,8 @@ function isCurrent(name: string, version: number): boolean {
   if (version <= UPGRADES.length) return version === UPGRADES.length
   throw new RallyError(
     'STORE_SCHEMA',
-    `The schema "${name}" of the database is of version ${version}, and this mcp-rally knows it up to ` +
-      `version ${UPGRADES.length}: update mcp-rally, or give another \`schema\`.`,
+    `postgres(): the schema "${name}" has version ${version}, this mcp-rally knows versions up to ${UPGRADES.length}. ` +
+      'Update mcp-rally, or set the option `schema` to another name.',
   )
 }
 
@@ -76,11 +77,12 @@ async function requireUtf8(connection: ConnectionLike): Promise<void> {
   if (encoding === 'UTF8') return
   throw new RallyError(
     'STORE_SCHEMA',
-    `The database has the encoding ${String(encoding)}, which cannot hold every text: give one made with ENCODING 'UTF8'.`,
+    `postgres(): the encoding of the database must be UTF8, got ${String(encoding)}. ` +
+      `Create a database with ENCODING 'UTF8'.`,
   )
 }
 
-/** A number of this schema's own among all that lock by number in the database. */
+/** The number of the advisory lock. Each schema has its own. */
 function lockOf(name: string): string {
   return Buffer.from(hash('sha256', `mcp-rally schema ${name}`, 'hex'), 'hex')
     .readBigInt64BE()
@@ -88,11 +90,11 @@ function lockOf(name: string): string {
 }
 
 /**
- * Times are milliseconds since 1970. A task that is held has a `lease_until`; `due_at` is when it falls due once nobody holds it.
- * One that nobody has to take up has no `ready_at`, and costs those that look for one nothing. A task's journal is what is in its
- * row and, after that, the entries numbered above `journal_from`, up to `journal_to`. A fence is never given twice.
+ * Times are milliseconds since 1970. `lease_until` is set while a worker has a lease. `due_at` is when the task falls due after that. A
+ * task with neither has no `ready_at`, so it is not in the index that claims read. The journal of a task is the column `journal`,
+ * followed by the entries with numbers from `journal_from` + 1 to `journal_to`. No fence is used twice. `letters` is the mailbox.
  */
-function first(schema: string): string {
+function version1(schema: string): string {
   return `
     CREATE SEQUENCE ${schema}.fences;
     CREATE TABLE ${schema}.tasks (

@@ -1,54 +1,57 @@
-// The statements on tasks, but for the claim.
-import { NOW, statement, type Statement } from './database.ts'
+// The statements on the tables of tasks, except the claim.
+import { RECORD_COLUMNS } from '../task-row.ts'
+import { namedQuery, NOW, type NamedQuery } from './database.ts'
 import { signals } from './listener.ts'
-import { ALIVE, RECORD } from './record.ts'
+
+/** True for a task that has not outlived its ttl. */
+export const ALIVE = `(expires_at IS NULL OR expires_at > ${NOW})`
 
 export interface TaskStatements {
-  readonly create: Statement
-  /** Throws away the entries of a journal that has been replaced. */
-  readonly forget: Statement
-  readonly read: Statement
-  readonly list: Statement
-  readonly journal: Statement
-  readonly renew: Statement
-  readonly append: Statement
-  readonly change: Statement
+  readonly create: NamedQuery
+  /** Deletes the entries of a journal that has been replaced. */
+  readonly dropReplaced: NamedQuery
+  readonly read: NamedQuery
+  readonly list: NamedQuery
+  readonly journal: NamedQuery
+  readonly renew: NamedQuery
+  readonly append: NamedQuery
+  readonly change: NamedQuery
 }
 
 export function taskStatements(schema: string, channel: string): TaskStatements {
   const tasks = `${schema}.tasks`
   const entries = `${schema}.journal_entries`
   return {
-    create: statement(createText(tasks, channel)),
-    forget: statement(`
+    create: namedQuery(createText(tasks, channel)),
+    dropReplaced: namedQuery(`
       DELETE FROM ${entries} e USING ${tasks} t WHERE t.id = $1 AND e.task = t.id AND e.number <= t.journal_from`),
-    read: statement(`SELECT ${RECORD} FROM ${tasks} WHERE id = $1 AND ${ALIVE}`),
-    list: statement(`
-      SELECT ${RECORD} FROM ${tasks} WHERE owner = $1 AND (created_at, id) > ($2::bigint, $3) AND ${ALIVE}
+    read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = $1 AND ${ALIVE}`),
+    list: namedQuery(`
+      SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE owner = $1 AND (created_at, id) > ($2::bigint, $3) AND ${ALIVE}
       ORDER BY created_at, id LIMIT $4`),
-    journal: statement(`
+    journal: namedQuery(`
       SELECT t.journal, (
         SELECT string_agg(NULLIF(e.text, ''), ',' ORDER BY e.number) FROM ${entries} e
         WHERE e.task = t.id AND e.number > t.journal_from
       ) AS entries
       FROM ${tasks} t WHERE t.id = $1 AND t.fence = $2 AND t.lease_until IS NOT NULL`),
-    renew: statement(`
+    renew: namedQuery(`
       UPDATE ${tasks} t SET lease_until = ${NOW} + $3::bigint
-      FROM unnest($1::text[], $2::bigint[]) AS held (id, fence)
-      WHERE t.id = held.id AND t.fence = held.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
+      FROM unnest($1::text[], $2::bigint[]) AS lease (id, fence)
+      WHERE t.id = lease.id AND t.fence = lease.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
       RETURNING t.id, t.fence, t.version`),
-    append: statement(`
-      WITH mine AS (
+    append: namedQuery(`
+      WITH leased AS (
         UPDATE ${tasks} SET journal_to = journal_to + 1
         WHERE id = $1 AND fence = $2 AND lease_until IS NOT NULL AND ${ALIVE}
         RETURNING id, journal_to
       )
-      INSERT INTO ${entries} (task, number, text) SELECT id, journal_to, $3 FROM mine RETURNING number`),
-    change: statement(changeText(tasks, entries, channel)),
+      INSERT INTO ${entries} (task, number, text) SELECT id, journal_to, $3 FROM leased RETURNING number`),
+    change: namedQuery(changeText(tasks, entries, channel)),
   }
 }
 
-/** One that has outlived its ttl is made anew in its place. What is there and alive is given as it is. */
+/** Replaces a task that has outlived its ttl. Returns a task that is alive as it is. */
 function createText(tasks: string, channel: string): string {
   return `
     WITH made AS (
@@ -66,14 +69,14 @@ function createText(tasks: string, channel: string): string {
         WHERE t.expires_at <= ${NOW}
       RETURNING t.*
     )
-    SELECT ${RECORD}, journal_from > 0 AS again, pg_notify('${channel}', '${signals.due}') FROM made
+    SELECT ${RECORD_COLUMNS}, journal_from > 0 AS replaced, pg_notify('${channel}', '${signals.due}') FROM made
     UNION ALL
-    SELECT ${RECORD}, false, NULL FROM ${tasks} WHERE id = $1 AND ${ALIVE} AND NOT EXISTS (SELECT 1 FROM made)`
+    SELECT ${RECORD_COLUMNS}, false, NULL FROM ${tasks} WHERE id = $1 AND ${ALIVE} AND NOT EXISTS (SELECT 1 FROM made)`
 }
 
 /**
- * $1 id; $2 fence and $3 version that are believed; $4 status; $5 whether there is a message, $6 the message; $7 state; $8 outcome;
- * $9 journal; $10 whether there is a time to fall due, $11 that time; $12 whether the worker lets go.
+ * $1 id; $2 fence and $3 version of the precondition; $4 status; $5 whether the message changes, $6 the message; $7 state; $8 outcome;
+ * $9 journal; $10 whether the due time changes, $11 the due time; $12 whether the lease is released.
  */
 function changeText(tasks: string, entries: string, channel: string): string {
   return `

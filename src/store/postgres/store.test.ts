@@ -5,27 +5,27 @@ import type { PoolLike } from './pool.ts'
 const URL_WITH_PASSWORD = 'postgres://user:secret@127.0.0.1:1/none'
 
 const pool = (max?: number): PoolLike & { options?: object } => ({
-  query: () => Promise.reject(new Error('Nothing is to be asked here.')),
-  connect: () => Promise.reject(new Error('Nothing is to be asked here.')),
+  query: () => Promise.reject(new Error('No query is expected here.')),
+  connect: () => Promise.reject(new Error('No query is expected here.')),
   on: () => {},
   removeListener: () => {},
   ...(max !== undefined && { options: { max } }),
 })
 
 test.each<{ what: string; target: unknown; options?: PostgresOptions; says: RegExp }>([
-  { what: 'no target', target: undefined, says: /Is its variable set/ },
-  { what: 'null', target: null, says: /Is its variable set/ },
-  { what: 'an empty URL', target: '', says: /begins with postgres:\/\// },
-  { what: 'a URL of something else', target: 'mysql://user:secret@host/db', says: /begins with postgres:\/\// },
+  { what: 'no target', target: undefined, says: /Is the environment variable set/ },
+  { what: 'null', target: null, says: /Is the environment variable set/ },
+  { what: 'an empty URL', target: '', says: /must start with postgres:\/\// },
+  { what: 'a URL of something else', target: 'mysql://user:secret@host/db', says: /must start with postgres:\/\// },
   { what: 'an object that is no pool', target: { query: () => {} }, says: /a Pool of pg/ },
-  { what: 'a pool of one', target: pool(1), says: /room for 1 connection.* at least 2/ },
+  { what: 'a pool of one', target: pool(1), says: /at least 2 connections, got 1/ },
   {
     what: 'connections with a pool',
     target: pool(),
     options: { connections: 3 },
-    says: /a pool has a size of its own/,
+    says: /Set the size of your pool with its own option/,
   },
-  { what: 'no connections', target: URL_WITH_PASSWORD, options: { connections: 0 }, says: /at least 1, and is 0/ },
+  { what: 'no connections', target: URL_WITH_PASSWORD, options: { connections: 0 }, says: /at least 1, got 0/ },
   { what: 'half a connection', target: URL_WITH_PASSWORD, options: { connections: 1.5 }, says: /whole number/ },
 ])('$what is refused at once, without a word of a password', ({ target, options, says }) => {
   const make = (): unknown => postgres(target as string, options)

@@ -1,79 +1,94 @@
-// PostgreSQL as the store of a fleet.
+// A store in PostgreSQL, which a fleet of instances can share.
 import { RallyError } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
-import { Database } from './database.ts'
-import { Listening } from './listener.ts'
+import { PostgresDatabase } from './database.ts'
+import { Listener } from './listener.ts'
 import { PostgresMailbox } from './mailbox.ts'
 import { PostgresOnceStore } from './once.ts'
-import { makePool, type PoolLike } from './pool.ts'
+import { createPool, type PoolLike } from './pool.ts'
 import { PostgresTasks } from './tasks.ts'
 
 export interface PostgresOptions {
-  /** Where the tables are, in the database. Default `rally`. Made where it is not there. */
+  /** The schema of the tables in the database. It is created if it does not exist. Default `rally`. */
   readonly schema?: string
-  /** How many connections to open at most, besides the one that listens. Default 10. With a pool, the pool says. */
+  /** The most connections to open, not counting the one that listens for events. Only with a URL. Default 10. */
   readonly connections?: number
 }
 
 /**
- * A store in PostgreSQL 15 or later, for all instances that are given the same database. A URL needs the package pg. A pool stays
- * yours to end, and one of its connections is kept to listen on. Nothing is connected before something is asked of it.
+ * A store in PostgreSQL 15 or later, for all instances that use the same database. Pass a URL, which needs the package pg, or a pool.
+ * You end your own pool yourself; the store uses one of its connections to listen for events. It connects with the first query.
  */
 export function postgres(target: string | PoolLike, options: PostgresOptions = {}): Store {
-  const database = new Database(poolFor(target, options), schemaOf(options))
-  const listening = new Listening(database)
+  const database = new PostgresDatabase(poolFor(target, options), schemaOf(options))
+  const listener = new Listener(database)
   const once = new PostgresOnceStore(database)
-  const mailbox = new PostgresMailbox(database, listening)
-  const tasks = new PostgresTasks(database, listening, [once, mailbox])
+  const mailbox = new PostgresMailbox(database, listener)
+  const tasks = new PostgresTasks(database, listener, [once, mailbox])
   return {
     tasks,
     once,
     mailbox,
     async close() {
-      listening.close()
+      listener.close()
       await database.close()
     },
   }
 }
 
-const LONGEST_SCHEMA = 48
-const SCHEMA = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${LONGEST_SCHEMA - 1}}$`)
+const MAX_SCHEMA_LENGTH = 48
+const SCHEMA = new RegExp(`^[A-Za-z_][A-Za-z0-9_]{0,${MAX_SCHEMA_LENGTH - 1}}$`)
 
 function schemaOf({ schema = 'rally' }: PostgresOptions): string {
   if (typeof schema === 'string' && SCHEMA.test(schema) && !/^pg_/i.test(schema)) return schema
   throw new RallyError(
     'OPTION_INVALID',
-    `\`schema\` must be a name of letters, digits and underscores, at most ${LONGEST_SCHEMA} of them, ` +
-      'that begins neither with a digit nor with "pg_".',
+    `postgres(): \`schema\` must be a name of at most ${MAX_SCHEMA_LENGTH} letters, digits and underscores that starts ` +
+      `neither with a digit nor with "pg_", got ${JSON.stringify(schema)}.`,
   )
 }
 
-function poolFor(target: unknown, { connections }: PostgresOptions): ConstructorParameters<typeof Database>[0] {
+function poolFor(target: unknown, { connections }: PostgresOptions): ConstructorParameters<typeof PostgresDatabase>[0] {
   if (typeof target === 'string') return urlPool(target, connections ?? 10)
-  if (!isPool(target))
+  if (!isPool(target)) {
+    const got = target === null ? 'null' : typeof target
     throw new RallyError(
       'OPTION_INVALID',
-      'postgres() takes a URL, postgres://..., or a Pool of pg. Is its variable set?',
+      `postgres(): the first argument must be a URL (postgres://...) or a Pool of pg, got ${got}. Is the environment variable set?`,
     )
-  if (connections !== undefined)
-    throw new RallyError('OPTION_INVALID', '`connections` goes with a URL: a pool has a size of its own.')
-  // One of them is kept to listen on.
-  const most = (target as { options?: { max?: unknown } }).options?.max
-  if (typeof most === 'number' && most < 2)
-    throw new RallyError('OPTION_INVALID', `The pool has room for ${most} connection, and the store needs at least 2.`)
+  }
+  if (connections !== undefined) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      'postgres(): `connections` can only be used with a URL. Set the size of your pool with its own option `max`.',
+    )
+  }
+  // The store keeps one connection to listen on, and needs another for queries.
+  const max = (target as { options?: { max?: unknown } }).options?.max
+  if (typeof max === 'number' && max < 2) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `postgres(): the pool must allow at least 2 connections, got ${max}. Raise \`max\`.`,
+    )
+  }
   return target
 }
 
-function urlPool(url: string, connections: number): () => ReturnType<typeof makePool> {
-  // The URL may hold a password: it is not repeated.
-  if (!/^postgres(ql)?:\/\//.test(url))
-    throw new RallyError('OPTION_INVALID', 'The URL of a PostgreSQL database begins with postgres:// or postgresql://.')
-  if (!Number.isInteger(connections) || connections < 1)
+function urlPool(url: string, connections: number): () => ReturnType<typeof createPool> {
+  // The error does not repeat the URL, which may contain a password.
+  if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new RallyError(
       'OPTION_INVALID',
-      `\`connections\` must be a whole number of at least 1, and is ${connections}.`,
+      'postgres(): the URL must start with postgres:// or postgresql://. Is the environment variable set?',
     )
-  return () => makePool(url, connections)
+  }
+  if (!Number.isInteger(connections) || connections < 1) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `postgres(): \`connections\` must be a whole number of at least 1, got ${connections}.`,
+    )
+  }
+  return () => createPool(url, connections)
 }
 
 function isPool(target: unknown): target is PoolLike {

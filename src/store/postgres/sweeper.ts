@@ -1,24 +1,24 @@
-// Deletes what has outlived its time from a table, as fast as new rows come.
-import { NOW, statement, type Database, type Statement } from './database.ts'
+// Deletes expired rows from a table, as fast as new rows are added.
+import { namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
 
-/** More go at a time than have come since the last time. */
-const EVERY = 64
-const MOST = 256
+/** A sweep runs after so many new rows, and deletes more rows than that. */
+const SWEEP_EVERY = 64
+const MAX_SWEPT = 256
 
-export class Sweeping {
-  readonly #database: Database
-  readonly #statement: Statement
-  #counted = 0
+export class Sweeper {
+  readonly #database: PostgresDatabase
+  readonly #query: NamedQuery
+  #rows = 0
 
-  constructor(database: Database, table: string, key: readonly string[]) {
+  constructor(database: PostgresDatabase, table: string, key: readonly string[]) {
     const name = `${database.schema}.${table}`
     const columns = key.join(', ')
     this.#database = database
-    // Skips what is locked, so that it waits for nobody while others may wait for it.
-    this.#statement = statement(`
+    // It skips locked rows, so that it waits for no other statement while others may wait for it.
+    this.#query = namedQuery(`
       WITH over AS MATERIALIZED (
         SELECT ${columns} FROM ${name} WHERE expires_at <= ${NOW}
-        ORDER BY expires_at LIMIT ${MOST} FOR UPDATE SKIP LOCKED
+        ORDER BY expires_at LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED
       ), gone AS (
         DELETE FROM ${name} WHERE (${columns}) IN (SELECT ${columns} FROM over) RETURNING 1
       )
@@ -26,13 +26,13 @@ export class Sweeping {
   }
 
   async sweep(): Promise<number> {
-    const [row] = await this.#database.run(this.#statement, [])
+    const [row] = await this.#database.run(this.#query, [])
     return Number(row?.['count'])
   }
 
-  /** A row is about to come. Nobody waits for what it costs now and then, and where it fails it comes round again. */
-  count(): void {
-    this.#counted += 1
-    if (this.#counted % EVERY === 0) this.sweep().catch(() => {})
+  /** Call it for each new row. Now and then it starts a sweep, without waiting for it. A sweep that fails is tried again later. */
+  countRow(): void {
+    this.#rows += 1
+    if (this.#rows % SWEEP_EVERY === 0) this.sweep().catch(() => {})
   }
 }

@@ -1,47 +1,49 @@
-// Tasks in PostgreSQL. The numbers are those of the invariants in tasks/store.ts.
+// Tasks in PostgreSQL. The numbers are those of the invariants in store/tasks.ts.
 //
-// Each operation is one statement, and so one transaction (1). Whoever writes locks the task's row by updating it, so that
-// what it believes is held against what the last writer left, not against what was there when it began (2).
-import { entriesOf, journalOf } from '../journal-text.ts'
-import { isEnd } from '../status.ts'
+// Each operation is one statement, and so one transaction (1). A write locks the task's row by updating it, so that its precondition is
+// checked against what the last writer left, not against what the statement saw when it began (2).
+import { toRecord, type RowDecoder, type TaskRow } from '../task-row.ts'
 import type {
-  TaskPrecondition,
   ClaimedTask,
-  TaskLease,
-  TaskEvent,
+  ClaimRequest,
   NewTask,
   RenewedLease,
   TaskChange,
+  TaskEvent,
+  TaskLease,
+  TaskPosition,
+  TaskPrecondition,
   TaskRecord,
   TaskStore,
-} from '../store.ts'
-import { Appending } from './append-queue.ts'
-import { Claiming } from './claim.ts'
-import type { Database } from './database.ts'
-import type { Listening } from './listener.ts'
-import { recordOf } from './record.ts'
+} from '../tasks.ts'
+import { entriesOf, isEnd, journalOf, MAX_LIST } from '../tasks.ts'
+import { AppendQueue } from './append-queue.ts'
+import { ClaimQueries } from './claim.ts'
+import type { PostgresDatabase, Row } from './database.ts'
+import type { Listener } from './listener.ts'
 import { taskStatements, type TaskStatements } from './statements.ts'
-import { Sweeping } from './sweeper.ts'
-import { asName, fromText, toName, toSpan, toText } from './texts.ts'
+import { Sweeper } from './sweeper.ts'
+import { asName, fromText, toName, toSpan, toText } from './text.ts'
 
-const LONGEST_LIST = 1_000
+const decoder: RowDecoder = { name: fromText, json: fromText }
 
 export class PostgresTasks implements TaskStore {
-  readonly #database: Database
-  readonly #listening: Listening
+  readonly #database: PostgresDatabase
+  readonly #listener: Listener
   readonly #statements: TaskStatements
-  readonly #claiming: Claiming
-  readonly #appending = new Appending((held, entries) => this.#append(held, entries))
-  /** The tasks first. */
-  readonly #swept: readonly Pick<Sweeping, 'sweep'>[]
+  readonly #claims: ClaimQueries
+  readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
+  readonly #sweeper: Sweeper
+  readonly #otherParts: readonly Pick<Sweeper, 'sweep'>[]
 
-  /** What else there is to sweep goes with the tasks: nobody else comes by on a quiet day. */
-  constructor(database: Database, listening: Listening, others: readonly Pick<Sweeping, 'sweep'>[]) {
+  /** `otherParts` of the store are swept together with the tasks: on a quiet day, no new row of theirs starts a sweep. */
+  constructor(database: PostgresDatabase, listener: Listener, otherParts: readonly Pick<Sweeper, 'sweep'>[]) {
     this.#database = database
-    this.#listening = listening
-    this.#statements = taskStatements(database.schema, listening.channel)
-    this.#claiming = new Claiming(database)
-    this.#swept = [new Sweeping(database, 'tasks', ['id']), ...others]
+    this.#listener = listener
+    this.#statements = taskStatements(database.schema, listener.channel)
+    this.#claims = new ClaimQueries(database)
+    this.#sweeper = new Sweeper(database, 'tasks', ['id'])
+    this.#otherParts = otherParts
   }
 
   async create(task: NewTask): Promise<TaskRecord> {
@@ -59,12 +61,12 @@ export class PostgresTasks implements TaskStore {
     for (;;) {
       const [row] = await this.#database.run(this.#statements.create, values)
       if (row !== undefined) {
-        if (row['again'] === true) await this.#database.run(this.#statements.forget, [values[0]])
+        if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [values[0]])
         return recordOf(row)
       }
-      // Another made it while this statement was under way, which does not see it: the next one does, if it is still there.
-      const there = await this.read(id)
-      if (there !== undefined) return there
+      // Another caller created it during this statement, which does not see it. The next statement does, if the task still exists.
+      const existing = await this.read(id)
+      if (existing !== undefined) return existing
     }
   }
 
@@ -75,52 +77,53 @@ export class PostgresTasks implements TaskStore {
     return row && recordOf(row)
   }
 
-  async list(owner: string, limit: number, after?: { id: string; createdAt: number }): Promise<TaskRecord[]> {
-    const most = Math.min(Math.floor(limit), LONGEST_LIST)
+  async list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]> {
+    const most = Math.min(Math.floor(limit), MAX_LIST)
     const name = asName(owner)
     if (name === undefined || !(most > 0)) return []
     const [createdAt, id] = after === undefined ? [-1, ''] : [after.createdAt, asName(after.id) ?? '']
-    return (await this.#database.run(this.#statements.list, [name, createdAt, id, most])).map(recordOf)
+    const rows = await this.#database.run(this.#statements.list, [name, createdAt, id, most])
+    return rows.map(recordOf)
   }
 
-  async claim(turn: { after: string; except?: string | undefined; leaseMs: number }): Promise<ClaimedTask | undefined> {
-    const except = turn.except === undefined ? undefined : asName(turn.except)
-    const [statement, values] = this.#claiming.of(toSpan(turn.leaseMs), asName(turn.after) ?? '', except)
-    const [row] = await this.#database.run(statement, values)
+  async claim({ after, except, leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+    const exceptName = except === undefined ? undefined : asName(except)
+    const [query, values] = this.#claims.of(toSpan(leaseMs), asName(after) ?? '', exceptName)
+    const [row] = await this.#database.run(query, values)
     if (row === undefined) return undefined
     const record = recordOf(row)
-    const held = { id: record.id, fence: Number(row['fence']) }
-    const journal = row['whole'] === true ? partsOf(row) : await this.#journalOf(held)
-    return journal && { ...record, ...held, journal: journalOf(journal), lost: row['lost'] === true }
+    const lease = { id: record.id, fence: Number(row['fence']) }
+    const journal = row['whole'] === true ? partsOf(row) : await this.#journalOf(lease)
+    return journal && { ...record, ...lease, journal: journalOf(journal), lost: row['lost'] === true }
   }
 
-  async renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
-    const names = held.map(({ id }) => asName(id) ?? '')
-    const fences = held.map(({ fence }) => fence)
+  async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
+    const names = leases.map(({ id }) => asName(id) ?? '')
+    const fences = leases.map(({ fence }) => fence)
     if (names.length === 0) return []
     const rows = await this.#database.run(this.#statements.renew, [names, fences, toSpan(leaseMs)])
     const versions = new Map(
       rows.map((row) => [`${Number(row['fence'])} ${fromText(row['id'])}`, Number(row['version'])]),
     )
-    return held.flatMap(({ id, fence }) => {
+    return leases.flatMap(({ id, fence }) => {
       const version = versions.get(`${fence} ${id}`)
       return version === undefined ? [] : [{ id, fence, version }]
     })
   }
 
-  append(held: TaskLease, entriesText: string): Promise<boolean> {
-    return this.#appending.append(held, entriesText)
+  append(lease: TaskLease, entriesText: string): Promise<boolean> {
+    return this.#appends.append(lease, entriesText)
   }
 
-  async change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
+  async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const name = asName(id)
     if (name === undefined) return undefined
     const { status, state, outcome, journal, dueMs, release = false } = change
     const ends = status !== undefined && isEnd(status)
     const [row] = await this.#database.run(this.#statements.change, [
       name,
-      belief.fence ?? null,
-      belief.version ?? null,
+      precondition.fence ?? null,
+      precondition.version ?? null,
       status ?? null,
       'message' in change,
       textOrNull('message', change.message),
@@ -135,12 +138,12 @@ export class PostgresTasks implements TaskStore {
   }
 
   async sweep(): Promise<number> {
-    const [tasks = 0] = await Promise.all(this.#swept.map((each) => each.sweep()))
+    const [tasks] = await Promise.all([this.#sweeper.sweep(), ...this.#otherParts.map((part) => part.sweep())])
     return tasks
   }
 
-  watch(listener: (news: TaskEvent) => void): () => void {
-    return this.#listening.watchTasks(listener)
+  watch(listener: (event: TaskEvent) => void): () => void {
+    return this.#listener.watchTasks(listener)
   }
 
   async #append({ id, fence }: TaskLease, entries: string): Promise<boolean> {
@@ -150,14 +153,18 @@ export class PostgresTasks implements TaskStore {
     return (await this.#database.run(this.#statements.append, values)).length > 0
   }
 
-  /** Read once nobody else can add to it. Nothing where the task has changed hands again. */
+  /** The journal, read in a statement after the claim. `undefined` if the lease is already lost. */
   async #journalOf({ id, fence }: TaskLease): Promise<string[] | undefined> {
     const [row] = await this.#database.run(this.#statements.journal, [asName(id), fence])
     return row && partsOf(row)
   }
 }
 
-function partsOf(row: Record<string, unknown>): string[] {
+function recordOf(row: Row): TaskRecord {
+  return toRecord(row as unknown as TaskRow, decoder)
+}
+
+function partsOf(row: Row): string[] {
   return [row['journal'], row['entries']].flatMap((part) => (part === null ? [] : [fromText(part)]))
 }
 

@@ -1,60 +1,93 @@
-// What has become of tasks, told at once in this process and soon in the others that have the file open.
-import type { TaskEvent } from '../store.ts'
-import { Watchers } from '../watchers.ts'
-import { fromPlain } from '../plain-text.ts'
-import type { Database, Statement } from './driver.ts'
-import type { Others } from './external-writes.ts'
-import { SQL } from './task-statements.ts'
+// How this process learns what other processes wrote to the same file.
+//
+// SQLite counts the commits of other connections. Reading that count is nearly free, so it is polled. When it has changed, each feed
+// reads the rows that are new to it.
+import type { SqliteDatabase, SqliteStatement } from './driver.ts'
 
-interface ChangedRow {
-  readonly id: string
-  readonly version: number
-  readonly is_due: number
-  readonly change_number: number
+export class ExternalWrites {
+  readonly #readCount: SqliteStatement
+  readonly #pollMs: number
+  readonly #listeners = new Set<() => void>()
+  #timer: NodeJS.Timeout | undefined
+  #count: unknown
+
+  constructor(database: SqliteDatabase, pollMs: number) {
+    this.#readCount = database.prepare('PRAGMA data_version')
+    this.#pollMs = pollMs
+  }
+
+  /** Calls the listener soon after another process has written. Returns a function that stops it. */
+  watch(listener: () => void): () => void {
+    if (this.#timer === undefined) {
+      this.#count = this.#currentCount()
+      this.#timer = setInterval(() => this.#poll(), this.#pollMs).unref()
+    }
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size === 0) this.close()
+    }
+  }
+
+  close(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #poll(): void {
+    try {
+      const count = this.#currentCount()
+      if (count === this.#count) return
+      for (const listener of this.#listeners) listener()
+      this.#count = count
+    } catch {
+      // The file cannot be read now. The count stays as it was, so the next poll tries again.
+    }
+  }
+
+  #currentCount(): unknown {
+    const [row] = this.#readCount.all([]) as { data_version?: unknown }[]
+    return row?.data_version
+  }
 }
 
-export class SqliteNews {
-  readonly #others: Others
-  readonly #watchers = new Watchers<TaskEvent>()
-  readonly #last: Statement
-  readonly #changed: Statement
-  /** The last change that has been told of. Some of its own are told again when it looks for those of others. */
-  #told = 0
-  #unfollow: (() => void) | undefined
+/** A table whose rows have a number that grows with every write. */
+export interface NumberedRows {
+  /** The highest number so far. */
+  readonly last: () => number
+  /** Reports the rows after this number, or the first of them. Returns the number of the last one reported, if there were any. */
+  readonly report: (after: number) => number | undefined
+}
 
-  constructor(database: Database, others: Others) {
-    this.#others = others
-    this.#last = database.prepare(SQL.lastChange)
-    this.#changed = database.prepare(SQL.changedSince)
+/** Reports new rows while it is started. It also reports rows that this process wrote, if others wrote at the same time. */
+export class ChangeFeed {
+  readonly #writes: ExternalWrites
+  readonly #rows: NumberedRows
+  /** The number of the last row that was reported. */
+  #position = 0
+  #unwatch: (() => void) | undefined
+
+  constructor(writes: ExternalWrites, rows: NumberedRows) {
+    this.#writes = writes
+    this.#rows = rows
   }
 
-  tell(news: TaskEvent): void {
-    this.#watchers.tell(news)
+  start(): void {
+    if (this.#unwatch !== undefined) return
+    this.#position = this.#rows.last()
+    this.#unwatch = this.#writes.watch(() => this.#reportNew())
   }
 
-  watch(listener: (news: TaskEvent) => void): () => void {
-    if (this.#unfollow === undefined) {
-      const [row] = this.#last.all([]) as { number: number }[]
-      this.#told = row?.number ?? 0
-      this.#unfollow = this.#others.follow(() => this.#tellNew())
-    }
-    const stop = this.#watchers.add(listener)
-    return () => {
-      stop()
-      if (this.#watchers.size > 0) return
-      this.#unfollow?.()
-      this.#unfollow = undefined
-    }
+  stop(): void {
+    this.#unwatch?.()
+    this.#unwatch = undefined
   }
 
-  #tellNew(): void {
+  #reportNew(): void {
     for (;;) {
-      const rows = this.#changed.all([this.#told]) as ChangedRow[]
-      const last = rows.at(-1)
+      const last = this.#rows.report(this.#position)
       if (last === undefined) return
-      this.#told = last.change_number
-      for (const { id, version } of rows) this.#watchers.tell({ type: 'changed', id: fromPlain(id), version })
-      if (rows.some(({ is_due: isDue }) => isDue === 1)) this.#watchers.tell({ type: 'due' })
+      this.#position = last
     }
   }
 }

@@ -1,28 +1,28 @@
-// The SQLite database of a store: its driver, which is loaded with the first store, its file and its settings.
+// Opens a SQLite database. The driver is loaded when the first store is opened.
 //
-// Statements are run to their end, always: with `all` what gives rows, with `run` what gives none. One that is left in the middle
-// of its rows holds the connection to what it saw then, and every later write fails. Parameters are texts, numbers and nulls:
-// the driver ends the process on anything else.
+// 1. Every statement is run to its end: with `all` if it returns rows, with `run` if it does not. A statement that is left with unread
+//    rows keeps its connection on an old snapshot, and every later write fails.
+// 2. Parameters are strings, numbers and nulls. The driver ends the process on anything else.
 import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { RallyError } from '../../protocol/errors.ts'
 
-export type Value = string | number | null
+export type SqliteValue = string | number | null
 
-export interface Statement {
-  run(params: readonly Value[]): { readonly changes: number }
-  all(params: readonly Value[]): unknown[]
+export interface SqliteStatement {
+  run(params: readonly SqliteValue[]): { readonly changes: number }
+  all(params: readonly SqliteValue[]): unknown[]
 }
 
-export interface Database {
+export interface SqliteDatabase {
   readonly inTransaction: boolean
   exec(sql: string): unknown
-  prepare(sql: string): Statement
+  prepare(sql: string): SqliteStatement
   close(): unknown
 }
 
-/** How long a statement waits inside SQLite for another process. The event loop stands still meanwhile, so most of the waiting is ours. */
+/** How long SQLite itself waits for another process. It blocks the event loop meanwhile, so most of the waiting is done outside. */
 const BUSY_MS = 5
 const OPENING_MS = 10_000
 const RETRY_MS = 10
@@ -33,11 +33,11 @@ export interface FileOptions {
   readonly synchronous: 'full' | 'normal'
 }
 
-export function openDatabase(path: string, { synchronous }: FileOptions): Database {
+export function openDatabase(path: string, { synchronous }: FileOptions): SqliteDatabase {
   const file = fileOf(path)
   const Driver = loadDriver()
-  if (file !== IN_MEMORY) makeFile(file)
-  let database: Database | undefined
+  if (file !== IN_MEMORY) createFile(file)
+  let database: SqliteDatabase | undefined
   try {
     database = new Driver(file, { timeout: BUSY_MS })
     if (file !== IN_MEMORY) useWriteAheadLog(database, file)
@@ -49,8 +49,8 @@ export function openDatabase(path: string, { synchronous }: FileOptions): Databa
   }
 }
 
-/** Tries again while another process is in the way, without letting anything else go on: for opening only. */
-export function patiently<T>(run: () => T): T {
+/** Retries while another process holds the lock. It blocks the event loop, so use it only while opening a store. */
+export function retryWhileBusy<T>(run: () => T): T {
   const until = Date.now() + OPENING_MS
   for (;;) {
     try {
@@ -68,16 +68,16 @@ export function isBusy(error: unknown): boolean {
 
 export function toStoreError(error: unknown): RallyError {
   if (error instanceof RallyError) return error
-  const said = error instanceof Error ? error.message : String(error)
-  if (!isBusy(error)) return new RallyError('STORE_FAILED', `SQLite failed: ${said}`, { cause: error })
+  const message = error instanceof Error ? error.message : String(error)
+  if (!isBusy(error)) return new RallyError('STORE_FAILED', `SQLite failed: ${message}`, { cause: error })
   return new RallyError(
     'STORE_BUSY',
-    'Another process has kept the SQLite file locked for too long: see that none is stopped in the middle of a write.',
+    'SQLite: another process kept the file locked for 10 s. Check that no process is stopped in the middle of a write.',
     { cause: error },
   )
 }
 
-type Driver = new (path: string, options: { timeout: number }) => Database
+type Driver = new (path: string, options: { timeout: number }) => SqliteDatabase
 
 function loadDriver(): Driver {
   const require = createRequire(import.meta.url)
@@ -86,34 +86,39 @@ function loadDriver(): Driver {
   } catch (cause) {
     throw new RallyError(
       'STORE_DRIVER_MISSING',
-      'The SQLite store needs the package libsql and its binary for this platform: run `npm install libsql`, with optional dependencies.',
+      'sqlite(): the package libsql, or its binary for this platform, is missing. Run `npm install libsql`, with optional dependencies.',
       { cause },
     )
   }
 }
 
-/** The driver would take an address and go there. */
+/** Rejects URLs: the driver would connect to them. */
 function fileOf(path: string): string {
   if (path === IN_MEMORY) return path
   if (path !== '' && !/^[a-z][a-z\d+.-]+:/i.test(path)) return resolve(path)
-  throw new RallyError('STORE_PATH', `"${path}" is no path of a file: give one, or ":memory:".`)
+  throw new RallyError('STORE_PATH', `sqlite(): the path must be that of a file, or ":memory:", got "${path}".`)
 }
 
-/** For its owner alone. The files that SQLite puts beside it are as it is. */
-function makeFile(file: string): void {
+/** Readable and writable by its owner only. SQLite gives the files beside it the same mode. */
+function createFile(file: string): void {
   try {
     closeSync(openSync(file, 'a', 0o600))
   } catch (cause) {
     throw new RallyError(
       'STORE_PATH',
-      `The file ${file} cannot be opened for writing: see that its folder is there, and that this process may write to both.`,
+      `sqlite(): cannot open ${file} for writing. Check that its folder exists, and that this process may write to both.`,
       { cause },
     )
   }
 }
 
-function useWriteAheadLog(database: Database, file: string): void {
-  const [row] = patiently(() => database.prepare('PRAGMA journal_mode = wal').all([])) as { journal_mode?: unknown }[]
+function useWriteAheadLog(database: SqliteDatabase, file: string): void {
+  const [row] = retryWhileBusy(() => database.prepare('PRAGMA journal_mode = wal').all([])) as {
+    journal_mode?: unknown
+  }[]
   if (row?.journal_mode === 'wal') return
-  throw new RallyError('STORE_PATH', `SQLite cannot keep a write-ahead log beside ${file}: put it on a local disk.`)
+  throw new RallyError(
+    'STORE_PATH',
+    `sqlite(): SQLite cannot use a write-ahead log for ${file}. Put the file on a local disk.`,
+  )
 }

@@ -1,97 +1,105 @@
-// Group commit: what is written in one turn of the event loop is one transaction.
+// Group commit: all writes of one turn of the event loop are one transaction.
 //
-// 1. A promise settles after the commit, or with the failure of its own write, or of the commit.
-// 2. Writes are done in the order in which they were asked for, each seeing those before.
-// 3. A write that fails takes no other one with it: all are done again, each apart in the same transaction.
-// 4. A commit that fails is not tried again: whether it was made is not known.
+// 1. A promise settles after the commit. It rejects if its own write failed, or the commit.
+// 2. Writes run in the order in which they were requested. Each sees the writes before it.
+// 3. A write that fails does not affect the others: all are run again in one transaction, each in a savepoint of its own.
+// 4. A commit that fails is not retried, because it may have been made.
 import { RallyError } from '../../protocol/errors.ts'
-import type { Database } from './driver.ts'
+import type { SqliteDatabase } from './driver.ts'
 import { isBusy, toStoreError } from './driver.ts'
 
-interface Write {
+interface PendingWrite {
   readonly run: () => unknown
-  readonly asked: number
+  readonly requestedAt: number
   readonly resolve: (value: unknown) => void
   readonly reject: (error: RallyError) => void
 }
 
-/** In one transaction, so that the event loop goes on in between. */
-const MOST_WRITES = 500
-/** How long to try again while another process writes, and how often. */
-const PATIENCE_MS = 10_000
+interface WriteResult {
+  readonly value?: unknown
+  readonly error?: RallyError
+}
+
+type Mode = 'together' | 'savepoints'
+
+/** The most writes in one transaction, so that other work of the event loop is not held up. */
+const MAX_WRITES = 500
+/** How long to retry while another process writes. */
+const BUSY_TIMEOUT_MS = 10_000
+/** The pause between these tries. It does not grow: another process holds the lock for one transaction only. */
 const RETRY_MS = 10
 
-export class Turn {
-  readonly #database: Database
-  readonly #waiting: Write[] = []
-  #isPlanned = false
+export class GroupCommit {
+  readonly #database: SqliteDatabase
+  readonly #pending: PendingWrite[] = []
+  #isScheduled = false
   #isClosed = false
-  #emptied: (() => void) | undefined
+  #onEmpty: (() => void) | undefined
 
-  constructor(database: Database) {
+  constructor(database: SqliteDatabase) {
     this.#database = database
   }
 
+  /** Runs the function inside the next transaction. It may run twice (3). */
   write<T>(run: () => T): Promise<T> {
     if (this.#isClosed) return Promise.reject(closed())
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ run, asked: Date.now(), resolve: resolve as (value: unknown) => void, reject })
-      if (this.#isPlanned) return
-      this.#isPlanned = true
-      setImmediate(() => this.#commit(false))
+      this.#pending.push({ run, requestedAt: Date.now(), resolve: resolve as (value: unknown) => void, reject })
+      if (this.#isScheduled) return
+      this.#isScheduled = true
+      setImmediate(() => this.#commit('together'))
     })
   }
 
-  /** Sees what has been committed. */
+  /** Runs the function on what has been committed. */
   async read<T>(run: () => T): Promise<T> {
-    const asked = Date.now()
+    const requestedAt = Date.now()
     for (;;) {
       if (this.#isClosed) throw closed()
       try {
         return run()
       } catch (error) {
-        if (!isWorthWaiting(error, asked)) throw toStoreError(error)
+        if (!shouldRetry(error, requestedAt)) throw toStoreError(error)
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
       }
     }
   }
 
-  /** Takes nothing more, and finishes what it has. */
+  /** Refuses further calls, and finishes the pending writes. */
   async close(): Promise<void> {
     this.#isClosed = true
-    if (this.#waiting.length > 0) await new Promise<void>((resolve) => (this.#emptied = resolve))
+    if (this.#pending.length > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve))
   }
 
-  /** All at once, or each apart from the others where one of them has failed. */
-  #commit(apart: boolean): void {
-    const writes = this.#waiting.slice(0, MOST_WRITES)
-    if (!this.#begin(writes, apart)) return
-    let done: Done[]
+  #commit(mode: Mode): void {
+    const writes = this.#pending.slice(0, MAX_WRITES)
+    if (!this.#begin(writes, mode)) return
+    let results: WriteResult[]
     try {
-      done = apart ? this.#apart(writes) : writes.map(({ run }) => ({ value: run() }))
+      results = mode === 'together' ? writes.map(({ run }) => ({ value: run() })) : this.#runInSavepoints(writes)
     } catch (error) {
       this.#rollback()
-      if (apart) this.#finish(writes, () => this.#refuse(writes, error))
-      else this.#commit(true)
+      if (mode === 'together') this.#commit('savepoints')
+      else this.#finish(writes, () => this.#rejectAll(writes, error))
       return
     }
-    this.#finish(writes, () => this.#settle(writes, done))
+    this.#finish(writes, () => this.#settle(writes, results))
   }
 
-  /** Whether the transaction has begun. Where another process is in the way it begins later. */
-  #begin(writes: readonly Write[], apart: boolean): boolean {
+  /** Returns whether the transaction has begun. If another process is writing, it begins later. */
+  #begin(writes: readonly PendingWrite[], mode: Mode): boolean {
     try {
       this.#database.exec('BEGIN IMMEDIATE')
       return true
     } catch (error) {
-      const asked = writes[0]?.asked ?? 0
-      if (isWorthWaiting(error, asked)) setTimeout(() => this.#commit(apart), RETRY_MS)
-      else this.#finish(writes, () => this.#refuse(writes, error))
+      const requestedAt = writes[0]?.requestedAt ?? 0
+      if (shouldRetry(error, requestedAt)) setTimeout(() => this.#commit(mode), RETRY_MS)
+      else this.#finish(writes, () => this.#rejectAll(writes, error))
       return false
     }
   }
 
-  #apart(writes: readonly Write[]): Done[] {
+  #runInSavepoints(writes: readonly PendingWrite[]): WriteResult[] {
     return writes.map(({ run }) => {
       this.#database.exec('SAVEPOINT write')
       try {
@@ -105,52 +113,47 @@ export class Turn {
     })
   }
 
-  #settle(writes: readonly Write[], done: readonly Done[]): void {
+  #settle(writes: readonly PendingWrite[], results: readonly WriteResult[]): void {
     try {
       this.#database.exec('COMMIT')
     } catch (error) {
       this.#rollback()
-      this.#refuse(writes, error)
+      this.#rejectAll(writes, error)
       return
     }
     for (const [index, { resolve, reject }] of writes.entries()) {
-      const { value, error } = done[index] ?? {}
+      const { value, error } = results[index] ?? {}
       if (error === undefined) resolve(value)
       else reject(error)
     }
   }
 
-  #refuse(writes: readonly Write[], error: unknown): void {
-    const refusal = toStoreError(error)
-    for (const { reject } of writes) reject(refusal)
+  #rejectAll(writes: readonly PendingWrite[], error: unknown): void {
+    const storeError = toStoreError(error)
+    for (const { reject } of writes) reject(storeError)
   }
 
   #rollback(): void {
     try {
       this.#database.exec('ROLLBACK')
     } catch {
-      // SQLite has rolled it back itself, on a full disk for one.
+      // SQLite has rolled back already, for example because the disk is full.
     }
   }
 
-  #finish(writes: readonly Write[], settle: () => void): void {
-    this.#waiting.splice(0, writes.length)
+  #finish(writes: readonly PendingWrite[], settle: () => void): void {
+    this.#pending.splice(0, writes.length)
     settle()
-    this.#isPlanned = this.#waiting.length > 0
-    if (this.#isPlanned) setImmediate(() => this.#commit(false))
-    else this.#emptied?.()
+    this.#isScheduled = this.#pending.length > 0
+    if (this.#isScheduled) setImmediate(() => this.#commit('together'))
+    else this.#onEmpty?.()
   }
 }
 
-interface Done {
-  readonly value?: unknown
-  readonly error?: RallyError
-}
-
-function isWorthWaiting(error: unknown, since: number): boolean {
-  return isBusy(error) && Date.now() - since < PATIENCE_MS
+function shouldRetry(error: unknown, since: number): boolean {
+  return isBusy(error) && Date.now() - since < BUSY_TIMEOUT_MS
 }
 
 function closed(): RallyError {
-  return new RallyError('STORE_CLOSED', 'The store has been closed: nothing may be asked of it any more.')
+  return new RallyError('STORE_CLOSED', 'The SQLite store has been closed. Do not use a store after close().')
 }

@@ -1,35 +1,32 @@
-// A mailbox in SQLite.
-import type { StoredEvent, Mailbox } from '../mailbox.ts'
-import { Watchers } from '../watchers.ts'
-import { fromPlain, toPlain } from '../plain-text.ts'
-import type { Database, Statement } from './driver.ts'
-import type { Others } from './external-writes.ts'
-import type { Turn } from './group-commit.ts'
+// A mailbox in SQLite. The table `rally_letter` has an event in each row; its column `box` is the channel.
+import type { Mailbox, StoredEvent } from '../mailbox.ts'
+import { KeyedWatchers } from '../watchers.ts'
+import { ChangeFeed } from './change-feed.ts'
+import type { SqliteStatement } from './driver.ts'
+import type { SqliteFile } from './file.ts'
+import type { GroupCommit } from './group-commit.ts'
+import { fromPlain, toPlain } from './text.ts'
 
 export class SqliteMailbox implements Mailbox {
-  readonly #turn: Turn
-  readonly #others: Others
+  readonly #commits: GroupCommit
   readonly #now: () => number
-  readonly #watchers = new Map<string, Watchers<void>>()
-  readonly #forget: Statement
-  readonly #drop: Statement
-  readonly #leave: Statement
-  readonly #after: Statement
-  readonly #last: Statement
-  readonly #arrived: Statement
-  /** The last arrival that has been told of. */
-  #told = 0
-  #unfollow: (() => void) | undefined
+  readonly #watchers = new KeyedWatchers()
+  readonly #feed: ChangeFeed
+  readonly #sweep: SqliteStatement
+  readonly #dropExpired: SqliteStatement
+  readonly #leave: SqliteStatement
+  readonly #after: SqliteStatement
+  readonly #last: SqliteStatement
+  readonly #arrived: SqliteStatement
 
-  constructor(database: Database, turn: Turn, others: Others, now: () => number) {
-    this.#turn = turn
-    this.#others = others
+  constructor({ database, commits, externalWrites, now }: SqliteFile) {
+    this.#commits = commits
     this.#now = now
-    // A few with every letter that is left: what is over goes as fast as new ones come.
-    this.#forget = database.prepare(
+    // A few with every event, so that rows expire as fast as new ones are added.
+    this.#sweep = database.prepare(
       'DELETE FROM rally_letter WHERE arrival IN (SELECT arrival FROM rally_letter WHERE until <= ? ORDER BY until LIMIT 4)',
     )
-    this.#drop = database.prepare('DELETE FROM rally_letter WHERE box = ? AND number = ? AND until <= ?')
+    this.#dropExpired = database.prepare('DELETE FROM rally_letter WHERE box = ? AND number = ? AND until <= ?')
     this.#leave = database.prepare(
       'INSERT INTO rally_letter (box, number, text, until) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
     )
@@ -40,52 +37,43 @@ export class SqliteMailbox implements Mailbox {
     this.#arrived = database.prepare(
       'SELECT arrival, box FROM rally_letter WHERE arrival > ? ORDER BY arrival LIMIT 1000',
     )
+    this.#feed = new ChangeFeed(externalWrites, {
+      last: () => (this.#last.all([]) as { last: number }[])[0]?.last ?? 0,
+      report: (after) => this.#report(after),
+    })
   }
 
-  async leave(box: string, number: number, text: string, keepMs: number): Promise<boolean> {
-    const isFirst = await this.#turn.write(() => {
+  async leave(channel: string, number: number, text: string, keepMs: number): Promise<boolean> {
+    const isFirst = await this.#commits.write(() => {
       const now = this.#now()
-      const name = toPlain(box)
-      this.#forget.run([now])
-      this.#drop.run([name, number, now])
+      const name = toPlain(channel)
+      this.#sweep.run([now])
+      this.#dropExpired.run([name, number, now])
       return this.#leave.run([name, number, toPlain(text), now + keepMs]).changes > 0
     })
-    if (isFirst) this.#watchers.get(box)?.tell()
+    if (isFirst) this.#watchers.notify(channel)
     return isFirst
   }
 
-  after(box: string, number: number): Promise<StoredEvent[]> {
-    return this.#turn.read(() => {
-      const rows = this.#after.all([toPlain(box), number, this.#now()]) as StoredEvent[]
+  after(channel: string, number: number): Promise<StoredEvent[]> {
+    return this.#commits.read(() => {
+      const rows = this.#after.all([toPlain(channel), number, this.#now()]) as StoredEvent[]
       return rows.map((row) => ({ number: row.number, text: fromPlain(row.text) }))
     })
   }
 
-  watch(box: string, arrived: () => void): () => void {
-    if (this.#unfollow === undefined) {
-      const [row] = this.#last.all([]) as { last: number }[]
-      this.#told = row?.last ?? 0
-      this.#unfollow = this.#others.follow(() => this.#tellNew())
-    }
-    const watchers = this.#watchers.get(box) ?? new Watchers<void>()
-    this.#watchers.set(box, watchers)
-    const stop = watchers.add(arrived)
+  watch(channel: string, arrived: () => void): () => void {
+    this.#feed.start()
+    const remove = this.#watchers.add(channel, arrived)
     return () => {
-      stop()
-      if (watchers.size === 0 && this.#watchers.get(box) === watchers) this.#watchers.delete(box)
-      if (this.#watchers.size > 0) return
-      this.#unfollow?.()
-      this.#unfollow = undefined
+      remove()
+      if (this.#watchers.size === 0) this.#feed.stop()
     }
   }
 
-  #tellNew(): void {
-    for (;;) {
-      const letters = this.#arrived.all([this.#told]) as { arrival: number; box: string }[]
-      for (const box of new Set(letters.map((letter) => fromPlain(letter.box)))) this.#watchers.get(box)?.tell()
-      const last = letters.at(-1)
-      if (last === undefined) return
-      this.#told = last.arrival
-    }
+  #report(after: number): number | undefined {
+    const rows = this.#arrived.all([after]) as { arrival: number; box: string }[]
+    for (const channel of new Set(rows.map((row) => fromPlain(row.box)))) this.#watchers.notify(channel)
+    return rows.at(-1)?.arrival
   }
 }

@@ -1,13 +1,13 @@
-// The tables of a SQLite store, set up and brought up to date by whoever opens the file first.
+// The tables of a SQLite store. The first process that opens the file creates or upgrades them.
 import { RallyError } from '../../protocol/errors.ts'
-import type { Database } from './driver.ts'
-import { patiently } from './driver.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { retryWhileBusy } from './driver.ts'
 
-/** Each makes the next version of the one before. What has been released is never changed here, only added to. */
+/** Each entry upgrades the schema by one version. Never change a released entry: add another. */
 export const UPGRADES: readonly string[] = [
-  // Tasks. What changes often is apart from the long texts, so that a lease is renewed without writing those again. A task is due
-  // once it is marked so: the index of those that are due then holds no others, however many wait for their time. Changes and claims
-  // are counted, so that no number of a change and no fence is given twice.
+  // Tasks. Columns that change often are apart from the long texts, so that renewing a lease does not rewrite those. A task that falls
+  // due is marked with `is_due`, so that the index of due tasks contains no other, however many wait for a later time. `rally_count`
+  // counts changes and claims, so that no change number and no fence is used twice.
   `CREATE TABLE rally_task (
      seq INTEGER PRIMARY KEY,
      id TEXT NOT NULL UNIQUE,
@@ -55,7 +55,7 @@ export const UPGRADES: readonly string[] = [
      record TEXT
    ) WITHOUT ROWID;
    CREATE INDEX rally_once_until ON rally_once (until);`,
-  // The mailbox. A letter's arrival is never given again, so that whoever looks for new ones misses none.
+  // The mailbox, an event in each row. Its `arrival` is never used again, so that a reader of new rows misses none.
   `CREATE TABLE rally_letter (
      arrival INTEGER PRIMARY KEY AUTOINCREMENT,
      box TEXT NOT NULL,
@@ -67,10 +67,10 @@ export const UPGRADES: readonly string[] = [
    CREATE INDEX rally_letter_until ON rally_letter (until);`,
 ]
 
-/** Many processes may do this to one file at once: the first upgrades it, and the others find it done. */
-export function upgrade(database: Database, upgrades: readonly string[] = UPGRADES): void {
-  if (patiently(() => versionOf(database)) === upgrades.length) return
-  patiently(() => database.exec('BEGIN IMMEDIATE'))
+/** Many processes may call this for one file at once: the first upgrades it, and the others find it upgraded. */
+export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): void {
+  if (retryWhileBusy(() => versionOf(database)) === upgrades.length) return
+  retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'))
   try {
     const version = versionOf(database)
     if (version > upgrades.length) throw tooNew(version, upgrades.length)
@@ -85,8 +85,8 @@ export function upgrade(database: Database, upgrades: readonly string[] = UPGRAD
   }
 }
 
-/** 0 for a file that is no store yet. */
-function versionOf(database: Database): number {
+/** Returns 0 for a file without these tables. */
+function versionOf(database: SqliteDatabase): number {
   const [table] = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'rally_schema'`).all([])
   if (table === undefined) return 0
   const [row] = database.prepare('SELECT version FROM rally_schema').all([]) as { version?: unknown }[]
@@ -96,7 +96,7 @@ function versionOf(database: Database): number {
 function tooNew(version: number, known: number): RallyError {
   return new RallyError(
     'STORE_SCHEMA',
-    `The SQLite file is of version ${version}, and this mcp-rally knows it up to version ${known}: ` +
-      'run the mcp-rally that wrote it or a newer one, or give another file.',
+    `sqlite(): the file has schema version ${version}, this mcp-rally knows versions up to ${known}. ` +
+      'Use the mcp-rally that wrote it, or a newer one, or another file.',
   )
 }

@@ -1,94 +1,106 @@
-// Tasks in SQLite. A write sees and changes the file alone, inside of its transaction, so it reads first and then writes.
-import { entriesOf, journalOf } from '../journal-text.ts'
-import { isEnd } from '../status.ts'
+// Tasks in SQLite. A write has the file for itself, inside its transaction, so it can read first and then write.
+import { toRecord } from '../task-row.ts'
+import type { RowDecoder, TaskRow } from '../task-row.ts'
 import type {
-  TaskPrecondition,
   ClaimedTask,
-  TaskLease,
-  TaskEvent,
+  ClaimRequest,
   NewTask,
   RenewedLease,
   TaskChange,
+  TaskEvent,
+  TaskLease,
+  TaskPosition,
+  TaskPrecondition,
   TaskRecord,
   TaskStore,
-} from '../store.ts'
-import { toPlain } from '../plain-text.ts'
-import type { Database, Statement } from './driver.ts'
-import type { SqliteNews } from './change-feed.ts'
-import type { DueRow, RecordRow, StandingRow } from './task-statements.ts'
-import { SQL, toRecord } from './task-statements.ts'
-import type { Turn } from './group-commit.ts'
+} from '../tasks.ts'
+import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
+import { Watchers } from '../watchers.ts'
+import { ChangeFeed } from './change-feed.ts'
+import type { SqliteStatement } from './driver.ts'
+import type { SqliteFile } from './file.ts'
+import type { GroupCommit } from './group-commit.ts'
+import type { ChangedRow, CurrentRow, DueRow } from './statements.ts'
+import { SQL } from './statements.ts'
+import { fromPlain, toPlain } from './text.ts'
 
-const LONGEST_LIST = 1_000
-/** Whose time has come, in one go. */
-const MOST_MARKED = 1_000
-const SWEPT_AT_ONCE = 500
+/** How many tasks one statement marks as due. */
+const MAX_MARKED = 1_000
+const MAX_SWEPT = 500
 
-type Statements = { readonly [Name in keyof typeof SQL]: Statement }
+const decoder: RowDecoder = { name: fromPlain, json: (stored) => stored }
+
+type Statements = { readonly [Name in keyof typeof SQL]: SqliteStatement }
 
 export class SqliteTasks implements TaskStore {
-  readonly #turn: Turn
-  readonly #news: SqliteNews
+  readonly #commits: GroupCommit
   readonly #now: () => number
   readonly #sql: Statements
+  readonly #watchers = new Watchers<TaskEvent>()
+  readonly #feed: ChangeFeed
 
-  constructor(database: Database, turn: Turn, news: SqliteNews, now: () => number) {
-    this.#turn = turn
-    this.#news = news
+  constructor({ database, commits, externalWrites, now }: SqliteFile) {
+    this.#commits = commits
     this.#now = now
     const prepared = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)])
     this.#sql = Object.fromEntries(prepared) as Statements
+    this.#feed = new ChangeFeed(externalWrites, {
+      last: () => this.#counter('lastChange'),
+      report: (after) => this.#report(after),
+    })
   }
 
   async create(task: NewTask): Promise<TaskRecord> {
     const entries = entriesOf(task.journal)
-    const [record, isNew] = await this.#turn.write((): [TaskRecord, boolean] => {
+    const [record, isNew] = await this.#commits.write((): [TaskRecord, boolean] => {
       const now = this.#now()
       if (!this.#insert(task, entries, now)) {
-        const [there] = this.#sql.read.all([toPlain(task.id), now]) as RecordRow[]
-        if (there !== undefined) return [toRecord(there), false]
+        const [existing] = this.#sql.read.all([toPlain(task.id), now]) as TaskRow[]
+        if (existing !== undefined) return [toRecord(existing, decoder), false]
         this.#dropExpired(task.id, now)
         this.#insert(task, entries, now)
       }
-      return [recordOf(task, now), true]
+      return [newRecord(task, now), true]
     })
-    if (isNew) this.#news.tell({ type: 'due' })
+    if (isNew) this.#watchers.notify({ type: 'due' })
     return record
   }
 
   read(id: string): Promise<TaskRecord | undefined> {
-    return this.#turn.read(() => {
-      const [row] = this.#sql.read.all([toPlain(id), this.#now()]) as RecordRow[]
-      return row && toRecord(row)
+    return this.#commits.read(() => {
+      const [row] = this.#sql.read.all([toPlain(id), this.#now()]) as TaskRow[]
+      return row && toRecord(row, decoder)
     })
   }
 
-  list(owner: string, limit: number, after?: { id: string; createdAt: number }): Promise<TaskRecord[]> {
-    return this.#turn.read(() => {
-      const most = Math.max(0, Math.min(limit, LONGEST_LIST))
+  list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]> {
+    return this.#commits.read(() => {
+      const most = Math.max(0, Math.min(limit, MAX_LIST))
       const [createdAt, id] = after === undefined ? [Number.MIN_SAFE_INTEGER, ''] : [after.createdAt, toPlain(after.id)]
-      return (this.#sql.list.all([toPlain(owner), createdAt, id, this.#now(), most]) as RecordRow[]).map(toRecord)
+      return (this.#sql.list.all([toPlain(owner), createdAt, id, this.#now(), most]) as TaskRow[]).map((row) =>
+        toRecord(row, decoder),
+      )
     })
   }
 
-  claim(turn: { after: string; except?: string | undefined; leaseMs: number }): Promise<ClaimedTask | undefined> {
-    return this.#turn.write(() => {
-      const due = this.#nextDue(toPlain(turn.after), turn.except === undefined ? undefined : toPlain(turn.except))
+  claim({ after, except, leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+    return this.#commits.write(() => {
+      const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
       if (due === undefined) return undefined
-      const fence = this.#next('nextFence')
-      this.#sql.claim.run([fence, this.#now() + turn.leaseMs, due.seq])
-      const [row] = this.#sql.readClaimed.all([due.seq]) as RecordRow[]
-      if (row === undefined) throw new Error('The task that was taken is not there.')
+      const fence = this.#counter('nextFence')
+      this.#sql.claim.run([fence, this.#now() + leaseMs, due.seq])
+      const [row] = this.#sql.readClaimed.all([due.seq]) as TaskRow[]
+      if (row === undefined) throw new Error('The row of the claimed task is missing.')
       const entries = this.#sql.entries.all([due.seq]) as { text: string }[]
       const journal = journalOf(entries.map(({ text }) => text))
-      return { ...toRecord(row), fence, journal, lost: due.lease_until !== null }
+      return { ...toRecord(row, decoder), fence, journal, lost: due.lease_until !== null }
     })
   }
 
-  renew(held: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
-    return this.#turn.write(() => {
+  renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
+    return this.#commits.write(() => {
       const now = this.#now()
-      return held.flatMap(({ id, fence }) => {
+      return leases.flatMap(({ id, fence }) => {
         const [row] = this.#sql.renew.all([now + leaseMs, toPlain(id), fence, now]) as { version: number }[]
         return row === undefined ? [] : [{ id, fence, version: row.version }]
       })
@@ -96,73 +108,84 @@ export class SqliteTasks implements TaskStore {
   }
 
   append({ id, fence }: TaskLease, entriesText: string): Promise<boolean> {
-    return this.#turn.write(() => {
-      const [task] = this.#sql.held.all([toPlain(id), fence, this.#now()]) as { seq: number }[]
+    return this.#commits.write(() => {
+      const [task] = this.#sql.leased.all([toPlain(id), fence, this.#now()]) as { seq: number }[]
       if (task !== undefined && entriesText !== '') this.#sql.append.run([task.seq, entriesText])
       return task !== undefined
     })
   }
 
-  async change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
+  async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const journal = change.journal === undefined ? undefined : entriesOf(change.journal)
-    const changed = await this.#turn.write(() => {
-      const [task] = this.#sql.standing.all([toPlain(id), this.#now()]) as StandingRow[]
-      return task !== undefined && holds(belief, task) ? this.#apply(task, change, journal) : undefined
+    const changed = await this.#commits.write(() => {
+      const [task] = this.#sql.current.all([toPlain(id), this.#now()]) as CurrentRow[]
+      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal) : undefined
     })
     if (changed === undefined) return undefined
-    this.#news.tell({ type: 'changed', id, version: changed.version })
-    if (changed.isDue) this.#news.tell({ type: 'due' })
+    this.#watchers.notify({ type: 'changed', id, version: changed.version })
+    if (changed.isDue) this.#watchers.notify({ type: 'due' })
     return changed.version
   }
 
   sweep(): Promise<number> {
-    return this.#turn.write(() => {
-      const expired = this.#sql.expired.all([this.#now(), SWEPT_AT_ONCE]) as { seq: number }[]
+    return this.#commits.write(() => {
+      const expired = this.#sql.expired.all([this.#now(), MAX_SWEPT]) as { seq: number }[]
       for (const { seq } of expired) this.#drop(seq)
       return expired.length
     })
   }
 
-  watch(listener: (news: TaskEvent) => void): () => void {
-    return this.#news.watch(listener)
+  watch(listener: (event: TaskEvent) => void): () => void {
+    this.#feed.start()
+    const remove = this.#watchers.add(listener)
+    return () => {
+      remove()
+      if (this.#watchers.size === 0) this.#feed.stop()
+    }
   }
 
-  /** Whether it was not there before. */
+  #report(after: number): number | undefined {
+    const rows = this.#sql.changedSince.all([after]) as ChangedRow[]
+    for (const { id, version } of rows) this.#watchers.notify({ type: 'changed', id: fromPlain(id), version })
+    if (rows.some(({ is_due: isDue }) => isDue === 1)) this.#watchers.notify({ type: 'due' })
+    return rows.at(-1)?.change_number
+  }
+
+  /** Returns whether it was inserted: `false` if a task of this id exists. */
   #insert({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, entries: string, now: number): boolean {
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs, now]
-    const [row] = this.#sql.create.all([...names, ...times, this.#next('nextChange')]) as { seq: number }[]
+    const [row] = this.#sql.create.all([...names, ...times, this.#counter('nextChange')]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
     if (entries !== '') this.#sql.append.run([row.seq, entries])
     return true
   }
 
-  #apply(task: StandingRow, change: TaskChange, journal: string | undefined): { version: number; isDue: boolean } {
+  #apply(task: CurrentRow, change: TaskChange, journal: string | undefined): { version: number; isDue: boolean } {
     const { seq } = task
     const now = this.#now()
     const { status = task.status, state = null, outcome = null, dueMs, release = false } = change
     const ends = isEnd(status)
     const message = 'message' in change ? (change.message === undefined ? null : toPlain(change.message)) : task.message
     const leaseUntil = release || ends ? null : task.lease_until
-    const wanted = dueMs === undefined ? task.due_at : dueMs === null ? null : now + dueMs
-    const dueAt = ends ? null : wanted
+    const dueAt = ends || dueMs === null ? null : dueMs === undefined ? task.due_at : now + dueMs
     const readyAt = leaseUntil ?? dueAt
     const isDue = readyAt !== null && readyAt <= now
-    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), this.#next('nextChange'), seq])
+    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), this.#counter('nextChange'), seq])
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
     if (ends || journal !== undefined) this.#sql.dropEntries.run([seq])
     if (!ends && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
     return { version: task.version + 1, isDue }
   }
 
-  /** The next in turn. Those that have outlived their ttl are cleared away as they are met, once each. */
+  /** The next task to claim. Deletes the tasks on the way that have outlived their ttl. */
   #nextDue(after: string, except: string | undefined): DueRow | undefined {
     const now = this.#now()
     for (;;) {
-      const { changes: marked } = this.#sql.markDue.run([now, MOST_MARKED])
+      const { changes: marked } = this.#sql.markDue.run([now, MAX_MARKED])
       const due = this.#dueOf('dueAfter', after, except) ?? this.#dueOf('dueFrom', '', except)
-      if (due === undefined && marked < MOST_MARKED) return undefined
+      if (due === undefined && marked < MAX_MARKED) return undefined
       if (due === undefined) continue
       if (due.expires_at === null || due.expires_at > now) return due
       this.#drop(due.seq)
@@ -186,19 +209,13 @@ export class SqliteTasks implements TaskStore {
     this.#sql.drop.run([seq])
   }
 
-  #next(count: 'nextChange' | 'nextFence'): number {
+  #counter(count: 'nextChange' | 'nextFence' | 'lastChange'): number {
     const [row] = this.#sql[count].all([]) as { number: number }[]
     return row?.number ?? 0
   }
 }
 
-/** A task that has just been made. */
-function recordOf({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, now: number): TaskRecord {
-  const times = { pollMs, ttlMs, createdAt: now, updatedAt: now }
-  return { id, owner, request, state, status: 'working', message, ...times, outcome: undefined, version: 1 }
-}
-
-function holds({ fence, version }: TaskPrecondition, task: StandingRow): boolean {
+function holds({ fence, version }: TaskPrecondition, task: CurrentRow): boolean {
   if (isEnd(task.status)) return false
   if (fence !== undefined && (task.lease_until === null || task.fence !== fence)) return false
   return version === undefined || task.version === version

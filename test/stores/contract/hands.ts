@@ -1,6 +1,6 @@
 // A store under test, and what the tests of its contract do with it again and again.
 import { expect } from 'vitest'
-import type { ClaimedTask, TaskLease, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/store/store.ts'
+import type { ClaimedTask, TaskLease, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/store/tasks.ts'
 
 /** A store under test. */
 export interface TasksUnderTest {

@@ -1,6 +1,6 @@
 // The tasks of an owner, page by page.
 import { describe, expect, test } from 'vitest'
-import type { TaskRecord } from '../../../src/store/store.ts'
+import type { TaskRecord } from '../../../src/store/tasks.ts'
 import type { Hands } from './hands.ts'
 import { TTL_MS, PAST_TTL_MS, ENDS } from './hands.ts'
 

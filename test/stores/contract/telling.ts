@@ -1,6 +1,6 @@
 // What reaches those that watch.
 import { describe, expect, test } from 'vitest'
-import type { TaskEvent, TaskRecord, TaskStore } from '../../../src/store/store.ts'
+import type { TaskEvent, TaskRecord, TaskStore } from '../../../src/store/tasks.ts'
 import type { Gate } from '../../../src/testing/manual-scheduler.ts'
 import { gate } from '../../../src/testing/manual-scheduler.ts'
 import type { Hands } from './hands.ts'

@@ -1,11 +1,10 @@
-// What is asked of the tables of tasks. Every statement finds its rows by an index, and none looks at more than it gives.
-import type { TaskRecord, TaskStatus } from '../store.ts'
-import { fromPlain } from '../plain-text.ts'
+// The statements on the tables of tasks. Every statement finds its rows by an index, and none reads more rows than it needs.
+import { RECORD_COLUMNS } from '../task-row.ts'
+import type { TaskStatus } from '../tasks.ts'
 
-const RECORD = `id, owner, request, state, status, message, poll_ms, ttl_ms, created_at, updated_at, outcome, version
-  FROM rally_task JOIN rally_task_text ON task = seq`
+const RECORD = `${RECORD_COLUMNS} FROM rally_task JOIN rally_task_text ON task = seq`
 const ALIVE = '(expires_at IS NULL OR expires_at > ?)'
-const HELD = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
+const LEASED = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
 
 export const SQL = {
   create: `INSERT INTO rally_task (id, owner, status, message, poll_ms, ttl_ms, created_at, updated_at, expires_at, version, fence,
@@ -15,7 +14,7 @@ export const SQL = {
   read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
   list: `SELECT ${RECORD} WHERE owner = ? AND (created_at, id) > (?, ?) AND ${ALIVE} ORDER BY created_at, id LIMIT ?`,
 
-  /** Those whose time has come, as long as it has. */
+  /** Marks tasks whose time has come, those that have waited longest first. */
   markDue: `UPDATE rally_task SET is_due = 1 WHERE seq IN (
     SELECT seq FROM rally_task WHERE is_due = 0 AND ready_at IS NOT NULL AND ready_at <= ? ORDER BY ready_at LIMIT ?)`,
   dueAfter: `SELECT seq, owner, lease_until, expires_at FROM rally_task
@@ -27,12 +26,12 @@ export const SQL = {
   readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
 
-  renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${HELD} RETURNING version`,
-  held: `SELECT seq FROM rally_task WHERE ${HELD}`,
+  renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${LEASED} RETURNING version`,
+  leased: `SELECT seq FROM rally_task WHERE ${LEASED}`,
   append: `INSERT INTO rally_task_entry
     VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = ?1), ?2)`,
 
-  standing: `SELECT seq, status, message, version, fence, lease_until, due_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
+  current: `SELECT seq, status, message, version, fence, lease_until, due_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
   change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
     is_due = ?, change_number = ? WHERE seq = ?`,
   changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
@@ -49,21 +48,6 @@ export const SQL = {
     'SELECT id, version, is_due, change_number FROM rally_task WHERE change_number > ? ORDER BY change_number LIMIT 1000',
 } as const
 
-export interface RecordRow {
-  readonly id: string
-  readonly owner: string
-  readonly request: string
-  readonly state: string
-  readonly status: TaskStatus
-  readonly message: string | null
-  readonly poll_ms: number
-  readonly ttl_ms: number | null
-  readonly created_at: number
-  readonly updated_at: number
-  readonly outcome: string | null
-  readonly version: number
-}
-
 export interface DueRow {
   readonly seq: number
   readonly owner: string
@@ -71,7 +55,7 @@ export interface DueRow {
   readonly expires_at: number | null
 }
 
-export interface StandingRow {
+export interface CurrentRow {
   readonly seq: number
   readonly status: TaskStatus
   readonly message: string | null
@@ -81,19 +65,9 @@ export interface StandingRow {
   readonly due_at: number | null
 }
 
-export function toRecord(row: RecordRow): TaskRecord {
-  return {
-    id: fromPlain(row.id),
-    owner: fromPlain(row.owner),
-    request: row.request,
-    state: row.state,
-    status: row.status,
-    message: row.message === null ? undefined : fromPlain(row.message),
-    pollMs: row.poll_ms,
-    ttlMs: row.ttl_ms,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
-    outcome: row.outcome ?? undefined,
-    version: row.version,
-  }
+export interface ChangedRow {
+  readonly id: string
+  readonly version: number
+  readonly is_due: number
+  readonly change_number: number
 }

@@ -1,0 +1,29 @@
+// An open SQLite file, as the three parts of a store use it.
+import { ExternalWrites } from './change-feed.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { GroupCommit } from './group-commit.ts'
+
+export class SqliteFile {
+  readonly database: SqliteDatabase
+  readonly commits: GroupCommit
+  readonly externalWrites: ExternalWrites
+  readonly now: () => number
+  #closing: Promise<void> | undefined
+
+  constructor(database: SqliteDatabase, { pollMs, now }: { pollMs: number; now: () => number }) {
+    this.database = database
+    this.commits = new GroupCommit(database)
+    this.externalWrites = new ExternalWrites(database, pollMs)
+    this.now = now
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close())
+  }
+
+  async #close(): Promise<void> {
+    this.externalWrites.close()
+    await this.commits.close()
+    this.database.close()
+  }
+}

@@ -1,0 +1,163 @@
+// What a store of tasks is. It keeps a record of each task and its journal beside it. One worker at a time holds a lease on a task.
+//
+// 1. When a promise resolves, the write survives the death of the process.
+// 2. Every claim gives the task a new, higher fence. A write under an older fence changes nothing.
+// 3. Times are given as spans from the store's own clock, so that the clocks of the instances do not matter.
+// 4. A task that has outlived its ttl does not exist for any caller, swept or not.
+// 5. A store that cannot be reached rejects. It never answers as if a task did not exist.
+import { RallyError } from '../protocol/errors.ts'
+
+export interface TaskStore {
+  /** Creates the task, due at once. If a task of this id exists, that one stays unchanged. Returns the task that exists then. */
+  create(task: NewTask): Promise<TaskRecord>
+  /** Returns `undefined` if there is no such task. */
+  read(id: string): Promise<TaskRecord | undefined>
+  /** Returns tasks of an owner, the oldest first (by `createdAt`, then `id`), starting after the task `after`. */
+  list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]>
+  /**
+   * Claims the next due task for `leaseMs`. Owners take turns: the first owner whose name is greater than `after` and that has a due
+   * task, or else the first owner of all. Of that owner, it takes the task that has been due the longest. It takes no task of the owner
+   * `except`. Returns `undefined` if nothing is due. The task falls due again when its lease expires.
+   */
+  claim(request: ClaimRequest): Promise<ClaimedTask | undefined>
+  /** Extends these leases to `leaseMs` from now. Returns those that are still held under their fence. */
+  renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]>
+  /**
+   * Adds entries to the end of the journal: JSON values separated by commas. Calls under one lease keep their order, even if the
+   * caller does not await each. Returns `false` if the lease is lost.
+   */
+  append(lease: TaskLease, entriesText: string): Promise<boolean>
+  /**
+   * Changes the task if the precondition holds and the task has not ended. Returns its new version, or `undefined` if it was not
+   * changed.
+   */
+  change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined>
+  /** Deletes tasks that have outlived their ttl, a bounded number per call. Returns how many it deleted. */
+  sweep(): Promise<number>
+  /**
+   * Calls the listener when a task falls due or changes, on any instance. It may call too often, and it may miss an event: callers also
+   * poll. Returns a function that stops it.
+   */
+  watch(listener: (event: TaskEvent) => void): () => void
+}
+
+export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+
+export interface NewTask {
+  readonly id: string
+  /** The owner's name, opaque to the store. The empty string: the caller was not authenticated. */
+  readonly owner: string
+  /** The original request. It never changes. */
+  readonly request: string
+  /** What the engine stores beside the journal. */
+  readonly state: string
+  /** The text of a JSON array. */
+  readonly journal: string
+  readonly message: string | undefined
+  readonly pollMs: number
+  /** The lifetime from now; `null` for ever. */
+  readonly ttlMs: number | null
+}
+
+export interface TaskRecord {
+  readonly id: string
+  readonly owner: string
+  readonly request: string
+  readonly state: string
+  readonly status: TaskStatus
+  readonly message: string | undefined
+  readonly pollMs: number
+  readonly ttlMs: number | null
+  /** Milliseconds since 1970, by the store's clock. */
+  readonly createdAt: number
+  readonly updatedAt: number
+  /** The result of a completed task, or the error of a failed one. */
+  readonly outcome: string | undefined
+  /** Grows with every `change`. An `append` does not count as a change. */
+  readonly version: number
+}
+
+/** A position in the list of an owner's tasks. */
+export type TaskPosition = Pick<TaskRecord, 'id' | 'createdAt'>
+
+export interface ClaimRequest {
+  /** The owner whose task was claimed last. */
+  readonly after: string
+  /** An owner of whom nothing may be claimed. */
+  readonly except?: string | undefined
+  readonly leaseMs: number
+}
+
+export interface TaskLease {
+  readonly id: string
+  readonly fence: number
+}
+
+export interface ClaimedTask extends TaskRecord, TaskLease {
+  /** The whole journal as the text of a JSON array: what `create` or the last `change` set, and everything appended since. */
+  readonly journal: string
+  /** True if the previous worker let its lease expire instead of releasing the task. */
+  readonly lost: boolean
+}
+
+export interface RenewedLease extends TaskLease {
+  readonly version: number
+}
+
+/** What must hold for a change. A `fence` holds while the lease with this fence is held; a `version` if it is the current one. */
+export interface TaskPrecondition {
+  readonly fence?: number
+  readonly version?: number
+}
+
+/** A field that is left out stays as it is. A status that ends the task also releases its lease and deletes its journal. */
+export interface TaskChange {
+  readonly status?: TaskStatus
+  readonly message?: string | undefined
+  readonly state?: string
+  readonly outcome?: string
+  /** Replaces the journal. */
+  readonly journal?: string
+  /**
+   * When the task falls due, from now; `null` is never. A leased task stays leased: it falls due when its lease expires, unless the
+   * same change releases it.
+   */
+  readonly dueMs?: number | null
+  /** Releases the lease. */
+  readonly release?: boolean
+}
+
+export type TaskEvent =
+  | { readonly type: 'due' }
+  | { readonly type: 'changed'; readonly id: string; readonly version: number }
+
+// For stores:
+
+/** The most tasks that one call of `list` returns. */
+export const MAX_LIST = 1_000
+
+/** True for a status that never changes again. */
+export function isEnd(status: TaskStatus): boolean {
+  return status === 'completed' || status === 'failed' || status === 'cancelled'
+}
+
+/** The entries between the brackets of a journal. A store keeps these, so that appending does not rewrite the journal. */
+export function entriesOf(journal: string): string {
+  if (journal.startsWith('[') && journal.endsWith(']')) return journal.slice(1, -1)
+  throw new RallyError(
+    'STORE_JOURNAL',
+    `\`journal\` must be the text of a JSON array, from "[" to "]", got ${JSON.stringify(journal.slice(0, 20))}.`,
+  )
+}
+
+/** The journal of these entries, in order. */
+export function journalOf(parts: readonly string[]): string {
+  return `[${parts.filter((part) => part !== '').join(',')}]`
+}
+
+/** The record of a task that has just been created. */
+export function newRecord(task: NewTask, now: number): TaskRecord {
+  const { id, owner, request, state, message, pollMs, ttlMs } = task
+  const times = { pollMs, ttlMs, createdAt: now, updatedAt: now }
+  return { id, owner, request, state, status: 'working', message, ...times, outcome: undefined, version: 1 }
+}
