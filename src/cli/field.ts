@@ -1,5 +1,5 @@
 // Asks for one field of a form, whatever its kind: text, a number, a switch, a choice or several.
-import { checkForm } from '../schema/form.ts'
+import { checkForm } from '../schema/form-answer.ts'
 import type { FormValue, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { readNumber } from './arguments.ts'
 import { cleanLine } from './clean.ts'

@@ -1,6 +1,7 @@
 // What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { RallyError } from '../protocol/errors.ts'
+import { cut } from '../protocol/text.ts'
 import type { PendingCall } from './pending.ts'
 import type { SavedTask } from './tasks/saved.ts'
 
@@ -32,7 +33,7 @@ export class ClientError extends RallyError {
 const LONGEST_MESSAGE = 8_192
 
 function brief(message: string): string {
-  return message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}...` : message
+  return cut(message, LONGEST_MESSAGE)
 }
 
 export function badResponse(why: string, options?: ErrorOptions): ClientError {
@@ -87,21 +88,4 @@ export function closed(): ClientError {
 
 export function wrongOption(message: string): ClientError {
   return new ClientError('OPTION_INVALID', message)
-}
-
-/** What an untrusted value is shown as in a message. */
-export function shown(value: unknown): string {
-  if (typeof value === 'string') {
-    return JSON.stringify(value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}...` : value)
-  }
-  // Turning it into text could be anything, a failure included.
-  return typeof value === 'object' && value !== null ? 'that is an object' : String(value)
-}
-
-const LONGEST_SHOWN = 200
-
-export function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
-  return error.message
 }

@@ -2,7 +2,7 @@
 // of its is run, nothing is fetched, and a check that would take long is cut off.
 import { createRequire } from 'node:module'
 import type * as vm from 'node:vm'
-import { subschemas } from '../schema/subschemas.ts'
+import { subschemas } from '../schema/json-schema.ts'
 import type { Validator } from '../schema/validator.ts'
 import { compileJsonSchema } from '../schema/validator.ts'
 import { withinSize } from '../protocol/json.ts'

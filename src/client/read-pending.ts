@@ -1,6 +1,7 @@
 // Reads a pending round that comes back: from a file, another process, another day.
 import { isObject, isTame } from '../protocol/json.ts'
-import { ClientError, shown } from './errors.ts'
+import { ClientError } from './errors.ts'
+import { shown } from '../protocol/text.ts'
 import type { PendingCall } from './pending.ts'
 import { MAX_DEPTH } from './pending.ts'
 import { RESUMABLE_REVISIONS } from './revision.ts'

@@ -1,7 +1,8 @@
 // The result of one round, read from an untrusted server: done, asking, deferred, or gone on with as a task.
 import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
-import { badResponse, ClientError, shown } from './errors.ts'
+import { badResponse, ClientError } from './errors.ts'
+import { shown } from '../protocol/text.ts'
 import type { Results, RoundMethod } from './pending.ts'
 import { MAX_DEPTH } from './pending.ts'
 

@@ -5,7 +5,8 @@ import type { CallToolResult, Tool } from '../protocol/messages.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
 import type { Validator } from '../schema/validator.ts'
-import { ClientError, reasonOf } from './errors.ts'
+import { ClientError } from './errors.ts'
+import { reasonOf } from '../protocol/text.ts'
 import { outputCheck } from './output.ts'
 
 interface KnownTool {

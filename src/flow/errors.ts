@@ -4,6 +4,7 @@ import type { ForeignErrorCode } from '../protocol/errors.ts'
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ClientCapabilities } from '../protocol/messages.ts'
 import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
+import { quoted } from '../protocol/text.ts'
 
 /** A rule of the flow was broken; the pass has failed, whether or not the handler caught anything. */
 export class FlowError extends RallyError {
@@ -87,7 +88,7 @@ export function toFailure(error: unknown): Failure {
 }
 
 export function keyInvalid(key: unknown): FlowError {
-  const shown = typeof key === 'string' ? JSON.stringify(key.slice(0, 160)) : `of type ${typeof key}`
+  const shown = typeof key === 'string' ? quoted(key) : `of type ${typeof key}`
   return new FlowError('KEY_INVALID', `The key ${shown} is not valid: use 1 to 128 of A-Z a-z 0-9 _ . : / - [ ].`)
 }
 

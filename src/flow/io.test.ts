@@ -48,7 +48,7 @@ describe('io.ask', () => {
     {
       what: 'a schema that no form has',
       ask: (io: Io) => io.ask('a', 'A?', z.object({ where: z.object({ city: z.string() }) })),
-      why: '"where" is an object, and a form is flat',
+      why: '"where" is an object, but a form is flat',
     },
   ])('with $what fails the call with an error that says so, although the handler catches', async ({ ask, why }) => {
     const outcome = await new Rounds().next((io) => ask(io).catch(() => 'caught'))

@@ -18,10 +18,10 @@ export function writeQuestions(
 ): Question[] {
   return questions.map(([key, question]) => {
     const request = revision.question(question, elicitationId(key))
-    if ('unsayable' in request) {
+    if ('unsupported' in request) {
       throw new RallyError(
         'MISSING_CAPABILITY',
-        `The question "${key}" cannot be sent to a client of revision ${revision.name}: ${request.unsayable}.`,
+        `The question "${key}" cannot be sent to a client of revision ${revision.name}: ${request.unsupported}.`,
       )
     }
     const isVisit = question.method === 'elicitation/create' && question.params.mode === 'url'

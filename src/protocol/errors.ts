@@ -29,8 +29,8 @@ export class RallyError extends Error {
 }
 
 /**
- * An error that goes onto the wire as it is: a JSON-RPC error with this code, message and data.
- * Throw one from a handler to end the call with a protocol error instead of a result that the model reads.
+ * A JSON-RPC error with this code, message and data. Throw one from a handler to end the call with a protocol error
+ * instead of a result that the model reads. A client throws one when the server answers with an error.
  */
 export class ProtocolError extends RallyError {
   declare readonly code: 'PROTOCOL'

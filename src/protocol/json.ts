@@ -1,9 +1,10 @@
-// JSON text of values that JSON keeps whole, and a bound on the depth of values that came as JSON.
+// Writes JSON without losing anything, and limits the depth and size of parsed JSON.
 import { RallyError } from './errors.ts'
+import { cut } from './text.ts'
 
 const DEEPEST = 256
 
-/** The JSON text of a value, or an error that names the place in it that JSON would lose. */
+/** The JSON text of a value. Throws NOT_JSON, naming the path of a value that JSON would lose or change. */
 export function toJsonText(value: unknown, where: string): string {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return JSON.stringify(value)
   const loss = lossOf(value, 1)
@@ -12,8 +13,8 @@ export function toJsonText(value: unknown, where: string): string {
 }
 
 /**
- * Whether parsed JSON is nested at most `max` deep and holds no number that JavaScript cannot, as 1e999 is. Looks at
- * untrusted values before anything recursive does, and so does not recurse itself.
+ * True if parsed JSON is nested at most `max` levels deep and all its numbers are finite (1e999 parses as Infinity).
+ * It checks untrusted values before recursive code sees them, so it does not recurse itself.
  */
 export function isTame(value: unknown, max: number): boolean {
   if (typeof value !== 'object' || value === null) return true
@@ -33,7 +34,7 @@ export function isTame(value: unknown, max: number): boolean {
   return true
 }
 
-/** Whether a value has at most so many properties and items, at any depth. Does not recurse, and stops as soon as it knows. */
+/** True if a value has at most `most` properties and items at all depths. Does not recurse, and stops early. */
 export function withinSize(value: unknown, most: number): boolean {
   const open: unknown[] = [value]
   let left = most
@@ -47,12 +48,12 @@ export function withinSize(value: unknown, most: number): boolean {
   return true
 }
 
-/** Whether a parsed value is a JSON object. */
+/** True if a parsed value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** What JSON would lose and, from the inside out, where. */
+/** A value that JSON would lose, and its path from the inside out. */
 interface Loss {
   why: string
   path: PropertyKey[]
@@ -66,25 +67,25 @@ function lossOf(value: unknown, depth: number): Loss | undefined {
     case 'number':
       return Number.isFinite(value)
         ? undefined
-        : lost(`is ${value}, which JSON has no number for: use null or a string.`)
+        : lost(`is ${value}, which is not a number in JSON. Use null or a string.`)
     case 'object':
       return value === null ? undefined : lossInside(value, depth)
     case 'bigint':
-      return lost('is a BigInt, which JSON does not keep: use a string, or Number() where it is small enough.')
+      return lost('is a BigInt, which JSON does not have. Use a string, or Number() if it is small enough.')
     case 'undefined':
-      return lost('is undefined, which JSON has no value for: use null, or leave it out.')
+      return lost('is undefined, which JSON does not have. Use null, or leave it out.')
     default:
-      return lost(`is a ${typeof value}, which JSON does not keep: leave it out.`)
+      return lost(`is a ${typeof value}, which JSON does not have. Leave it out.`)
   }
 }
 
 function lossInside(value: object, depth: number): Loss | undefined {
-  if (depth > DEEPEST) return lost(`is nested past ${DEEPEST} levels, or refers back to itself: make it flatter.`)
+  if (depth > DEEPEST) return lost(`is nested past ${DEEPEST} levels, or refers back to itself. Make it flatter.`)
   if (Array.isArray(value)) return lossInArray(value, depth)
   return isPlain(value) ? lossInObject(value, depth) : lost(adviceFor(value))
 }
 
-/** A prototype without one of its own is the root of plain objects, of this realm or another. */
+/** A plain object has no prototype, or one without a prototype: Object.prototype of this realm or another. */
 function isPlain(value: object): value is Record<string, unknown> {
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
@@ -101,7 +102,7 @@ function lossInObject(value: Record<string, unknown>, depth: number): Loss | und
 }
 
 function lossInArray(items: readonly unknown[], depth: number): Loss | undefined {
-  // By index, because iteration methods pass over holes, which JSON turns into null.
+  // By index: iteration methods skip holes, which JSON turns into null.
   for (let index = 0; index < items.length; index++) {
     const loss = lossOf(items[index], depth + 1)
     if (loss) return within(loss, index)
@@ -119,23 +120,23 @@ function within(loss: Loss, key: PropertyKey): Loss {
 }
 
 const ADVICE: Readonly<Record<string, string>> = {
-  Date: 'is a Date, which JSON turns into a string: use its toISOString().',
-  Map: 'is a Map, which JSON empties: use Object.fromEntries(map), or [...map].',
-  Set: 'is a Set, which JSON empties: use [...set].',
-  Promise: 'is a Promise, which JSON empties: await it first.',
-  RegExp: 'is a RegExp, which JSON empties: use its source.',
-  Error: 'is an Error, which JSON empties: use its message.',
+  Date: 'is a Date, which JSON turns into a string. Use its toISOString().',
+  Map: 'is a Map, which JSON empties. Use Object.fromEntries(map), or [...map].',
+  Set: 'is a Set, which JSON empties. Use [...set].',
+  Promise: 'is a Promise, which JSON empties. Await it first.',
+  RegExp: 'is a RegExp, which JSON empties. Use its source.',
+  Error: 'is an Error, which JSON empties. Use its message.',
 }
 
 function adviceFor(value: object): string {
   if (ArrayBuffer.isView(value)) {
-    return `is binary data (${nameOf(value)}), which JSON does not keep: use base64, Buffer.from(bytes).toString('base64').`
+    return `is binary data (${nameOf(value)}), which JSON does not have. Use base64: Buffer.from(bytes).toString('base64').`
   }
-  // Not `instanceof`: the value may be of another realm.
+  // Not `instanceof`: the value may come from another realm.
   const tag = Object.prototype.toString.call(value).slice('[object '.length, -1)
   return (
     (Object.hasOwn(ADVICE, tag) ? ADVICE[tag] : undefined) ??
-    `is an instance of ${nameOf(value)}, whose class JSON does not keep: use a plain object, such as { ...value }.`
+    `is an instance of ${nameOf(value)}, whose class JSON drops. Use a plain object, such as { ...value }.`
   )
 }
 
@@ -152,8 +153,8 @@ export function pathText(keys: readonly PropertyKey[], root = ''): string {
   let text = root
   for (const key of keys) {
     text += step(key, text === '')
-    // A cycle or a hostile key makes a path that nobody reads to its end.
-    if (text.length > LONGEST) return `${text.slice(0, LONGEST)}…`
+    // A cycle or a hostile key can make the path very long.
+    if (text.length > LONGEST) return cut(text, LONGEST)
   }
   return text
 }

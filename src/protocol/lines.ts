@@ -1,4 +1,4 @@
-// Cuts a stream of bytes into lines, holding at most one that is not complete.
+// Splits a stream of bytes into lines. Buffers at most one incomplete line.
 
 const NEWLINE = 0x0a
 
@@ -9,7 +9,7 @@ export class Lines {
   #parts: Buffer[] = []
   #bytes = 0
 
-  /** Empty lines are passed over. One that is longer than `maxBytes` is told of as soon as it is, and not held. */
+  /** Skips empty lines. Calls `tooLong` as soon as a line exceeds `maxBytes`, and drops that line. */
   constructor(maxBytes: number, receive: (line: string) => void, tooLong: () => void) {
     this.#maxBytes = maxBytes
     this.#receive = receive
@@ -19,14 +19,14 @@ export class Lines {
   add(chunk: Buffer): void {
     let from = 0
     for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, from)) {
-      this.#keep(chunk.subarray(from, end))
+      this.#append(chunk.subarray(from, end))
       this.#complete()
       from = end + 1
     }
-    this.#keep(chunk.subarray(from))
+    this.#append(chunk.subarray(from))
   }
 
-  #keep(part: Buffer): void {
+  #append(part: Buffer): void {
     const wasWithin = this.#bytes <= this.#maxBytes
     this.#bytes += part.length
     if (this.#bytes <= this.#maxBytes) return void (part.length > 0 && this.#parts.push(part))

@@ -1,8 +1,8 @@
-// Validation by ajv, which turns a schema into code.
+// Validates with ajv, which compiles a schema to code. Loaded with the first schema, because loading it takes long.
 import { createRequire } from 'node:module'
 import type * as draft7 from 'ajv'
 import type * as draft2020 from 'ajv/dist/2020.js'
-import type { Draft } from './dialect.ts'
+import type { Draft } from './json-schema.ts'
 
 const load = createRequire(import.meta.url)
 
@@ -11,7 +11,7 @@ const OPTIONS: draft7.Options = {
   allErrors: false,
   validateFormats: false,
   ownProperties: true,
-  // Copies of what is referred to would let a small schema become a large program.
+  // Inlining would let a small schema with many references compile to a large program.
   inlineRefs: false,
   logger: false,
 }
@@ -19,12 +19,12 @@ const OPTIONS: draft7.Options = {
 export function withAjv(schema: Record<string, unknown>, draft: Draft): (value: unknown) => string[] {
   const meta = (metaValidators[draft] ??= newAjv(draft, OPTIONS))
   if (meta.validateSchema(schema) !== true) throw new Error(meta.errorsText(meta.errors, { dataVar: '' }))
-  // One of its own, because names in one schema must not mean anything in another.
+  // One instance per schema: an $id in one schema must not be visible in another.
   const validate = newAjv(draft, { ...OPTIONS, meta: false, validateSchema: false }).compile(schema)
   return (value) => (validate(value) ? [] : (validate.errors ?? []).map(textOf))
 }
 
-/** Kept, because the first use of one takes a hundred times as long as a validator does. */
+/** Reused: validating a first schema takes a hundred times as long as the next ones. */
 const metaValidators: Partial<Record<Draft, draft7.Ajv>> = {}
 
 function newAjv(draft: Draft, options: draft7.Options): draft7.Ajv {

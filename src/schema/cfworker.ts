@@ -1,11 +1,11 @@
-// Validation by @cfworker/json-schema, which reads a schema as it goes: for hosts that forbid code generation.
+// Validates with @cfworker/json-schema, which interprets the schema. For hosts that forbid code generation.
 import { createRequire } from 'node:module'
 import type * as cfworker from '@cfworker/json-schema'
-import type { Draft } from './dialect.ts'
+import type { Draft } from './json-schema.ts'
 
 const load = createRequire(import.meta.url)
 
-/** `parts` are the schema and all below it; they are written to. */
+/** `parts` are the schema and all schemas inside it. They are modified. */
 export function withCfworker(
   schema: Record<string, unknown>,
   parts: readonly Record<string, unknown>[],
@@ -13,8 +13,9 @@ export function withCfworker(
 ): (value: unknown) => string[] {
   const library: typeof cfworker = load('@cfworker/json-schema')
   for (const part of parts) {
-    if (part['$dynamicRef'] !== undefined) throw new Error('"$dynamicRef" does not work where code generation is off')
-    // Ajv is told not to look at formats, and the two must agree.
+    if (part['$dynamicRef'] !== undefined)
+      throw new Error('"$dynamicRef" is not supported where code generation is forbidden')
+    // Ajv ignores formats (`validateFormats: false`), and both validators must agree.
     if (typeof part['format'] === 'string') delete part['format']
   }
   const validator = new library.Validator(schema, draft)
@@ -23,12 +24,12 @@ export function withCfworker(
   return (value) => {
     const { valid, errors } = validator.validate(value)
     if (valid) return []
-    const telling = errors.filter(({ keyword }) => !WRAPPING.has(keyword))
-    return telling.length > 0 ? telling.map(textOf) : ['is not valid']
+    const causes = errors.filter(({ keyword }) => !WRAPPING.has(keyword))
+    return causes.length > 0 ? causes.map(textOf) : ['is not valid']
   }
 }
 
-/** The engine itself would only notice when a value leads it there. */
+/** The validator itself notices a missing reference only when a value reaches it. */
 function unresolvedIn(known: Record<string, cfworker.Schema | boolean>): string | undefined {
   for (const part of Object.values(known)) {
     if (typeof part === 'boolean' || part.$ref === undefined) continue
@@ -37,7 +38,7 @@ function unresolvedIn(known: Record<string, cfworker.Schema | boolean>): string 
   return undefined
 }
 
-/** Errors of these keywords only say that there is another further in. */
+/** An error of these keywords only says that a schema inside has an error. */
 const WRAPPING = new Set([
   '$ref',
   'additionalItems',

@@ -1,4 +1,4 @@
-// From the JSON Schema of one property to a field of a form: text, a number, a switch or a choice.
+// Converts the JSON Schema of one property to a field of a form: text, a number, a boolean or a choice.
 import type {
   BooleanSchema,
   NumberSchema,
@@ -6,14 +6,15 @@ import type {
   StringFormat,
   StringSchema,
 } from '../protocol/messages.ts'
+import { isObject } from '../protocol/json.ts'
 import { type Option, optionsOf, titled, unionOf } from './choices.ts'
-import { isSchema, type Place, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
+import { type Position, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
 
-export function toField(raw: unknown, place: Place): PrimitiveSchemaDefinition {
-  const schema = resolved(raw, place)
-  const options = optionsOf(schema, place)
+export function toField(raw: unknown, position: Position): PrimitiveSchemaDefinition {
+  const schema = resolved(raw, position)
+  const options = optionsOf(schema, position)
   if (options) return toSingleSelect(schema, options)
-  const type = typeOf(schema, place)
+  const type = typeOf(schema, position)
   switch (type) {
     case 'string':
       return toText(schema)
@@ -21,25 +22,25 @@ export function toField(raw: unknown, place: Place): PrimitiveSchemaDefinition {
     case 'integer':
       return toNumber(schema, type)
     case 'boolean':
-      return toSwitch(schema)
+      return toBoolean(schema)
     case 'array':
-      return toMultiSelect(schema, place)
+      return toMultiSelect(schema, position)
     case 'object':
-      return refuse(place, 'is an object, and a form is flat: make each of its properties one of the form.')
+      return refuse(position, 'is an object, but a form is flat. Make each of its properties a property of the form.')
     default:
-      return refuse(place, 'says no type that a form has: make it a string, number, integer, boolean or enum.')
+      return refuse(position, 'has no type that a form supports. Make it a string, number, integer, boolean or enum.')
   }
 }
 
-/** The one type of a property. A union of texts, or of numbers, is one: which of them it is, is checked later. */
-function typeOf(schema: SchemaObject, place: Place): unknown {
-  const members = unionOf(schema, place) ?? [schema]
+/** The single type of a property. A union of strings, or of numbers, has one; its members are checked with the answer. */
+function typeOf(schema: SchemaObject, position: Position): unknown {
+  const members = unionOf(schema, position) ?? [schema]
   const types = new Set(members.flatMap((member) => ownType(member) ?? schema['type']))
-  if (types.has('null')) refuseNull(place)
+  if (types.has('null')) refuseNull(position)
   if (types.size === 2 && types.has('number') && types.has('integer')) return 'number'
   if (types.size > 1) {
     const named = [...types].map((type) => (typeof type === 'string' ? type : 'anything'))
-    refuse(place, `is ${named.join(' or ')}, and a form has one type for each property: choose one.`)
+    refuse(position, `is ${named.join(' or ')}, but a property of a form has one type. Choose one.`)
   }
   const [only] = types
   return only
@@ -47,7 +48,7 @@ function typeOf(schema: SchemaObject, place: Place): unknown {
 
 function ownType({ type, properties, const: only, enum: values }: SchemaObject): unknown {
   if (type !== undefined) return type
-  if (isSchema(properties)) return 'object'
+  if (isObject(properties)) return 'object'
   return only !== undefined || values !== undefined ? 'string' : undefined
 }
 
@@ -66,7 +67,7 @@ function toNumber(schema: SchemaObject, type: 'number' | 'integer'): NumberSchem
   const lower = [schema['minimum']]
   const upper = [schema['maximum']]
   if (type === 'integer') {
-    // The form has no exclusive bounds; for whole numbers the next one is the same.
+    // A form has no exclusive limits. For whole numbers the next number is the same limit.
     if (isNumber(schema['exclusiveMinimum'])) lower.push(Math.floor(schema['exclusiveMinimum']) + 1)
     if (isNumber(schema['exclusiveMaximum'])) upper.push(Math.ceil(schema['exclusiveMaximum']) - 1)
   }
@@ -79,7 +80,7 @@ function toNumber(schema: SchemaObject, type: 'number' | 'integer'): NumberSchem
   }
 }
 
-function toSwitch(schema: SchemaObject): BooleanSchema {
+function toBoolean(schema: SchemaObject): BooleanSchema {
   return { type: 'boolean', ...labels(schema), ...kept('default', schema['default'], isBoolean) }
 }
 
@@ -87,7 +88,7 @@ function toSingleSelect(schema: SchemaObject, options: readonly Option[]): Primi
   const values = options.map((option) => option.const)
   const isOption = (value: unknown): value is string => isString(value) && values.includes(value)
   const rest = { ...labels(schema), ...kept('default', schema['default'], isOption) }
-  // The older spelling, where that is how it was written, and nothing of it was left out.
+  // Keep the older spelling (enumNames) if the author used it and no option was dropped.
   const { enumNames } = schema
   const isNamed = (value: unknown): value is string[] =>
     Array.isArray(value) && value.length === values.length && value.every(isString)
@@ -98,14 +99,17 @@ function toSingleSelect(schema: SchemaObject, options: readonly Option[]): Primi
   return oneOf ? { type: 'string', ...rest, oneOf } : { type: 'string', ...rest, enum: values }
 }
 
-function toMultiSelect(schema: SchemaObject, place: Place): PrimitiveSchemaDefinition {
+function toMultiSelect(schema: SchemaObject, position: Position): PrimitiveSchemaDefinition {
   const { items, prefixItems } = schema
   if (Array.isArray(items) || prefixItems !== undefined) {
-    refuse(place, 'is a tuple: make each of its items a property of its own.')
+    refuse(position, 'is a tuple. Make each of its items a property of its own.')
   }
-  const options = isSchema(items) ? optionsOf(resolved(items, place), place) : undefined
+  const options = isObject(items) ? optionsOf(resolved(items, position), position) : undefined
   if (!options) {
-    return refuse(place, 'is a list of free values, and a form only has lists to choose from: make its items an enum.')
+    return refuse(
+      position,
+      'is a list of free values, but a form only has lists to choose from. Make its items an enum.',
+    )
   }
   const values = options.map((option) => option.const)
   const known = new Set<unknown>(values)
@@ -127,7 +131,7 @@ function labels(schema: SchemaObject): { title?: string; description?: string } 
   return { ...kept('title', schema['title'], isString), ...kept('description', schema['description'], isString) }
 }
 
-/** The keyword with its value where the wire takes it, and nothing where it does not. */
+/** The keyword with its value, or nothing if the value does not fit the protocol. */
 function kept<Key extends string, Value>(
   key: Key,
   value: unknown,
@@ -146,5 +150,5 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isFormat = (value: unknown): value is StringFormat =>
   value === 'email' || value === 'uri' || value === 'date' || value === 'date-time'
 
-/** zod bounds every integer by what a double can count to, which says nothing to a user. */
+/** zod limits every integer to the safe integers, which is of no use to a user. */
 const isBound = (value: unknown): value is number => isNumber(value) && Math.abs(value) < Number.MAX_SAFE_INTEGER

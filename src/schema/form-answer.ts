@@ -1,5 +1,5 @@
-// Whether an answer fits the form that asked for it. The answer is untrusted: nothing here throws on it, and no property
-// is read that is not its own.
+// Checks an answer against the form that asked for it. The answer is untrusted: nothing here throws, and inherited
+// properties are never read.
 import type {
   FormSchema,
   NumberSchema,
@@ -14,7 +14,7 @@ import { isObject, pathText } from '../protocol/json.ts'
 const MOST_PROBLEMS = 10
 const MOST_NAMED = 10
 
-/** What does not fit, each as a sentence that names the property; empty when all does. Extra properties are let pass. */
+/** The problems of an answer, each as a sentence that names the property. Empty if it is valid. Extra properties are ignored. */
 export function checkForm(form: FormSchema, content: unknown): string[] {
   if (!isObject(content)) return ['the answer must be an object']
   const required = new Set(form.required)
@@ -28,7 +28,7 @@ export function checkForm(form: FormSchema, content: unknown): string[] {
   return problems
 }
 
-/** A fresh object of the form's properties that the answer has, and nothing else. */
+/** A new object with those properties of the answer that the form has. */
 export function pickForm(form: FormSchema, content: unknown): Record<string, unknown> {
   if (!isObject(content)) return {}
   const entries = Object.keys(form.properties).map((name): [string, unknown] => [name, own(content, name)])
@@ -78,7 +78,7 @@ const NAMES = {
   'date-time': 'a date and time with its offset, such as 2026-07-28T12:00:00Z',
 }
 
-/** In code points, as JSON Schema counts. */
+/** JSON Schema counts code points. */
 function lengthOf(text: string): number {
   let length = 0
   for (const _ of text) length++
@@ -99,7 +99,7 @@ function selectionProblem(
   if (value.length > maxItems) return `must have at most ${maxItems} chosen`
   const options = 'anyOf' in field.items ? constsOf(field.items.anyOf) : field.items.enum
   const known = new Set<unknown>(options)
-  return value.every((item) => known.has(item)) ? undefined : `must only have items of ${listed(options)}`
+  return value.every((item) => known.has(item)) ? undefined : `may only contain ${listed(options)}`
 }
 
 function constsOf(options: readonly { const: string }[]): string[] {

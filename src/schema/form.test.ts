@@ -8,7 +8,9 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { EXAMPLES, specValidator } from '../../test/spec/validate.ts'
 import { RallyError } from '../protocol/errors.ts'
-import { checkForm, type FormSchema, toForm } from './form.ts'
+import type { FormSchema } from '../protocol/messages.ts'
+import { toForm } from './form.ts'
+import { checkForm } from './form-answer.ts'
 import { anyForm } from '../../test/spec/forms.ts'
 import { jsonSchemaOf, type Schema } from './standard.ts'
 
@@ -252,18 +254,18 @@ describe('what a form can not have is refused, by the name of the property and w
   test.each([
     { name: 'an object', it: z.object({ street: z.string() }), why: 'a form is flat' },
     { name: 'a record', it: z.record(z.string(), z.string()), why: 'a form is flat' },
-    { name: 'a list of text', it: z.array(z.string()), why: 'make its items an enum' },
-    { name: 'a list of objects', it: z.array(z.object({})), why: 'make its items an enum' },
+    { name: 'a list of text', it: z.array(z.string()), why: 'Make its items an enum' },
+    { name: 'a list of objects', it: z.array(z.object({})), why: 'Make its items an enum' },
     { name: 'a tuple', it: z.tuple([z.string(), z.number()]), why: 'is a tuple' },
     { name: 'a union', it: z.union([z.string(), z.number()]), why: 'is string or number' },
-    { name: 'a nullable text', it: z.string().nullable(), why: 'make it optional' },
-    { name: 'null', it: z.null(), why: 'make it optional' },
-    { name: 'anything', it: z.any(), why: 'says no type' },
-    { name: 'a number to choose', it: z.literal([1, 2]), why: 'use strings and convert' },
-    { name: 'a union of numbers', it: z.union([z.literal(1), z.literal(2)]), why: 'use strings and convert' },
-    { name: 'a fixed boolean', it: z.literal(true), why: 'make it a boolean and check it in the handler' },
+    { name: 'a nullable text', it: z.string().nullable(), why: 'Make it optional' },
+    { name: 'null', it: z.null(), why: 'Make it optional' },
+    { name: 'anything', it: z.any(), why: 'has no type' },
+    { name: 'a number to choose', it: z.literal([1, 2]), why: 'Use strings and convert' },
+    { name: 'a union of numbers', it: z.union([z.literal(1), z.literal(2)]), why: 'Use strings and convert' },
+    { name: 'a fixed boolean', it: z.literal(true), why: 'Make it a boolean and check it in the handler' },
     { name: 'an intersection', it: z.intersection(z.enum(['a', 'b']), z.enum(['b', 'c'])), why: 'allOf' },
-    { name: 'a nullable enum', it: z.enum(['a']).nullable(), why: 'make it optional' },
+    { name: 'a nullable enum', it: z.enum(['a']).nullable(), why: 'Make it optional' },
   ])('$name', ({ it, why }) => {
     const message = refusalOf(z.object({ fine: z.string(), it }))
     expect(message).toContain(`${WHERE}: property "it" `)
@@ -272,22 +274,22 @@ describe('what a form can not have is refused, by the name of the property and w
 
   test.each([
     { it: true, why: 'has no schema' },
-    { it: { type: ['string', 'null'] }, why: 'make it optional' },
+    { it: { type: ['string', 'null'] }, why: 'Make it optional' },
     { it: { type: ['string', 'number'] }, why: 'is string or number' },
     { it: { enum: [] }, why: 'nothing to choose from' },
-    { it: { enum: ['a', null] }, why: 'make it optional' },
-    { it: { anyOf: [{ anyOf: [{ const: 'a' }, { const: 'b' }] }, { const: 'c' }] }, why: 'write it as one' },
+    { it: { enum: ['a', null] }, why: 'Make it optional' },
+    { it: { anyOf: [{ anyOf: [{ const: 'a' }, { const: 'b' }] }, { const: 'c' }] }, why: 'Write it as one' },
     { it: { properties: {} }, why: 'a form is flat' },
-    { it: { type: 'strnig' }, why: 'says no type' },
-    { it: { type: [] }, why: 'says no type' },
+    { it: { type: 'strnig' }, why: 'has no type' },
+    { it: { type: [] }, why: 'has no type' },
   ])('$it', ({ it, why }) => {
     expect(ofProperty(it)).toContain(why)
   })
 
   test.each([
-    { name: 'text', schema: z.string(), why: 'has to be an object' },
-    { name: 'a list', schema: z.array(z.string()), why: 'has to be an object' },
-    { name: 'a record', schema: z.record(z.string(), z.string()), why: 'name the properties' },
+    { name: 'text', schema: z.string(), why: 'must be an object' },
+    { name: 'a list', schema: z.array(z.string()), why: 'must be an object' },
+    { name: 'a record', schema: z.record(z.string(), z.string()), why: 'Name the properties' },
     { name: 'a union', schema: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]), why: 'is a union' },
     { name: 'an intersection', schema: { allOf: [{ type: 'object' }, { properties: {} }] }, why: 'allOf' },
   ])('at the root: $name', ({ schema, why }) => {
@@ -296,7 +298,7 @@ describe('what a form can not have is refused, by the name of the property and w
   })
 
   test('the name __proto__', () => {
-    expect(refusal(JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'))).toContain('rename it')
+    expect(refusal(JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}'))).toContain('Rename it')
   })
 
   test('a required property that is not described', () => {
@@ -307,7 +309,7 @@ describe('what a form can not have is refused, by the name of the property and w
 
   test('more than 100 properties', () => {
     expect(refusalOf(wide(100))).toBe('was accepted')
-    expect(refusalOf(wide(101))).toContain('has 101 properties, and may have 100')
+    expect(refusalOf(wide(101))).toContain('has 101 properties, but at most 100 are allowed')
   })
 })
 

@@ -1,62 +1,67 @@
-// From the JSON Schema of a question to the flat form that the wire allows in an elicitation.
+// Converts the JSON Schema of a question to the flat form that the protocol allows in an elicitation.
 import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
+import { isObject } from '../protocol/json.ts'
 import { toField } from './field.ts'
-import { isSchema, type Place, refuse, type SchemaObject, resolved } from './references.ts'
-
-export { checkForm, pickForm } from './form-answer.ts'
-export type { FormSchema } from '../protocol/messages.ts'
+import { type Position, refuse, type SchemaObject, resolved } from './references.ts'
 
 const MOST_PROPERTIES = 100
 
 /**
- * The form that asks for what a JSON Schema describes, or an error that names the property a form can not have. What only
- * narrows a property further (a pattern, a multiple) is left out: it holds when the answer comes back. A form that came
- * over the wire goes through here too, before an answer is checked against it.
+ * The form for a JSON Schema. Throws FORM_INVALID, naming the property that no form can have.
+ * Keywords that only narrow a value (a pattern, a multiple) are left out: the full schema checks the answer later.
+ * A client also calls it with a form that a server sent, before it checks an answer against that form.
  */
 export function toForm(jsonSchema: Readonly<Record<string, unknown>>, where: string): FormSchema {
-  const place: Place = { where, root: jsonSchema }
-  const schema = resolved(jsonSchema, place)
-  const properties = propertiesOf(schema, place)
+  const position: Position = { where, root: jsonSchema }
+  const schema = resolved(jsonSchema, position)
+  const properties = propertiesOf(schema, position)
   const names = Object.keys(properties)
   if (names.length > MOST_PROPERTIES) {
-    refuse(place, `has ${names.length} properties, and may have ${MOST_PROPERTIES}: ask in several questions.`)
+    refuse(
+      position,
+      `has ${names.length} properties, but at most ${MOST_PROPERTIES} are allowed. Ask in several questions.`,
+    )
   }
   const fields: Record<string, PrimitiveSchemaDefinition> = {}
   for (const name of names) {
-    const property: Place = { ...place, property: name }
-    if (name === '__proto__') refuse(property, 'has a name that JavaScript objects can not carry safely: rename it.')
+    const property: Position = { ...position, property: name }
+    if (name === '__proto__') refuse(property, 'has a name that is not safe in JavaScript objects. Rename it.')
     fields[name] = toField(properties[name], property)
   }
-  const required = requiredOf(schema, fields, place)
+  const required = requiredOf(schema, fields, position)
   return required.length > 0 ? { type: 'object', properties: fields, required } : { type: 'object', properties: fields }
 }
 
-function propertiesOf(schema: SchemaObject, place: Place): SchemaObject {
+function propertiesOf(schema: SchemaObject, position: Position): SchemaObject {
   const { type, properties, anyOf, oneOf } = schema
   if (anyOf !== undefined || oneOf !== undefined) {
-    refuse(place, 'is a union: ask a question for each case, or one with the properties of all, made optional.')
+    refuse(
+      position,
+      'is a union. Ask one question per case, or one question with the properties of all cases as optional.',
+    )
   }
-  const isObject = type === 'object' || (type === undefined && isSchema(properties))
-  if (!isObject) refuse(place, 'has to be an object with a property for each answer: wrap the schema in one.')
-  const known = isSchema(properties) ? properties : {}
+  const isObjectSchema = type === 'object' || (type === undefined && isObject(properties))
+  if (!isObjectSchema) refuse(position, 'must be an object with a property for each answer. Wrap the schema in one.')
+  const known = isObject(properties) ? properties : {}
   if (Object.keys(known).length === 0 && isRecord(schema)) {
-    refuse(place, 'is a record of any keys: name the properties that you ask for.')
+    refuse(position, 'is a record of any keys. Name the properties that you ask for.')
   }
   return known
 }
 
 function isRecord({ additionalProperties, patternProperties }: SchemaObject): boolean {
   return (
-    (isSchema(additionalProperties) && Object.keys(additionalProperties).length > 0) || patternProperties !== undefined
+    (isObject(additionalProperties) && Object.keys(additionalProperties).length > 0) || patternProperties !== undefined
   )
 }
 
-function requiredOf({ required }: SchemaObject, fields: FormSchema['properties'], place: Place): string[] {
+function requiredOf({ required }: SchemaObject, fields: FormSchema['properties'], position: Position): string[] {
   if (!Array.isArray(required)) return []
   const names = new Set<string>()
   for (const name of required) {
     if (typeof name !== 'string') continue
-    if (!Object.hasOwn(fields, name)) refuse({ ...place, property: name }, 'is required, and not described.')
+    if (!Object.hasOwn(fields, name))
+      refuse({ ...position, property: name }, 'is required, but not described. Add it to the properties.')
     names.add(name)
   }
   return [...names]

@@ -1,4 +1,4 @@
-// The four formats of a form's text. Every check takes time linear in the text, which is untrusted.
+// The four formats of text in a form. The text is untrusted, so every check takes linear time.
 import type { StringFormat } from '../protocol/messages.ts'
 
 export function hasFormat(format: StringFormat, text: string): boolean {
@@ -16,7 +16,7 @@ const LONGEST_EMAIL = 320
 const EMAIL_LOCAL = /^[^\s@"(),:;<>[\]\\\p{Cc}]+$/u
 const DOMAIN_LABEL = /^[\p{L}\p{N}\p{M}-]{1,63}$/u
 
-/** Looser than the RFC in letters, because mail is international, and without its quoted and bracketed forms. */
+/** Accepts letters of every language, unlike the RFC. Does not accept its quoted and bracketed forms. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   if (at < 1 || text.length > LONGEST_EMAIL) return false
@@ -30,7 +30,7 @@ function isEmail(text: string): boolean {
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]*:/
 const NEVER_IN_URI = /[\s<>"{}|\\^`\p{Cc}]/u
 
-/** Absolute, as a browser's address field understands it, which takes letters of every language. */
+/** An absolute URI as a browser accepts it, with letters of every language. */
 function isUri(text: string): boolean {
   return SCHEME.test(text) && !NEVER_IN_URI.test(text) && URL.canParse(text)
 }
@@ -40,7 +40,7 @@ const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
 function isDate(text: string): boolean {
   const [, year, month, day] = DATE.exec(text) ?? []
   const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
-  // A day past the end of its month parses as one of the next.
+  // A day past the end of its month is parsed as a day of the next month.
   return date.getUTCDate() === Number(day)
 }
 

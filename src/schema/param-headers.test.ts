@@ -106,7 +106,7 @@ describe('a schema that clients would drop is an error at once', () => {
     ['propertyNames', object({}, { propertyNames: region })],
   ])('where it is in %s, which plain properties do not reach', (_where, schema) => {
     expect(() => paramHeaders(schema, 'find')).toThrow(
-      'The input of tool "find": x-mcp-header is in a place that a path of plain properties does not reach.',
+      'The input of tool "find": x-mcp-header is in a place that no path of properties reaches.',
     )
   })
 })
@@ -135,5 +135,7 @@ describe('the headers of a call', () => {
 test('a schema nested too deeply to be looked through is an error, and no overflow', () => {
   let schema: Record<string, unknown> = { type: 'string' }
   for (let i = 0; i < 100_000; i += 1) schema = { type: 'object', properties: { a: schema } }
-  expect(() => paramHeaders(schema, 'deep')).toThrow('The input of tool "deep": the schema is nested past 256 levels.')
+  expect(() => paramHeaders(schema, 'deep')).toThrow(
+    'The input of tool "deep": the schema is nested past 256 levels. Make it flatter.',
+  )
 })

@@ -1,12 +1,14 @@
-// Tool arguments that an HTTP request repeats in its headers (`x-mcp-header`), so that a proxy can route by them.
+// The arguments of a tool that an HTTP request repeats in its headers (`x-mcp-header`), so that a proxy can route by them.
 import { RallyError } from '../protocol/errors.ts'
 import { encodeHeader } from '../protocol/headers.ts'
 import { isObject, isTame } from '../protocol/json.ts'
+import { shown } from '../protocol/text.ts'
+import { NAMING_KEYWORDS, VALUE_KEYWORDS } from './json-schema.ts'
 
 export interface ParamHeader {
-  /** The whole name, such as `mcp-param-region`, in lower case. */
+  /** The full name in lower case, such as `mcp-param-region`. */
   readonly header: string
-  /** Where the value is in the arguments. */
+  /** The path of the value in the arguments. */
   readonly path: readonly string[]
 }
 
@@ -14,27 +16,31 @@ const KEYWORD = 'x-mcp-header'
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
-/** A schema may come from a server that is not trusted. */
+/** A schema may come from an untrusted server. */
 const DEEPEST = 256
 
 /**
- * Finds the annotated properties of an input schema. One in a wrong place makes the tool one that clients leave out, so it
- * throws, with code `SCHEMA`.
+ * Finds the properties of an input schema that have the keyword. Clients leave out a tool that has it in a wrong place, so
+ * that throws SCHEMA_INVALID.
  */
 export function paramHeaders(schema: Readonly<Record<string, unknown>>, tool: string): ParamHeader[] {
   if (!isTame(schema, DEEPEST)) {
-    throw new RallyError('SCHEMA_INVALID', `The input of tool "${tool}": the schema is nested past ${DEEPEST} levels.`)
+    throw new RallyError(
+      'SCHEMA_INVALID',
+      `The input of tool "${tool}": the schema is nested past ${DEEPEST} levels. Make it flatter.`,
+    )
   }
   const found: ParamHeader[] = []
   collect(schema, [], tool, found)
   if (countKeywords(schema) > found.length) {
-    throw wrong(tool, 'is in a place that a path of plain properties does not reach')
+    throw invalid(tool, 'is in a place that no path of properties reaches. Put it on a property of an object')
   }
-  if (new Set(found.map(({ header }) => header)).size < found.length) throw wrong(tool, 'repeats a name')
+  if (new Set(found.map(({ header }) => header)).size < found.length)
+    throw invalid(tool, 'repeats a name. Give each property its own')
   return found
 }
 
-/** The headers of a call, names and values in turn. An argument that is absent or null has none. */
+/** The headers of a call, as alternating names and values. An argument that is missing or null has no header. */
 export function headersOf(params: readonly ParamHeader[], args: Readonly<Record<string, unknown>>): string[] {
   return params.flatMap(({ header, path }) => {
     const text = textOf(valueAt(args, path))
@@ -42,19 +48,19 @@ export function headersOf(params: readonly ParamHeader[], args: Readonly<Record<
   })
 }
 
-/** What the arguments, untrusted, have at a path of their own properties. */
+/** The value at a path of the untrusted arguments. Inherited properties are ignored. */
 export function valueAt(args: unknown, path: readonly string[]): unknown {
   let value = args
   for (const key of path) value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   return value
 }
 
-/** Anything but a primitive does not fit its schema, which is for the server to say. */
+/** Only primitives have a header. Any other value violates the schema, and the server will say so. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return String(value)
   if (typeof value !== 'number') return undefined
-  // Written out: the server reads digits alone.
+  // Without an exponent: the server accepts digits only.
   return Number.isInteger(value) ? BigInt(value).toString() : String(value)
 }
 
@@ -77,38 +83,29 @@ function collect(
 function headerName(property: Readonly<Record<string, unknown>>, path: readonly string[], tool: string): string {
   const name = property[KEYWORD]
   if (typeof name !== 'string' || !FIELD_NAME.test(name)) {
-    throw wrong(tool, `at ${path.join('.')} must be a name of letters, digits and hyphens`)
+    throw invalid(tool, `at ${path.join('.')} must be a name of letters, digits and hyphens, got ${shown(name)}`)
   }
-  if (!TYPES.has(property['type'])) throw wrong(tool, `at ${path.join('.')} needs the type string, integer or boolean`)
+  const { type } = property
+  if (!TYPES.has(type)) {
+    throw invalid(tool, `at ${path.join('.')} needs the type string, integer or boolean, got ${shown(type)}`)
+  }
   return `mcp-param-${name.toLowerCase()}`
 }
 
-/** How often the keyword stands anywhere in the schema, other than as the name of a property. */
+/** Counts the keyword anywhere in the schema, except where it is the name of a property. */
 function countKeywords(schema: unknown, areNames = false): number {
   if (Array.isArray(schema)) return schema.reduce<number>((sum, item) => sum + countKeywords(item), 0)
   if (!isObject(schema)) return 0
   let count = 0
   for (const [key, value] of Object.entries(schema)) {
     if (key === KEYWORD && !areNames) count += 1
-    else if (!DATA.has(key) || areNames) count += countKeywords(value, !areNames && NAMING.has(key))
+    else if (!VALUE_KEYWORDS.has(key) || areNames) {
+      count += countKeywords(value, !areNames && NAMING_KEYWORDS.has(key))
+    }
   }
   return count
 }
 
-/** Keywords whose keys are names of the author's. */
-const NAMING: ReadonlySet<string> = new Set([
-  'properties',
-  'patternProperties',
-  'dependentSchemas',
-  'dependentRequired',
-  'dependencies',
-  '$defs',
-  'definitions',
-])
-
-/** Keywords that hold values, not schemas. */
-const DATA: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples'])
-
-function wrong(tool: string, what: string): RallyError {
+function invalid(tool: string, what: string): RallyError {
   return new RallyError('SCHEMA_INVALID', `The input of tool "${tool}": ${KEYWORD} ${what}.`)
 }

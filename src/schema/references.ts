@@ -1,53 +1,55 @@
-// Reads a schema through what merely points elsewhere: local references, and combinations of one.
+// Resolves the parts of a schema that only point elsewhere: local references, and combinations with one member.
 import { RallyError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import { quoted } from '../protocol/text.ts'
 
 export type SchemaObject = Readonly<Record<string, unknown>>
 
-export interface Place {
-  /** Whose schema it is, as messages begin. */
+/** The part of a schema that is being read. */
+export interface Position {
+  /** Whose schema it is. Messages begin with it. */
   where: string
-  /** The whole schema, which references start from. */
+  /** The whole schema, in which references are looked up. */
   root: SchemaObject
+  /** The property that is being read; none for the form itself. */
   property?: string
 }
 
-export function refuse(place: Place, why: string): never {
-  const what = place.property === undefined ? 'the form' : `property ${JSON.stringify(place.property)}`
-  throw new RallyError('FORM_INVALID', `${place.where}: ${what} ${why}`)
+export function refuse(position: Position, why: string): never {
+  const what = position.property === undefined ? 'the form' : `property ${quoted(position.property)}`
+  throw new RallyError('FORM_INVALID', `${position.where}: ${what} ${why}`)
 }
 
-export function refuseNull(place: Place): never {
-  const advice = 'make it optional instead (in zod .optional(), not .nullable()).'
-  return refuse(place, `may be null, which a form can not answer: ${advice}`)
-}
-
-export function isSchema(value: unknown): value is SchemaObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+export function refuseNull(position: Position): never {
+  return refuse(
+    position,
+    'may be null, which no form can answer. Make it optional (zod: .optional(), not .nullable()).',
+  )
 }
 
 const MOST_HOPS = 32
 
-/** The schema with `$ref`, and `allOf`, `anyOf` and `oneOf` of one member, replaced by what they stand for. */
-export function resolved(schema: unknown, place: Place): SchemaObject {
+/** Replaces `$ref`, and `allOf`, `anyOf` and `oneOf` with one member, by the schema that they stand for. */
+export function resolved(schema: unknown, position: Position): SchemaObject {
   let current = schema
   for (let hop = 0; hop < MOST_HOPS; hop++) {
-    if (!isSchema(current)) refuse(place, 'has no schema: say what it is, such as { "type": "string" }.')
-    const next = followed(current, place)
+    if (!isObject(current)) refuse(position, 'has no schema. Give it one, such as { "type": "string" }.')
+    const next = followed(current, position)
     if (next === undefined) return current
     current = next
   }
-  return refuse(place, 'refers back to itself: a form is flat.')
+  return refuse(position, 'refers back to itself, but a form is flat. Remove the reference.')
 }
 
-function followed(schema: SchemaObject, place: Place): SchemaObject | undefined {
+function followed(schema: SchemaObject, position: Position): SchemaObject | undefined {
   if (typeof schema['$ref'] === 'string') {
     const { $ref: _, ...own } = schema
-    return { ...target(schema['$ref'], place), ...own }
+    return { ...target(schema['$ref'], position), ...own }
   }
   const { allOf, ...own } = schema
   if (Array.isArray(allOf)) {
-    const shaping: unknown[] = allOf.length > 1 ? allOf.filter((member) => shapes(member, own)) : allOf
-    if (shaping.length > 1) refuse(place, 'combines several schemas (allOf): write them as one.')
+    const shaping: unknown[] = allOf.length > 1 ? allOf.filter((member) => isShaping(member, own)) : allOf
+    if (shaping.length > 1) refuse(position, 'combines several schemas (allOf). Write them as one.')
     return { ...asSchema(shaping[0]), ...own }
   }
   for (const keyword of ['anyOf', 'oneOf']) {
@@ -58,7 +60,7 @@ function followed(schema: SchemaObject, place: Place): SchemaObject | undefined 
   return undefined
 }
 
-/** A lone constant stays where it is, so that its title is that of an option and not of the property. */
+/** A single constant stays a member: its title belongs to the option, not to the property. */
 function oneMember(union: unknown): SchemaObject | undefined {
   if (!Array.isArray(union) || union.length !== 1) return undefined
   const member = asSchema(union[0])
@@ -66,26 +68,26 @@ function oneMember(union: unknown): SchemaObject | undefined {
 }
 
 function asSchema(value: unknown): SchemaObject {
-  return isSchema(value) ? value : {}
+  return isObject(value) ? value : {}
 }
 
 const SHAPING = ['$ref', 'allOf', 'anyOf', 'oneOf', 'const', 'enum', 'properties', 'items']
 
-/** Whether a member of `allOf` says what the value is; zod and arktype put mere patterns there. */
-function shapes(member: unknown, own: SchemaObject): boolean {
-  if (!isSchema(member)) return false
+/** True if a member of `allOf` defines what the value is. zod and arktype also put patterns there, which do not. */
+function isShaping(member: unknown, own: SchemaObject): boolean {
+  if (!isObject(member)) return false
   return SHAPING.some((keyword) => keyword in member) || ('type' in member && member['type'] !== own['type'])
 }
 
-function target(reference: string, place: Place): SchemaObject {
-  let found: unknown = /^#(?:\/|$)/.test(reference) ? place.root : undefined
+function target(reference: string, position: Position): SchemaObject {
+  let found: unknown = /^#(?:\/|$)/.test(reference) ? position.root : undefined
   for (const part of reference.split('/').slice(1)) {
     const key = unescaped(part)
     found =
       typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? Reflect.get(found, key) : undefined
   }
-  if (isSchema(found)) return found
-  return refuse(place, `refers to ${JSON.stringify(reference)}, which is not in this schema: put it under "$defs".`)
+  if (isObject(found)) return found
+  return refuse(position, `refers to ${quoted(reference)}, which is not in this schema. Put it under "$defs".`)
 }
 
 function unescaped(part: string): string {
@@ -96,7 +98,7 @@ function percentDecoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    // Libraries write names into references as they are, so that a percent sign may be just that.
+    // Libraries do not encode names in references, so a percent sign may be part of a name.
     return part
   }
 }

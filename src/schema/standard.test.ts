@@ -109,7 +109,7 @@ describe('a schema without JSON Schema', () => {
   test('because a type has none names the reason and keeps the cause', () => {
     const error = refusal(z.object({ when: z.date() }))
     expect(error).toMatchObject({ code: 'SCHEMA_INVALID', cause: expect.any(Error) })
-    expect(error).toMatchObject({ message: expect.stringMatching(/^tool "deploy": zod can not .*\(Date/) })
+    expect(error).toMatchObject({ message: expect.stringMatching(/^tool "deploy": zod cannot .*\(Date/) })
   })
 })
 

@@ -1,16 +1,21 @@
-// Schemas as authors bring them: Standard Schema (zod, valibot, arktype) with its JSON Schema, or plain JSON Schema.
+// The schemas that authors pass: Standard Schema (zod, valibot, arktype) with its JSON Schema, or plain JSON Schema.
 import { RallyError } from '../protocol/errors.ts'
 import { pathText } from '../protocol/json.ts'
+import { reasonOf } from '../protocol/text.ts'
 
+/**
+ * A schema of any library that implements Standard Schema and its JSON Schema extension (zod 4.2, arktype 2.1.28, valibot
+ * through `toStandardJsonSchema`), or a plain JSON Schema object.
+ */
 export type Schema = StandardSchema | JsonSchemaObject
 
-/** A plain JSON Schema, draft 2020-12 unless its `$schema` says draft-07. */
+/** A plain JSON Schema. Its draft is 2020-12, or draft-07 if `$schema` says so. */
 export interface JsonSchemaObject {
   readonly [keyword: string]: unknown
   readonly '~standard'?: never
 }
 
-/** Standard Schema v1 (standardschema.dev), with the Standard JSON Schema extension where the library has it. */
+/** Standard Schema v1 (standardschema.dev), and its JSON Schema extension, if the library has it. */
 export interface StandardSchema<In = unknown, Out = In> {
   readonly '~standard': {
     readonly version: 1
@@ -21,7 +26,7 @@ export interface StandardSchema<In = unknown, Out = In> {
   }
 }
 
-/** `input` is what a schema takes, `output` what it gives: they differ by defaults and transforms. */
+/** The values that a schema accepts, or those that it returns: defaults and transforms make them differ. */
 export type Side = 'input' | 'output'
 
 export type StandardResult<Value> =
@@ -33,45 +38,44 @@ export interface StandardIssue {
   readonly path?: ReadonlyArray<PropertyKey | { readonly key: PropertyKey }> | undefined
 }
 
-/** What a value is once it has been through the schema. Plain JSON Schema says nothing of its type to TypeScript. */
+/** The type of a value after validation. A plain JSON Schema has no type that TypeScript could know. */
 export type Output<S extends Schema> = S extends StandardSchema
   ? NonNullable<S['~standard']['types']>['output']
   : Record<string, unknown>
 
-/** What a value is on its way into the schema. */
+/** The type of a value before validation. */
 export type Input<S extends Schema> = S extends StandardSchema
   ? NonNullable<S['~standard']['types']>['input']
   : Record<string, unknown>
 
 export type Checked<Value> = { value: Value } | { issues: string[] }
 
-/** Arktype's schemas are functions, so both kinds of thing may be one. */
+/** A schema of arktype is a function, so objects and functions both qualify. */
 export function isStandard(schema: unknown): schema is StandardSchema {
   if ((typeof schema !== 'object' && typeof schema !== 'function') || schema === null) return false
   const standard: unknown = '~standard' in schema ? schema['~standard'] : undefined
   return typeof standard === 'object' && standard !== null && 'validate' in standard
 }
 
-/** The JSON Schema of what a schema takes or gives; a plain one is its own. */
+/** The JSON Schema of one side of a schema. */
 export function jsonSchemaOf(schema: Schema, side: Side, where = 'This schema'): Record<string, unknown> {
   if (!isStandard(schema)) return schema
   const { jsonSchema, vendor } = schema['~standard']
   if (!jsonSchema) throw new RallyError('SCHEMA_INVALID', `${where}: ${withoutJsonSchema(vendor)}`)
   try {
-    // A copy, because zod hangs a hidden `~standard` on what it returns, which would then pass for a Standard Schema.
+    // A copy: zod adds a hidden `~standard` to the object, which would make it a Standard Schema.
     return { ...jsonSchema[side]({ target: 'draft-2020-12' }) }
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
     throw new RallyError(
       'SCHEMA_INVALID',
-      `${where}: ${vendor} can not write the ${side} of this schema as JSON Schema (${reason}). ` +
-        'Use types that JSON has, and transform the value in the handler.',
+      `${where}: ${vendor} cannot write the ${side} of this schema as JSON Schema (${reasonOf(cause)}). ` +
+        'Use types that JSON has, and convert the value in the handler.',
       { cause },
     )
   }
 }
 
-/** Runs the schema on a value. Gives a promise only where the schema itself does. */
+/** Validates a value. Returns a promise only if the schema does. */
 export function checkStandard<Value>(
   schema: StandardSchema<unknown, Value>,
   value: unknown,
@@ -92,19 +96,16 @@ function toChecked<Value>(result: StandardResult<Value>): Checked<Value> {
 
 function issueText(issue: StandardIssue): string {
   const path = pathText((issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part)))
-  // Arktype's messages begin with the path already.
+  // The messages of arktype begin with the path.
   return path === '' || issue.message.startsWith(`${path} `) ? issue.message : `${path}: ${issue.message}`
 }
 
 function withoutJsonSchema(vendor: string): string {
   if (vendor === 'valibot') {
-    return (
-      'a valibot schema does not bring its JSON Schema along. Wrap it: toStandardJsonSchema(schema), ' +
-      "from '@valibot/to-json-schema'."
-    )
+    return "a valibot schema has no JSON Schema. Wrap it: toStandardJsonSchema(schema), from '@valibot/to-json-schema'."
   }
   return (
-    `this ${vendor} schema does not bring its JSON Schema along ("~standard".jsonSchema). ` +
-    `Update ${vendor} to a version that does (zod 4.2, arktype 2.1.28), or pass a plain JSON Schema object.`
+    `this ${vendor} schema has no JSON Schema ("~standard".jsonSchema). ` +
+    `Update ${vendor} to a version that has one (zod 4.2, arktype 2.1.28), or pass a plain JSON Schema object.`
   )
 }

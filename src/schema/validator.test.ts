@@ -195,11 +195,15 @@ test('problems read well', () => {
 describe('a schema is refused', () => {
   test.each([
     { name: 'of another draft', schema: { $schema: 'http://json-schema.org/draft-04/schema#' }, why: 'draft-07' },
-    { name: 'with a broken "$schema"', schema: { $schema: 7 }, why: '"$schema" is 7' },
+    {
+      name: 'with a broken "$schema"',
+      schema: { $schema: 7 },
+      why: '"$schema" must be draft 2020-12 or draft-07, got 7',
+    },
     { name: 'with an unknown type', schema: { type: 'strnig' }, why: 'type must be equal to one of' },
     { name: 'with a malformed keyword', schema: { minLength: 'two' }, why: 'minLength must be integer' },
     { name: 'with a broken pattern', schema: { pattern: '(' }, why: 'Invalid regular expression' },
-    { name: 'that is asynchronous', schema: { $async: true, type: 'string' }, why: 'remove it' },
+    { name: 'that is asynchronous', schema: { $async: true, type: 'string' }, why: 'Remove it' },
     { name: 'past 64 levels', schema: nested(65), why: 'nested past 64 levels' },
     {
       name: 'of more than 2000 parts',

@@ -5,6 +5,7 @@ import { isObject, isTame } from '../protocol/json.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import { MOST_ANSWERS } from '../protocol/revisions/2026-07-28.ts'
 import type { Retry } from '../protocol/revisions/rounds.ts'
+import { quoted } from '../protocol/text.ts'
 import type { RequestContext } from './context.ts'
 import type { RequestInfo } from './request.ts'
 import { invalidParams } from './request.ts'
@@ -61,7 +62,7 @@ export function readAnswers(given: unknown): Answers | undefined {
   const answers = Object.create(null) as Record<string, Record<string, unknown>>
   for (const [key, answer] of entries) {
     if (answer === null) continue
-    if (!isObject(answer)) throw invalidParams(`inputResponses[${JSON.stringify(key.slice(0, 128))}] must be an object`)
+    if (!isObject(answer)) throw invalidParams(`inputResponses[${quoted(key)}] must be an object`)
     answers[key] = answer
   }
   return answers

@@ -227,12 +227,12 @@ describe('registering', () => {
     {
       what: 'an input that JSON Schema cannot say',
       options: { input: z.object({ at: z.date() }) },
-      says: 'The input of tool "deploy": zod can not write the input of this schema as JSON Schema',
+      says: 'The input of tool "deploy": zod cannot write the input of this schema as JSON Schema',
     },
     {
       what: 'an output that JSON Schema cannot say',
       options: { output: z.map(z.string(), z.string()) },
-      says: 'The output of tool "deploy": zod can not write the output',
+      says: 'The output of tool "deploy": zod cannot write the output',
     },
     {
       what: 'valibot without its JSON Schema',
@@ -242,7 +242,7 @@ describe('registering', () => {
     {
       what: 'a JSON Schema that is malformed',
       options: { input: { type: 'object', properties: { a: { type: 'nothing' } } } },
-      says: 'The input of tool "deploy": the schema can not be used',
+      says: 'The input of tool "deploy": the schema cannot be used',
     },
     {
       what: 'a JSON Schema that refers to nothing',

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyForm } from '../../test/spec/forms.ts'
 import { specValidator } from '../../test/spec/validate.ts'
-import { checkForm } from '../schema/form.ts'
+import { checkForm } from '../schema/form-answer.ts'
 import type { FormSchema, InputResponse, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { madeUp } from '../testing.ts'
 

@@ -188,6 +188,8 @@ describe('the keyword', () => {
         { input: { type: 'object', properties: { region: { type: ['string'], ...header('Region') } } } },
         () => '',
       ),
-    ).toThrow('The input of tool "find": x-mcp-header at region needs the type string, integer or boolean.')
+    ).toThrow(
+      'The input of tool "find": x-mcp-header at region needs the type string, integer or boolean, got an array.',
+    )
   })
 })

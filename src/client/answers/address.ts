@@ -1,5 +1,5 @@
 // The address of a page that a server wants the user to visit. It is looked at, and never fetched.
-import { shown } from '../errors.ts'
+import { shown } from '../../protocol/text.ts'
 
 export interface VisitAddress {
   readonly url: string

@@ -3,7 +3,8 @@ import type { InputResponses } from '../../protocol/messages.ts'
 import { answerText } from './check.ts'
 import type { AnswerContext, Answerers } from './answerers.ts'
 import type { Capability } from '../capabilities.ts'
-import { ClientError, shown } from '../errors.ts'
+import { ClientError } from '../errors.ts'
+import { shown } from '../../protocol/text.ts'
 import type { ServerQuestion, SampleQuestion } from './question.ts'
 
 /** The text of `inputResponses`: what was answered by hand, and the answerers' answers to the rest, asked for together. */

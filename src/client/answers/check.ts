@@ -1,8 +1,9 @@
 // Answers to a server's questions, checked before they are sent: an answer that does not fit would only be asked for again.
-import { checkForm, pickForm } from '../../schema/form.ts'
+import { checkForm, pickForm } from '../../schema/form-answer.ts'
 import { isObject, toJsonText } from '../../protocol/json.ts'
 import type { FormSchema } from '../../protocol/messages.ts'
-import { ClientError, reasonOf, shown } from '../errors.ts'
+import { ClientError } from '../errors.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
 import type { ServerQuestion } from './question.ts'
 
 /** The JSON text of an answer, its form's defaults filled in. Throws `ANSWER_INVALID`, and names what does not fit. */

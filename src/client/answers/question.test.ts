@@ -48,7 +48,7 @@ describe('the questions of a round', () => {
     ['no object', 'text', 'it is no object'],
     ['of an unknown method', { method: 'tasks/get' }, 'its method "tasks/get" is unknown'],
     ['without a method', {}, 'its method undefined is unknown'],
-    ['of a method that is no text', { method: { toString: 1 } }, 'its method that is an object is unknown'],
+    ['of a method that is no text', { method: { toString: 1 } }, 'its method an object is unknown'],
     ['with params that are no object', { method: 'roots/list', params: [] }, 'its params are no object'],
     ['without a message', elicit({ requestedSchema: { type: 'object', properties: {} } }), 'it has no message'],
     ['without a form', elicit({ message }), 'it has no requestedSchema'],

@@ -1,7 +1,8 @@
 // The questions of a round, read from an untrusted server into something that can be shown and answered.
 import type { CreateMessageRequestParams, FormSchema, InputRequests } from '../../protocol/messages.ts'
 import { toForm } from '../../schema/form.ts'
-import { ClientError, reasonOf, shown } from '../errors.ts'
+import { ClientError } from '../errors.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
 import { isObject, withinSize } from '../../protocol/json.ts'
 import { readVisitAddress } from './address.ts'
 

@@ -1,5 +1,6 @@
 // What an older server answers one HTTP request with, as it comes in: a body, or a stream of events.
-import { ClientError, lost, reasonOf, tooLarge, unreachable } from '../errors.ts'
+import { ClientError, lost, tooLarge, unreachable } from '../errors.ts'
+import { reasonOf } from '../../protocol/text.ts'
 import { isEventStream } from '../transports/http-response.ts'
 import type { Cursor } from '../transports/sse.ts'
 import { EventReader } from '../transports/sse.ts'

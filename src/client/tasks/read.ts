@@ -1,6 +1,7 @@
 // Reads a saved task that comes back: from a file, another process, another day.
 import { isObject } from '../../protocol/json.ts'
-import { ClientError, shown } from '../errors.ts'
+import { ClientError } from '../errors.ts'
+import { shown } from '../../protocol/text.ts'
 import { REVISIONS } from '../revision.ts'
 import type { SavedTask } from './saved.ts'
 import { isPollInterval, isTaskId } from './state.ts'

@@ -2,7 +2,8 @@
 // answer or a cancellation that came already is ignored.
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../../protocol/errors.ts'
 import type { Logger } from '../../protocol/logger.ts'
-import { ClientError, shown } from '../errors.ts'
+import { ClientError } from '../errors.ts'
+import { shown } from '../../protocol/text.ts'
 import type { Connection, NotificationListener } from '../connection.ts'
 import type { RpcResponse } from '../transports/transport.ts'
 import type { Deadline } from '../deadline.ts'

@@ -1,6 +1,7 @@
 // The answer to one POST, as it comes in.
 import { isResponse, parseMessage, readResponse } from './message.ts'
-import { badResponse, ClientError, lost, reasonOf, shown, tooLarge, unreachable } from '../errors.ts'
+import { badResponse, ClientError, lost, tooLarge, unreachable } from '../errors.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
 import type { HttpResponseListener } from './http-client.ts'
 import { isObject } from '../../protocol/json.ts'
 import { EventReader } from './sse.ts'

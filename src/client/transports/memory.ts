@@ -2,7 +2,8 @@
 import { Cancel } from '../../protocol/cancel.ts'
 import { parseMessage, readResponse } from './message.ts'
 import type { ClientError } from '../errors.ts'
-import { badResponse, lost, reasonOf } from '../errors.ts'
+import { badResponse, lost } from '../errors.ts'
+import { reasonOf } from '../../protocol/text.ts'
 import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
 
 /** An app, or whatever else takes messages as one does. */

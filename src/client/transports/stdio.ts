@@ -4,7 +4,8 @@ import type { RequestId } from '../../protocol/messages.ts'
 import { Child, type ServerCommand } from './child.ts'
 import { isResponse, parseMessage, readResponse } from './message.ts'
 import type { ClientError } from '../errors.ts'
-import { lost, notStarted, reasonOf, tooLarge, unreachable } from '../errors.ts'
+import { lost, notStarted, tooLarge, unreachable } from '../errors.ts'
+import { reasonOf } from '../../protocol/text.ts'
 import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
 
 const FIRST_PAUSE_MS = 100

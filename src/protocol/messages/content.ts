@@ -5,7 +5,7 @@ export type Role = 'user' | 'assistant'
 
 export interface Annotations {
   audience?: Role[]
-  /** From 0, entirely optional, to 1, effectively required. */
+  /** From 0 (optional) to 1 (required). */
   priority?: number
   /** ISO 8601. */
   lastModified?: string
@@ -36,7 +36,7 @@ export interface AudioContent {
   _meta?: Meta
 }
 
-/** A resource that the client may read if it wants to. */
+/** A link to a resource that the client may read. */
 export interface ResourceLink {
   type: 'resource_link'
   uri: string

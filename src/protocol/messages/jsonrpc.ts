@@ -1,8 +1,8 @@
-// The JSON-RPC 2.0 envelope that every message travels in.
+// The JSON-RPC 2.0 envelope of every message.
 
 export type RequestId = string | number
 
-/** `Params` is what the sender knows of them; read from the wire they are an unchecked record. */
+/** `Params` is the type that the sender knows. A received message has unchecked params. */
 export interface JSONRPCRequest<Params extends object = Record<string, unknown>> {
   jsonrpc: '2.0'
   id: RequestId
@@ -22,7 +22,7 @@ export interface JSONRPCResultResponse<Result extends object = Record<string, un
   result: Result
 }
 
-/** Has no id where the request was too broken to tell it. */
+/** Has no id if the request was too broken to read one. */
 export interface JSONRPCErrorResponse {
   jsonrpc: '2.0'
   id?: RequestId

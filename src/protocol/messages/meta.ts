@@ -18,9 +18,9 @@ export interface RequestMeta extends Meta {
   [META_VERSION]: string
   [META_CAPABILITIES]: ClientCapabilities
   [META_CLIENT_INFO]?: Implementation
-  /** Without it the server sends no log notifications for this request. */
+  /** The lowest level to send. Without it the server sends no log notifications for this request. */
   [META_LOG_LEVEL]?: LoggingLevel
-  /** With it the caller asks for progress notifications that carry it. */
+  /** Asks for progress notifications, which repeat it. */
   progressToken?: ProgressToken
 }
 
@@ -42,7 +42,7 @@ export interface DiscoverResult extends CacheHints {
   resultType: 'complete'
   supportedVersions: string[]
   capabilities: ServerCapabilities
-  /** For the model: how to use this server. */
+  /** Tells the model how to use this server. */
   instructions?: string
   _meta?: ResultMeta
 }
@@ -60,12 +60,12 @@ export interface Icon {
   /** An `https:` or `data:` URI. */
   src: string
   mimeType?: string
-  /** `48x48`, or `any` for a scalable picture. */
+  /** `48x48`, or `any` for a scalable image. */
   sizes?: string[]
   theme?: 'light' | 'dark'
 }
 
-/** What the client can do for this one request; it says so on every request. */
+/** What the client supports. It is sent with every request. */
 export interface ClientCapabilities {
   elicitation?: { form?: JSONObject; url?: JSONObject }
   sampling?: { context?: JSONObject; tools?: JSONObject }
@@ -96,8 +96,8 @@ export interface ListRequestParams {
 }
 
 export interface CacheHints {
-  /** How long the result stays fresh, in whole milliseconds; 0 is not at all. */
+  /** How long the result stays fresh, in whole milliseconds. 0: do not cache. */
   ttlMs: number
-  /** `public` only where the result is the same for every caller. */
+  /** `public` only if the result is the same for every caller. */
   cacheScope: 'public' | 'private'
 }

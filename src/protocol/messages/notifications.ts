@@ -11,7 +11,7 @@ export interface ProgressNotification extends JSONRPCNotification<ProgressNotifi
 
 export interface ProgressNotificationParams {
   progressToken: ProgressToken
-  /** Grows with every notification, also where the total is unknown. */
+  /** Grows with every notification, even if the total is unknown. */
   progress: number
   total?: number
   message?: string
@@ -41,12 +41,12 @@ export interface CancelledNotificationParams {
   _meta?: NotificationMeta
 }
 
-/** Each kind is opt-in: what is not named is not sent. */
+/** Each kind is opt-in: the server sends only what is named. */
 export interface SubscriptionFilter {
   toolsListChanged?: boolean
   promptsListChanged?: boolean
   resourcesListChanged?: boolean
-  /** URIs whose updates are wanted. */
+  /** The URIs of resources to report updates of. */
   resourceSubscriptions?: string[]
 }
 
@@ -55,7 +55,7 @@ export interface SubscriptionsListenRequestParams {
   notifications: SubscriptionFilter
 }
 
-/** The server ended the subscription in good order. */
+/** Sent when the server ends the subscription properly. */
 export interface SubscriptionsListenResult {
   resultType: 'complete'
   _meta: ResultMeta & { [META_SUBSCRIPTION]: RequestId }
@@ -67,7 +67,7 @@ export interface SubscriptionsAcknowledgedNotification extends JSONRPCNotificati
 }
 
 export interface SubscriptionsAcknowledgedNotificationParams {
-  /** What of the request the server honours. */
+  /** The part of the request that the server accepted. */
   notifications: SubscriptionFilter
   _meta?: NotificationMeta
 }

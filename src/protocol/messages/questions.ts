@@ -103,7 +103,7 @@ export interface TitledMultiSelectEnumSchema extends Labelled {
   default?: string[]
 }
 
-/** The form of 2025-06-18: kept where it is well-formed, and written as `oneOf` where titles are missing. */
+/** The spelling of 2025-06-18. Kept if it is complete, and written as `oneOf` if titles are missing. */
 export interface LegacyTitledEnumSchema extends Labelled {
   type: 'string'
   enum: string[]
@@ -128,9 +128,9 @@ export interface CreateMessageRequestParams {
   modelPreferences?: ModelPreferences
   temperature?: number
   stopSequences?: string[]
-  /** Other than `none` only where the client declared `sampling.context`. */
+  /** Anything but `none` needs the capability `sampling.context`. */
   includeContext?: 'none' | 'thisServer' | 'allServers'
-  /** Only where the client declared `sampling.tools`. */
+  /** Needs the capability `sampling.tools`. */
   tools?: Tool[]
   toolChoice?: ToolChoice
   metadata?: JSONObject
@@ -138,7 +138,7 @@ export interface CreateMessageRequestParams {
 
 export interface CreateMessageResult extends SamplingMessage {
   model: string
-  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or the provider's own word. */
+  /** `endTurn`, `stopSequence`, `maxTokens`, `toolUse`, or a reason of the provider. */
   stopReason?: string
 }
 
@@ -167,7 +167,7 @@ export interface ToolResultContent {
   _meta?: Meta
 }
 
-/** Every priority goes from 0, of no importance, to 1. */
+/** Each priority is a number from 0 (unimportant) to 1. */
 export interface ModelPreferences {
   hints?: ModelHint[]
   costPriority?: number

@@ -9,7 +9,7 @@ import type {
   ListRootsResult,
 } from './questions.ts'
 
-/** The result of a round that needs input, or just another round: at least one of the two properties is there. */
+/** The result of a round that needs input, or only another round. At least one of the two properties is present. */
 export interface InputRequiredResult {
   resultType: 'input_required'
   inputRequests?: InputRequests
@@ -39,7 +39,7 @@ export interface CallToolRequestParams extends RoundParams {
 
 export interface GetPromptRequestParams extends RoundParams {
   name: string
-  /** Always strings: they are typed in by people. */
+  /** Always strings: people type them. */
   arguments?: Record<string, string>
 }
 

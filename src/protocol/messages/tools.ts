@@ -13,7 +13,7 @@ export interface Tool {
   _meta?: Meta
 }
 
-/** Hints, and nothing to rely on where the server is not trusted. */
+/** Hints only. Do not rely on them if the server is not trusted. */
 export interface ToolAnnotations {
   title?: string
   readOnlyHint?: boolean
@@ -32,9 +32,9 @@ export interface ListToolsResult extends CacheHints {
 export interface CallToolResult {
   resultType: 'complete'
   content: ContentBlock[]
-  /** Any JSON value that fits the tool's output schema. */
+  /** Any JSON value that matches the tool's output schema. */
   structuredContent?: unknown
-  /** An error that the model is to read; the call itself went well. */
+  /** The tool failed, and `content` tells the model why. */
   isError?: boolean
   _meta?: ResultMeta
 }

@@ -1,4 +1,4 @@
-// Revision 2025-03-26: no forms at all, batches of messages, no titles, no structured content, no links to resources.
+// Revision 2025-03-26: no elicitation, batches of messages, no titles, no structured content, no resource links.
 import type { InputRequest } from '../messages.ts'
 import { revision20250618 } from './2025-06-18.ts'
 import type { OlderRevision, Written } from './older.ts'
@@ -16,7 +16,7 @@ export const revision20250326: OlderRevision = {
 }
 
 function question(asked: InputRequest, elicitationId: string): Written {
-  if (asked.method === 'elicitation/create') return { unsayable: 'it knows no question to the user' }
+  if (asked.method === 'elicitation/create') return { unsupported: 'it has no elicitation' }
   return revision20250618.question(asked, elicitationId)
 }
 

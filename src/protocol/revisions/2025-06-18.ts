@@ -1,5 +1,5 @@
-// Revision 2025-06-18: forms only, with titles of options in `enumNames` and defaults for switches alone; one block of
-// content in each message of a sample.
+// Revision 2025-06-18: forms but no URL visits, titles of options in `enumNames`, defaults for booleans only, one content
+// block per sampling message.
 import type {
   FormSchema,
   PrimitiveSchemaDefinition,
@@ -16,9 +16,9 @@ export const revision20250618: OlderRevision = {
   name: '2025-06-18',
   capabilities: ['elicitation.form', 'sampling', 'sampling.context', 'roots'],
   implied: {
-    // There is nothing else to be declared of it.
+    // This revision has no details of elicitation to declare.
     'elicitation.url': ['elicitation.form'],
-    // Whoever samples may be asked to add context, and may leave it out.
+    // A client with sampling may be asked to add context, and may ignore that.
     sampling: ['sampling.context'],
   },
   takesBatches: false,
@@ -32,11 +32,11 @@ export const revision20250618: OlderRevision = {
 function question(asked: InputRequest): Written {
   switch (asked.method) {
     case 'elicitation/create': {
-      if (asked.params.mode === 'url') return { unsayable: 'it knows no page to visit' }
+      if (asked.params.mode === 'url') return { unsupported: 'it has no URL elicitation' }
       const { message, requestedSchema } = asked.params
       const form = toOlderForm(requestedSchema)
       return typeof form === 'string'
-        ? { unsayable: form }
+        ? { unsupported: form }
         : { method: asked.method, params: { message, requestedSchema: form } }
     }
     case 'sampling/createMessage':
@@ -46,11 +46,11 @@ function question(asked: InputRequest): Written {
   }
 }
 
-/** The form as this revision spells it, or why it has no such form. */
+/** The form in the spelling of this revision, or why it cannot express the form. */
 function toOlderForm(form: FormSchema): object | string {
   const properties: Record<string, object> = {}
   for (const [name, field] of Object.entries(form.properties)) {
-    if (field.type === 'array') return `its forms have no choice of several, as "${name}" is`
+    if (field.type === 'array') return `its forms have no multi-select, which "${name}" needs`
     properties[name] = toOlderField(field)
   }
   return { type: 'object', properties, ...(form.required && { required: form.required }) }
@@ -58,7 +58,7 @@ function toOlderForm(form: FormSchema): object | string {
 
 function toOlderField(field: Exclude<PrimitiveSchemaDefinition, { type: 'array' }>): object {
   if (field.type === 'boolean') return field
-  // Only a suggestion: what the user leaves out is filled in when the answer comes back.
+  // The default is dropped here, and filled in when the answer arrives without a value.
   const { default: _suggested, ...plain } = field
   if (!('oneOf' in plain)) return plain
   const { oneOf, ...rest } = plain

@@ -1,4 +1,4 @@
-// Revision 2025-11-25: forms and pages to visit, tools in samples, structured content that is always an object.
+// Revision 2025-11-25: forms and URL visits, tools in sampling, structured content that is always an object.
 import type { InputRequest } from '../messages.ts'
 import type { OlderRevision, Written } from './older.ts'
 import type { Result } from './rounds.ts'
@@ -30,7 +30,7 @@ function result(method: string, given: Result): Result {
       )
     case 'tools/call': {
       const { structuredContent, ...rest } = given
-      // Whatever is none is in the content as text.
+      // Any other value is in `content` as text already.
       return isObject(structuredContent) ? { ...rest, structuredContent } : rest
     }
     default:

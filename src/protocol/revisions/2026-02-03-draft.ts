@@ -1,7 +1,8 @@
-// The first draft of rounds: sessions as in 2025-11-25, in which the client carries a call beside its params, and a response
-// that asks has no result. The draft names no revision, so it goes by its own date, which no release has with a suffix.
+// The first draft of rounds: sessions as in 2025-11-25, but the client carries a call, beside the params of its request.
+// A response that asks has no result. The draft has no revision name, so it is named by its date; no release has the suffix.
 import { INVALID_PARAMS, ProtocolError } from '../errors.ts'
 import { isObject } from '../json.ts'
+import { quoted } from '../text.ts'
 import { MOST_ANSWERS } from './2026-07-28.ts'
 import { revision20251125 } from './2025-11-25.ts'
 import type { Message, Result, Retry, RetryText, OptInRevision } from './rounds.ts'
@@ -16,7 +17,7 @@ export const firstDraft: OlderRevision = {
 
 function readRetry({ input_responses: responses, request_state: requestState }: Message): Retry {
   const isTooMuch = isObject(responses) && Object.keys(responses).length > MOST_ANSWERS
-  // What cannot be right is left for whoever looks at the answers.
+  // Left as it is: the check of the answers rejects it.
   if (!isObject(responses) || isTooMuch) return { inputResponses: responses, requestState }
   const answers = Object.entries(responses).map(([key, response]): [string, unknown] => [key, answerIn(response, key)])
   return { inputResponses: Object.fromEntries(answers), requestState }
@@ -25,11 +26,8 @@ function readRetry({ input_responses: responses, request_state: requestState }: 
 function answerIn(response: unknown, key: string): unknown {
   if (!isObject(response)) return response
   if ('result' in response) return response['result']
-  const name = JSON.stringify(key.slice(0, LONGEST_KEY))
-  throw new ProtocolError(INVALID_PARAMS, `input_responses[${name}] must have the answer under "result"`)
+  throw new ProtocolError(INVALID_PARAMS, `input_responses[${quoted(key)}] must have the answer under "result"`)
 }
-
-const LONGEST_KEY = 128
 
 function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
   const beside = state === undefined ? '' : `,"request_state":${JSON.stringify(state)}`
@@ -44,7 +42,7 @@ function writeResponse({ resultType, ...result }: Result): Message {
   return { input_requests: result['inputRequests'], request_state: result['requestState'] }
 }
 
-/** A result is always a final one here, whatever else it says. */
+/** A result is always final in this draft. */
 function readResponse(message: Message): Message {
   const { result, error, input_requests: inputRequests, request_state: requestState, ...rest } = message
   if (error !== undefined) return message

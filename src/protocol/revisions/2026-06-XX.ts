@@ -1,5 +1,5 @@
-// Revision 2026-06-XX: sessions as in 2025-11-25, in which the client carries a call. Results are marked in the spelling of
-// the first experiments and in the one that was approved, and read in either.
+// Revision 2026-06-XX: sessions as in 2025-11-25, but the client carries a call. Results are written with both spellings of
+// the result type, the first one and the approved one, and are read with either.
 import { isObject } from '../json.ts'
 import { writeRetry } from './2026-07-28.ts'
 import { revision20251125 } from './2025-11-25.ts'

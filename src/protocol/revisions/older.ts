@@ -1,38 +1,38 @@
-// What a file of an older revision says: how its clients are asked, and how results are told to them. The neutral form,
-// which everything is written from, is that of 2026-07-28.
+// What a revision with sessions has to say: how it writes questions, results and tasks. Each translates from the form of
+// 2026-07-28.
 import type { DetailedTask, Implementation, InputRequest } from '../messages.ts'
 import type { Result, Rounds } from './rounds.ts'
 
 export interface OlderRevision {
   readonly name: string
-  /** What a client of this revision can declare, each as `area` or `area.detail`. */
+  /** The capabilities that a client of this revision can declare, as `area` or `area.detail`. */
   readonly capabilities: readonly string[]
-  /** What having one of these means without being declared. */
+  /** The capabilities that come with another one without being declared. */
   readonly implied: Readonly<Record<string, readonly string[]>>
-  /** Whether messages may come several at once, in an array. */
+  /** True if a request may contain several messages, in an array. */
   readonly takesBatches: boolean
-  /** Whether an event stream begins with an event that has an id and no message. Older clients take it for one. */
+  /** True if an event stream begins with an event that has an id and no message. Clients before it would fail to parse it. */
   readonly primesStreams: boolean
-  /** Whether a call may become a task. */
+  /** True if a call may become a task. */
   readonly tasks: boolean
   serverInfo(info: Implementation): Implementation
-  /** The question in this revision's words. `elicitationId` names a visit for as long as its call lasts. */
+  /** Writes a question. `elicitationId` identifies a URL visit while its call lasts. */
   question(question: InputRequest, elicitationId: string): Written
-  /** The result of a method, without what this revision does not know. */
+  /** Writes the result of a method, without members that this revision does not have. */
   result(method: string, result: Result): Result
-  /** Where the client carries a call from round to round. Elsewhere the server asks in the middle of it. */
+  /** Only if the client carries a call from round to round. Otherwise the server asks during the call. */
   readonly rounds?: Rounds
 }
 
-/** A request to the client, or why this revision has no words for it. */
-export type Written = { readonly method: string; readonly params?: object } | { readonly unsayable: string }
+/** A request to the client, or why this revision cannot express the question. */
+export type Written = { readonly method: string; readonly params?: object } | { readonly unsupported: string }
 
-/** The given keys that are there. */
+/** A copy with only these keys. */
 export function picked<T extends object>(from: T, keys: readonly string[]): T {
   return Object.fromEntries(Object.entries(from).filter(([key]) => keys.includes(key))) as T
 }
 
-/** The result with each entry of one of its lists rewritten. */
+/** A copy of the result, with each entry of one list rewritten. */
 export function mapped(result: Result, list: string, write: (entry: Result) => Result): Result {
   const entries = result[list]
   return Array.isArray(entries) ? { ...result, [list]: entries.map((entry) => write(entry as Result)) } : result

@@ -126,9 +126,9 @@ describe('2025-06-18', () => {
 
   test.each([
     ['a choice of several', form({ tags: { type: 'array', items: { type: 'string', enum: ['a'] } } }), /"tags"/],
-    ['a page to visit', page, /page/],
+    ['a page to visit', page, /URL/],
   ])('has no words for %s', (_what, question, why) => {
-    expect(middle.question(question, ID)).toEqual({ unsayable: expect.stringMatching(why) })
+    expect(middle.question(question, ID)).toEqual({ unsupported: expect.stringMatching(why) })
   })
 
   test('has one block of content in each message of a sample', () => {
@@ -153,7 +153,7 @@ describe('2025-03-26', () => {
     ['a form', form({ name: { type: 'string' } })],
     ['a page to visit', page],
   ])('has no words for %s', (_what, question) => {
-    expect(first.question(question, ID)).toEqual({ unsayable: 'it knows no question to the user' })
+    expect(first.question(question, ID)).toEqual({ unsupported: 'it has no elicitation' })
   })
 
   test('asks for a sample and for the roots', () => {
