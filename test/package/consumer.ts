@@ -82,7 +82,7 @@ export class Consumer {
     return execute(process.execPath, [...nodeOptions, join(this.folder, file)], {
       cwd: this.folder,
       env: { PATH: process.env['PATH'] },
-      timeout: 20_000,
+      timeout: 40_000,
     })
   }
 
