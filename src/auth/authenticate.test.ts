@@ -176,7 +176,7 @@ describe.each(hosts)('$name', ({ open }) => {
       checkMessage(answer, 'tools/call')
       expect(answer).toEqual({ jsonrpc: '2.0', error: { code: -32600, message: 'Authentication failed.' } })
     }
-    expect(logged.map(({ message }) => message)).toEqual(['authenticate failed.', 'authenticate failed.'])
+    expect(logged.map(({ message }) => message)).toEqual(['authenticate() failed.', 'authenticate() failed.'])
     expect(logged[0]?.details).toHaveProperty('error')
     expect(ran).toEqual([])
   })
@@ -231,7 +231,7 @@ describe.each(hosts)('$name', ({ open }) => {
       expect(response.status).toBe(500)
       expect(await response.json()).toMatchObject({ error: { code: -32600, message: 'Authentication failed.' } })
     }
-    expect(logged.map(({ message }) => message)).toEqual(['authenticate failed.', 'authenticate failed.'])
+    expect(logged.map(({ message }) => message)).toEqual(['authenticate() failed.', 'authenticate() failed.'])
     expect(ran).toEqual([])
   })
 })

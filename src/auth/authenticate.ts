@@ -1,5 +1,6 @@
 // Who is calling: the one function an HTTP host asks before it reads a body.
 import { RallyError } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
 
 /** What an authenticator sees of a request, whatever server it came through. */
 export interface HttpRequest {
@@ -71,6 +72,16 @@ export async function identify(authenticate: Authenticate, request: HttpRequest)
     throw new RallyError('CALLER_INVALID', "authenticate gave scopes that are no array: write ['deploy:write'].")
   }
   return authenticated
+}
+
+/** What the caller is told when an authenticator failed. The log gets the rest. */
+export function authenticationErrorOf(error: unknown, logger: Logger): AuthenticationError {
+  if (!(error instanceof AuthenticationError)) {
+    logger.error('authenticate() failed.', { error })
+    return new AuthenticationError(500, 'Authentication failed.')
+  }
+  if (error.cause !== undefined) logger.error(error.message, { cause: error.cause })
+  return error
 }
 
 /** The challenge to a caller who lacks some of the scopes, or nothing where all were granted. */

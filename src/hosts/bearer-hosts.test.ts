@@ -270,7 +270,7 @@ describe.each([fetching, node])('$name with an authenticator of the author', (ho
   test('whose scopes are no array is a mistake of the author, and lets nobody in', async () => {
     const ask = await host.open(() => ({ principal: 'ada', scopes: 'deploy:write deploy:prod' as never }))
     expect((await call(ask, 'ship', {})).status).toBe(500)
-    expect(log).toMatchObject([{ message: 'authenticate failed.' }])
+    expect(log).toMatchObject([{ message: 'authenticate() failed.' }])
   })
 
   test('that gives nobody refuses', async () => {

@@ -1,180 +1,186 @@
-// What the HTTP hosts share: options, limits, and from a body's text to a reply.
-import { isObject } from '../protocol/json.ts'
-import { Cancel } from '../protocol/cancel.ts'
-import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
-import { decodeHeader } from '../protocol/headers.ts'
-import type { Logger } from '../protocol/logger.ts'
-import type { RequestId } from '../protocol/messages.ts'
+// Every decision of an HTTP host: routes, admission, methods, body limits, authentication. The Node and the fetch host differ
+// only in how they read a request and write its response.
+import type { Authenticate, AuthenticatedCaller } from '../auth/authenticate.ts'
+import { authenticationErrorOf, identify } from '../auth/authenticate.ts'
+import type { Cancel } from '../protocol/cancel.ts'
+import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { App } from '../server/app.ts'
-import type { RequestContext } from '../server/context.ts'
-import type { Legacy, LegacyRequest } from '../server/legacy.ts'
-import { isOlder } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
-import type { Resolved } from '../server/resolve.ts'
-import type { AdmissionOptions } from './admission.ts'
-import type { Headers } from './agreement.ts'
-import { checkAgreement } from './agreement.ts'
-import type { Authenticate, AuthenticatedCaller } from '../auth/authenticate.ts'
-import { challengeOf, AuthenticationError } from '../auth/authenticate.ts'
+import type { Admission, AdmissionOptions } from './admission.ts'
+import { admission } from './admission.ts'
+import type { Sender } from './answer.ts'
+import { answerBody } from './answer.ts'
+import { acceptsEvents, KeepAlive } from './events.ts'
+import type { ReadHeader } from './header-check.ts'
 
 export interface HttpOptions extends AdmissionOptions {
-  /** Says who is calling. Default: nobody is known, and states are bound to that. */
+  /** Says who is calling. Default: every caller is anonymous, and states are bound to that. */
   authenticate?: Authenticate
-  /** Largest body, in bytes. Default 4 194 304. */
+  /** The largest body, in bytes. Default 4 194 304. */
   maxBodyBytes?: number
   /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000. */
   keepAliveMs?: number
 }
 
-export const DEFAULT_KEEP_ALIVE_MS = 15_000
+/** One request as a host reads it, and its response as the host writes it. */
+export interface HttpExchange extends Sender {
+  readonly method: string
+  /** The path of the URL, without the query. */
+  readonly path: string
+  /** As the server was given it, for an authenticator. */
+  readonly url: string
+  readonly host: string | undefined
+  /** Cancelled when the client has disconnected. */
+  readonly cancel: Cancel
+  /** Set by the endpoint as soon as the caller is authenticated. */
+  caller: AuthenticatedCaller | undefined
+  /** Reads at most `maxBodyBytes` of the body, then calls `receive`, or `receiveTooLarge`, of the endpoint. */
+  readBody(): void
+  /** Sends a notification as an event, before the reply. Returns `false` when it was dropped. */
+  notify(text: string): boolean
+  /** Sends the response; `undefined` is a 202 without a body. Does nothing when a response was sent already. */
+  reply(reply: Reply | undefined): void
+}
 
-export const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
+/** Answers a request to a path of its own, whoever is calling. */
+type Route = (exchange: HttpExchange) => Reply
 
-/** Bytes of notifications that may wait for a slow reader; further ones are dropped. */
+/** The status when a body exceeds `maxBodyBytes`. */
+export const TOO_LARGE = 413
+
+const DEFAULT_KEEP_ALIVE_MS = 15_000
+const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
+
+/** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024
 
-export const SSE_HEADERS = {
-  'Content-Type': 'text/event-stream',
-  'Cache-Control': 'no-cache',
-  'X-Accel-Buffering': 'no',
-} as const
+export class HttpEndpoint {
+  readonly app: App
+  readonly maxBodyBytes: number
+  readonly keepAlive: KeepAlive
+  readonly #path: string | undefined
+  readonly #authenticate: Authenticate | undefined
+  readonly #admit: Admission
+  readonly #routes = new Map<string, Route>()
 
-export function sseEvent(text: string): string {
-  return `event: message\ndata: ${text}\n\n`
-}
-
-/** Answers a body; `undefined` is a 202 with nothing in it, or nobody waiting for an answer any more. */
-export function answerBody(
-  app: App,
-  body: string,
-  header: Headers,
-  context: RequestContext,
-  caller: AuthenticatedCaller | undefined,
-): Reply | Promise<Reply | undefined> {
-  let message: unknown
-  try {
-    message = JSON.parse(body)
-  } catch {
-    return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
+  /** Messages are taken at `path`. Default: at every path that has no route. */
+  constructor(app: App, options: HttpOptions, path?: string) {
+    const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
+    this.app = app
+    this.maxBodyBytes = maxBodyBytes
+    this.keepAlive = new KeepAlive(keepAliveMs)
+    this.#path = path
+    this.#authenticate = authenticate
+    this.#admit = admission(options)
+    for (const [at, text] of authenticate?.documents ?? []) this.#routes.set(at, publicDocument(text))
   }
-  const request = app.resolve(message)
-  if (app.legacy !== undefined && isOlder(request, header)) {
-    return answerOlder(app, app.legacy, request, header, context, caller)
-  }
-  try {
-    checkAgreement(request, header)
-  } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(request.id, error)
-    return errorReply(request.id, new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
-  }
-  return refuseUnscoped(app, request, caller, request.id) ?? app.serve(request, context)
-}
 
-/** Of an older revision: a message, or a batch of them, each of which must be allowed. */
-async function answerOlder(
-  app: App,
-  legacy: Legacy,
-  request: Resolved,
-  header: Headers,
-  { principal, notify, cancel: peer = new Cancel() }: RequestContext,
-  caller: AuthenticatedCaller | undefined,
-): Promise<Reply | undefined> {
-  if (contradicts(request, header)) {
-    const mismatch = new ProtocolError(HEADER_MISMATCH, 'Header mismatch: the headers say something else than the body')
-    return errorReply(request.id, mismatch)
+  /** Answers the request, after reading its body if it has one. */
+  serve(exchange: HttpExchange): void {
+    const early = this.#routed(exchange) ?? this.#refused(exchange)
+    if (early !== undefined) return exchange.reply(early)
+    const authenticate = this.#authenticate
+    if (authenticate === undefined) return this.#proceed(exchange)
+    const { method, url, header } = exchange
+    identify(authenticate, { method, url, header: (name) => header(name.toLowerCase()) }).then(
+      (caller) => {
+        exchange.caller = caller
+        this.#proceed(exchange)
+      },
+      (error: unknown) => {
+        const { status, message, headers } = authenticationErrorOf(error, this.app.logger)
+        exchange.reply(refusal(status, message, headers))
+      },
+    )
   }
-  const refuse: LegacyRequest['refuse'] = (call, id) => refuseUnscoped(app, call, caller, id)
-  const batch = Array.isArray(request.message) ? request.message.map((each) => app.resolve(each)) : undefined
-  for (const each of batch ?? [request]) {
-    const refusal = refuse(each, each.id)
-    if (refusal !== undefined) return refusal
+
+  /** Answers the body that the exchange has read. */
+  receive(exchange: HttpExchange, body: string): void {
+    const { header, cancel, caller } = exchange
+    const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
+    const context = { principal: caller?.principal, cancel, notify, overHttp: true }
+    const reply = answerBody(this.app, body, exchange, context)
+    if (reply instanceof Promise) void reply.then((later) => exchange.reply(later))
+    else exchange.reply(reply)
   }
-  try {
-    const takesStream = notify !== undefined
-    return await legacy.post(batch ?? request, { header, principal, takesEvents: takesStream, peer, refuse })
-  } catch (error) {
-    app.logger.error('Serving a 2025-era request failed.', { error })
-    return errorReply(request.id, internalError(), 500)
+
+  /** The body is larger than `maxBodyBytes`. */
+  receiveTooLarge(exchange: HttpExchange): void {
+    exchange.reply(this.#tooLarge())
   }
-}
 
-/** Older revisions have no headers for this. Where they come all the same, somebody on the way may have acted on them. */
-function contradicts({ message, method: stated, params = {} }: Resolved, header: Headers): boolean {
-  const method = header('mcp-method')
-  const name = header('mcp-name')
-  if (method === undefined && name === undefined) return false
-  if (!isObject(message)) return true
-  return (
-    (method !== undefined && method !== stated) ||
-    (name !== undefined && decodeHeader(name) !== (params['name'] ?? params['uri']))
-  )
-}
-
-/** Answers a GET that names a session of an older revision: with a stream of events, or with a refusal. */
-export async function answerGet(
-  app: App,
-  legacy: Legacy,
-  header: Headers,
-  peer: Cancel,
-  caller: AuthenticatedCaller | undefined,
-): Promise<Reply> {
-  try {
-    const takesStream = takesEvents(header('accept'))
-    return await legacy.get({ header, principal: caller?.principal, takesEvents: takesStream, peer })
-  } catch (error) {
-    app.logger.error('Opening a stream failed.', { error })
-    return errorReply(undefined, internalError(), 500)
+  #routed(exchange: HttpExchange): Reply | undefined {
+    if (this.#path === undefined && this.#routes.size === 0) return undefined
+    const { path } = exchange
+    if (path === this.#path) return undefined
+    const route = this.#routes.get(path)
+    if (route !== undefined) return route(exchange)
+    if (this.#path === undefined) return undefined
+    return refusal(404, `Nothing is served at this path; the endpoint is ${this.#path}.`)
   }
-}
 
-/** The methods that a request may have: one that names a session may read its events. */
-export function allowedMethods(app: App, header: Headers): readonly string[] {
-  return app.legacy !== undefined && header('mcp-session-id') !== undefined ? WITH_SESSION : WITHOUT_SESSION
-}
+  #refused({ method, host, header }: HttpExchange): Reply | undefined {
+    const problem = this.#admit(host, header('origin'))
+    if (problem !== undefined) return refusal(403, problem)
+    if (method !== 'POST') {
+      const allowed = this.#allowsGet(header) ? 'GET, POST' : 'POST'
+      return method === 'GET' && allowed !== 'POST'
+        ? undefined
+        : refusal(405, 'Send messages by POST.', { Allow: allowed })
+    }
+    if (!isJson(header('content-type'))) return refusal(415, 'Content-Type must be application/json.')
+    return Number(header('content-length')) > this.maxBodyBytes ? this.#tooLarge() : undefined
+  }
 
-const WITHOUT_SESSION = ['POST']
-const WITH_SESSION = ['GET', 'POST']
+  #proceed(exchange: HttpExchange): void {
+    if (exchange.method === 'POST') exchange.readBody()
+    else void this.#openStream(exchange).then((reply) => exchange.reply(reply))
+  }
 
-/** The refusal of a caller who was not granted all that the message needs. */
-function refuseUnscoped(
-  app: App,
-  { scopes: required }: Resolved,
-  caller: AuthenticatedCaller | undefined,
-  id: RequestId | undefined,
-): Reply | undefined {
-  if (required === undefined) return undefined
-  try {
-    const challenge = challengeOf(required, caller)
-    if (challenge === undefined) return undefined
-    const error = new ProtocolError(INVALID_REQUEST, 'The scopes that were granted do not suffice for this call.')
-    return { ...errorReply(id, error, 403), headers: { 'WWW-Authenticate': challenge } }
-  } catch (error) {
-    const { message: why, status } = refusalOf(error, app.logger)
-    return errorReply(id, new ProtocolError(INVALID_REQUEST, why), status)
+  /** A GET reads the events of a session of an older revision. */
+  async #openStream({ header, cancel: peer, caller }: HttpExchange): Promise<Reply> {
+    const { legacy, logger } = this.app
+    try {
+      if (legacy === undefined) return refusal(405, 'Send messages by POST.', { Allow: 'POST' })
+      const takesEvents = acceptsEvents(header('accept'))
+      return await legacy.get({ header, principal: caller?.principal, takesEvents, peer })
+    } catch (error) {
+      logger.error('Opening a stream failed.', { error })
+      return errorReply(undefined, internalError(), 500)
+    }
+  }
+
+  #allowsGet(header: ReadHeader): boolean {
+    return this.app.legacy !== undefined && header('mcp-session-id') !== undefined
+  }
+
+  #tooLarge(): Reply {
+    return refusal(TOO_LARGE, `The body is larger than ${this.maxBodyBytes} bytes.`)
   }
 }
 
-/** What the failure of an authenticator is told as. The log has the rest. */
-export function refusalOf(error: unknown, logger: Logger): AuthenticationError {
-  if (!(error instanceof AuthenticationError)) {
-    logger.error('authenticate failed.', { error })
-    return new AuthenticationError(500, 'Authentication failed.')
+/** A refusal before any message was read. */
+export function refusal(status: number, message: string, headers: Readonly<Record<string, string>> = {}): Reply {
+  return { ...errorReply(undefined, new ProtocolError(INVALID_REQUEST, message), status), headers }
+}
+
+const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' }
+
+/** Clients send their protocol version as a header, which makes a browser ask for permission first. */
+const PREFLIGHT = { ...ANY_ORIGIN, 'Access-Control-Allow-Methods': 'GET', 'Access-Control-Allow-Headers': '*' }
+
+/** A JSON document for everybody. It is the same for all callers, so neither Host nor Origin is checked. */
+function publicDocument(text: string): Route {
+  const headers = { 'Content-Type': 'application/json', ...ANY_ORIGIN }
+  return ({ method }) => {
+    if (method === 'GET') return { status: 200, headers, text }
+    if (method === 'HEAD') return { status: 200, headers, text: '' }
+    if (method === 'OPTIONS') return { status: 204, headers: PREFLIGHT, text: '' }
+    return { status: 405, headers: { Allow: 'GET, HEAD, OPTIONS' }, text: '' }
   }
-  if (error.cause !== undefined) logger.error(error.message, { cause: error.cause })
-  return error
 }
 
-/** The body of a refusal that comes before any message was read. */
-export function refusalText(message: string): string {
-  return errorReply(undefined, new ProtocolError(-32600, message)).text
-}
-
-export function isJson(contentType: string | undefined): boolean {
+function isJson(contentType: string | undefined): boolean {
   return contentType !== undefined && /^application\/json\s*(;|$)/i.test(contentType)
-}
-
-/** A client must take both kinds of answer; one that says it cannot read events gets none. */
-export function takesEvents(accept: string | undefined): boolean {
-  return accept === undefined || accept.includes('text/event-stream') || accept.includes('*/*')
 }

@@ -1,13 +1,13 @@
 // Node's HTTP server with an app on it, from listening to a drain that loses nothing.
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { RequestListener } from 'node:http'
+import { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
 import { RallyError } from '../protocol/errors.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
-import { pathOf } from './documents.ts'
 import type { HttpOptions } from './http.ts'
-import { nodeHandler, refuse } from './node.ts'
-import { PatientServer } from './patient-server.ts'
+import { HttpEndpoint } from './http.ts'
+import { handlerOf } from './node.ts'
 
 export interface ServeOptions extends HttpOptions {
   /** Default 3000; 0 takes any free one. */
@@ -48,13 +48,7 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   checkBinding(host, options)
   if (app.draining) throw new RallyError('APP_CLOSED', 'This app has been closed. Make a new one to serve again.')
-  const handle = nodeHandler(app, options)
-  const documents = options.authenticate?.documents
-  const server = new PatientServer((request, response) => {
-    const { url = '' } = request
-    if (url === path || url.startsWith(`${path}?`) || documents?.has(pathOf(url))) handle(request, response)
-    else refuse(response, 404, `Nothing is served at this path; the endpoint is ${path}.`)
-  })
+  const server = new PatientServer(handlerOf(new HttpEndpoint(app, options, path)))
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forget(close)))
   return new Promise((resolve, reject) => {
@@ -115,3 +109,30 @@ function terminate(): void {
 /** The first process of a container does not die of its own signal: it ends with the status that stands for it. */
 const TERMINATED = 128 + 15
 const IMMUNE_MS = 100
+
+/**
+ * Node's HTTP server, except that it cuts nobody off. Node takes a connection for idle as soon as the whole response was
+ * handed to it, and closes it even when a slow reader has most of that still to come.
+ */
+class PatientServer extends Server {
+  readonly #sockets = new Set<Socket>()
+
+  constructor(listener: RequestListener) {
+    super(listener)
+    this.on('connection', (socket: Socket) => {
+      this.#sockets.add(socket)
+      socket.once('close', () => this.#sockets.delete(socket))
+    })
+  }
+
+  /** Closes none while a response is being written: Node does not say on which connection. `close` calls this too. */
+  override closeIdleConnections(): void {
+    for (const { writableLength } of this.#sockets) if (writableLength > 0) return
+    super.closeIdleConnections()
+  }
+
+  /** Closes connections without a request, as browsers open them in advance. To Node their first request has begun. */
+  closeSilentConnections(): void {
+    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+  }
+}

@@ -113,19 +113,19 @@ describe.each(httpHosts)('arguments repeated in headers, over $name', ({ open })
       'there without a value in the body',
       {},
       { 'Mcp-Param-Region': 'a' },
-      'the mcp-param-region header has a value, and the body has none',
+      'the mcp-param-region header is set, but the body has no such argument',
     ],
     [
       'there for a null in the body',
       { region: null },
       { 'Mcp-Param-Region': 'null' },
-      'header has a value, and the body has none',
+      'header is set, but the body has no such argument',
     ],
     [
       'there where the parent is no object',
       { place: 'x' },
       { 'Mcp-Param-City': 'Oslo' },
-      'header has a value, and the body has none',
+      'header is set, but the body has no such argument',
     ],
     [
       'raw beyond ASCII',

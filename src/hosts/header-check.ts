@@ -1,6 +1,7 @@
-// Whether the headers of a request say what its body says: proxies route by the one, the server acts on the other.
+// The headers of a request must agree with its body: proxies route by the headers, the server acts on the body.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
 import { decodeHeader } from '../protocol/headers.ts'
+import { isObject } from '../protocol/json.ts'
 import { META_VERSION, NAME_PARAMS } from '../protocol/revisions/2026-07-28.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { valueAt } from '../schema/param-headers.ts'
@@ -8,10 +9,10 @@ import type { Resolved } from '../server/resolve.ts'
 import { expectsResponse } from '../server/resolve.ts'
 
 /** Reads one header by its name in lower case. */
-export type Headers = (name: string) => string | undefined
+export type ReadHeader = (name: string) => string | undefined
 
 /** Throws -32020. Ignores what is wrong with the body itself: dispatch answers that. */
-export function checkAgreement(request: Resolved, header: Headers): void {
+export function checkHeaders(request: Resolved, header: ReadHeader): void {
   const { method, params, meta, target } = request
   // Notifications have no header rules. A client that sends `initialize` is told the supported revisions instead.
   if (!expectsResponse(request) || method === '' || method === 'initialize') return
@@ -29,6 +30,18 @@ export function checkAgreement(request: Resolved, header: Headers): void {
   for (const param of target?.headers ?? []) checkParam(header(param.header), param, params['arguments'])
 }
 
+/** Older revisions do not define these headers. If they are sent all the same, a proxy may have acted on them. */
+export function checkOlderHeaders({ message, method, params = {} }: Resolved, header: ReadHeader): void {
+  const statedMethod = header('mcp-method')
+  const statedName = header('mcp-name')
+  if (statedMethod === undefined && statedName === undefined) return
+  const agrees =
+    isObject(message) &&
+    (statedMethod === undefined || statedMethod === method) &&
+    (statedName === undefined || decodeHeader(statedName) === (params['name'] ?? params['uri']))
+  if (!agrees) throw mismatch('the headers do not agree with the body')
+}
+
 function checkName(header: string | undefined, name: unknown): void {
   if (header === undefined) throw mismatch('the Mcp-Name header is missing')
   const decoded = decodeHeader(header)
@@ -36,11 +49,11 @@ function checkName(header: string | undefined, name: unknown): void {
   if (typeof name === 'string' && decoded !== name) throw differs('Mcp-Name', decoded, name)
 }
 
-/** An argument that is absent or null has no header, and any other has. */
+/** An argument that is absent or null must have no header. Any other must have one. */
 function checkParam(given: string | undefined, { header, path }: ParamHeader, args: unknown): void {
   const value = valueAt(args, path)
   if (value === undefined || value === null) {
-    if (given !== undefined) throw mismatch(`the ${header} header has a value, and the body has none`)
+    if (given !== undefined) throw mismatch(`the ${header} header is set, but the body has no such argument`)
     return
   }
   if (given === undefined) throw mismatch(`the ${header} header is missing`)

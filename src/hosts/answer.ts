@@ -1,0 +1,90 @@
+// From the text of a body to the reply: whether the headers agree with it, whether the caller has the scopes, and who serves it.
+import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import { authenticationErrorOf, challengeOf } from '../auth/authenticate.ts'
+import { Cancel } from '../protocol/cancel.ts'
+import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { RequestId } from '../protocol/messages.ts'
+import type { App } from '../server/app.ts'
+import type { RequestContext } from '../server/context.ts'
+import type { Legacy } from '../server/legacy.ts'
+import { isOlder } from '../server/legacy.ts'
+import type { Reply } from '../server/reply.ts'
+import { errorReply, internalError } from '../server/reply.ts'
+import type { Resolved } from '../server/resolve.ts'
+import type { ReadHeader } from './header-check.ts'
+import { checkHeaders, checkOlderHeaders } from './header-check.ts'
+
+/** What a body alone does not say about who sent it. */
+export interface Sender {
+  readonly header: ReadHeader
+  readonly caller: AuthenticatedCaller | undefined
+}
+
+/** `undefined` is a 202 without a body, or a client that waits for no response any more. Never throws. */
+export function answerBody(
+  app: App,
+  body: string,
+  sender: Sender,
+  context: RequestContext,
+): Reply | Promise<Reply | undefined> {
+  let message: unknown
+  try {
+    message = JSON.parse(body)
+  } catch {
+    return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
+  }
+  const request = app.resolve(message)
+  const { header, caller } = sender
+  const isSessions = app.legacy !== undefined && isOlder(request, header)
+  try {
+    if (isSessions) checkOlderHeaders(request, header)
+    else checkHeaders(request, header)
+  } catch (error) {
+    if (error instanceof ProtocolError) return errorReply(request.id, error)
+    return errorReply(request.id, new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
+  }
+  if (isSessions && app.legacy !== undefined) return answerOlder(app, app.legacy, request, sender, context)
+  return refuseUnscoped(app, request, caller, request.id) ?? app.serve(request, context)
+}
+
+/** A message of an older revision, or a batch. The caller needs the scopes of every message in it. */
+async function answerOlder(
+  app: App,
+  legacy: Legacy,
+  request: Resolved,
+  { header, caller }: Sender,
+  { principal, notify, cancel: peer = new Cancel() }: RequestContext,
+): Promise<Reply | undefined> {
+  const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined => refuseUnscoped(app, call, caller, id)
+  const batch = Array.isArray(request.message) ? request.message.map((each) => app.resolve(each)) : undefined
+  for (const each of batch ?? [request]) {
+    const refusal = refuse(each, each.id)
+    if (refusal !== undefined) return refusal
+  }
+  try {
+    const takesEvents = notify !== undefined
+    return await legacy.post(batch ?? request, { header, principal, takesEvents, peer, refuse })
+  } catch (error) {
+    app.logger.error('Serving a 2025-era request failed.', { error })
+    return errorReply(request.id, internalError(), 500)
+  }
+}
+
+/** The refusal of a caller who was not granted all scopes that the request needs. `id` is that of the message to answer. */
+function refuseUnscoped(
+  app: App,
+  { scopes: required }: Resolved,
+  caller: AuthenticatedCaller | undefined,
+  id: RequestId | undefined,
+): Reply | undefined {
+  if (required === undefined) return undefined
+  try {
+    const challenge = challengeOf(required, caller)
+    if (challenge === undefined) return undefined
+    const error = new ProtocolError(INVALID_REQUEST, 'The granted scopes are not sufficient for this call.')
+    return { ...errorReply(id, error, 403), headers: { 'WWW-Authenticate': challenge } }
+  } catch (error) {
+    const { message: why, status } = authenticationErrorOf(error, app.logger)
+    return errorReply(id, new ProtocolError(INVALID_REQUEST, why), status)
+  }
+}
