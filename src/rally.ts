@@ -10,8 +10,7 @@ import { App } from './server/app.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
 import type { TasksOptions } from './server/tasks.ts'
-import { TaskEngine } from './tasks/engine.ts'
-import { readTasksOptions } from './tasks/options.ts'
+import { readTasksOptions, TaskEngine } from './tasks/engine.ts'
 import type { Store } from './store/store.ts'
 
 export interface RallyOptions extends AppOptions {

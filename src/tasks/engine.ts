@@ -1,7 +1,7 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
 import { createHmac, hash } from 'node:crypto'
 import { noTask } from '../flow/errors.ts'
-import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
@@ -10,8 +10,8 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
 import { Followers } from './followers.ts'
-import type { TaskRequest } from './record.ts'
-import { isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+import type { TaskRequest } from './state.ts'
+import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
 import type { TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
@@ -22,6 +22,8 @@ const MAX_TRIES = 100
 /** The form of a task id. The store is not asked for an id of another form. */
 const ID = /^[0-9a-f]{64}$/
 const PAGE_SIZE = 100
+/** The longest delay of a timer. */
+const MAX_LEASE_MS = 2_147_483_647
 
 export class TaskEngine implements Tasks {
   readonly #host: AppServices
@@ -213,4 +215,25 @@ function readId(id: unknown): string {
 
 function notFound(): ProtocolError {
   return invalidParams('Task not found: it does not exist, has expired, or belongs to another caller.')
+}
+
+/** Checks the options when the app is built, and adds the defaults. */
+export function readTasksOptions(options: TasksOptions): Required<TasksOptions> {
+  const { ttlMs = 86_400_000, pollMs = 1_000, leaseMs = 15_000 } = options
+  const { concurrency = 32, maxJournalBytes = 1_048_576 } = options
+  for (const [name, value] of Object.entries({ ...(ttlMs !== null && { ttlMs }), pollMs, leaseMs, maxJournalBytes })) {
+    if (!Number.isSafeInteger(value) || value < 1) {
+      throw new RallyError('OPTION_INVALID', `\`tasks.${name}\` must be a whole number of at least 1, got ${value}.`)
+    }
+  }
+  if (leaseMs > MAX_LEASE_MS) {
+    throw new RallyError('OPTION_INVALID', `\`tasks.leaseMs\` must be at most ${MAX_LEASE_MS}, got ${leaseMs}.`)
+  }
+  if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`tasks.concurrency\` must be a whole number of at least 0, got ${concurrency}.`,
+    )
+  }
+  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes }
 }

@@ -1,18 +1,18 @@
-// Who wants to hear of which tasks on this instance.
+// The callers on this instance that follow tasks: each is called when one of its tasks changes.
 import type { Logger } from '../protocol/logger.ts'
 import type { TaskRecord, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 
 interface Follower {
-  readonly tell: (task: TaskRecord) => void
-  /** One of its tasks has outlived its ttl. */
-  readonly gone: (() => void) | undefined
-  /** The version it was last told of, by task. */
-  readonly told: Map<string, number>
+  readonly onTask: (task: TaskRecord) => void
+  /** Called when one of its tasks has outlived its ttl. */
+  readonly onGone: (() => void) | undefined
+  /** The version of each task that it was called with last. */
+  readonly versions: Map<string, number>
 }
 
-/** For news that got lost. */
-const LOOK_MS = 5_000
+/** The store may miss events, so followed tasks are also polled. */
+const POLL_MS = 5_000
 
 export class Followers {
   readonly #store: TaskStore
@@ -26,14 +26,15 @@ export class Followers {
     this.#logger = logger
   }
 
-  follow(ids: readonly string[], tell: Follower['tell'], gone?: Follower['gone']): () => void {
+  /** Calls `onTask` with each task as it is now, and after every change. Returns a function that stops it. */
+  follow(ids: readonly string[], onTask: Follower['onTask'], onGone?: Follower['onGone']): () => void {
     if (ids.length === 0) return () => {}
-    const follower: Follower = { tell, gone, told: new Map() }
+    const follower: Follower = { onTask, onGone, versions: new Map() }
     this.#watch()
     for (const id of ids) {
       const followers = this.#byTask.get(id) ?? new Set()
       this.#byTask.set(id, followers.add(follower))
-      void this.#look(id)
+      void this.#report(id)
     }
     return () => {
       for (const id of ids) {
@@ -44,32 +45,32 @@ export class Followers {
     }
   }
 
-  async #look(id: string): Promise<void> {
+  async #report(id: string): Promise<void> {
     try {
       const task = await this.#store.read(id)
-      for (const { told, tell, gone } of this.#byTask.get(id) ?? []) {
+      for (const { versions, onTask, onGone } of this.#byTask.get(id) ?? []) {
         if (task === undefined) {
-          gone?.()
+          onGone?.()
           continue
         }
-        if ((told.get(id) ?? -1) >= task.version) continue
-        told.set(id, task.version)
-        tell(task)
+        if ((versions.get(id) ?? -1) >= task.version) continue
+        versions.set(id, task.version)
+        onTask(task)
       }
-      // All is told: an end never changes, and what has outlived its ttl does not come back.
+      // Nothing more can happen: a task that has ended never changes, and an expired one never comes back.
       if (task === undefined || isEnd(task.status)) this.#drop(id)
     } catch (error) {
-      this.#logger.error('A task that somebody follows could not be read.', { error })
+      this.#logger.error('Cannot read a task that a client follows. It is read again later.', { task: id, error })
     }
   }
 
   #watch(): void {
-    this.#unwatch ??= this.#store.watch((news) => {
-      if (news.type === 'changed' && this.#byTask.has(news.id)) void this.#look(news.id)
+    this.#unwatch ??= this.#store.watch((event) => {
+      if (event.type === 'changed' && this.#byTask.has(event.id)) void this.#report(event.id)
     })
     this.#timer ??= setInterval(() => {
-      for (const id of this.#byTask.keys()) void this.#look(id)
-    }, LOOK_MS).unref()
+      for (const id of this.#byTask.keys()) void this.#report(id)
+    }, POLL_MS).unref()
   }
 
   #drop(id: string): void {

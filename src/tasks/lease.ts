@@ -2,8 +2,8 @@
 //
 // Writes follow each other, and each stands on the version that the one before made or read: what others wrote in between is
 // taken in, and never lost.
-import type { TaskFlowState } from './record.ts'
-import { readState, writeState } from './record.ts'
+import type { TaskFlowState } from './state.ts'
+import { readState, writeState } from './state.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 

@@ -24,8 +24,8 @@ import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/tasks.ts'
 import { Lease, LeaseLost } from './lease.ts'
-import type { TaskFlowState, TaskRequest } from './record.ts'
-import { carryOf, countLoss, expose, isByHand } from './record.ts'
+import type { TaskFlowState, TaskRequest } from './state.ts'
+import { flowStateOf, countLoss, showQuestions, isByHand } from './state.ts'
 import { StatusMessage } from './status-message.ts'
 
 export interface RunHost {
@@ -113,7 +113,7 @@ export class TaskRun implements JournalWriter {
     const removed = journal?.takePending() === undefined ? {} : { journal: journal.text() }
     this.#change(
       (state) => {
-        expose(state, this.#open, flowState?.open)
+        showQuestions(state, this.#open, flowState?.open)
         return { ...removed, status: statusOf(state) }
       },
       // These questions are asked again, so their answers were not valid.
@@ -123,7 +123,7 @@ export class TaskRun implements JournalWriter {
 
   async #runPasses(tool: RegisteredTool, request: TaskRequest): Promise<void> {
     const { state } = this.#lease
-    const saved = { version: state.version, journal: Journal.read(this.task.journal), flowState: carryOf(state) }
+    const saved = { version: state.version, journal: Journal.read(this.task.journal), flowState: flowStateOf(state) }
     let from: SavedFlow
     try {
       from = resumable(tool, saved)
@@ -197,7 +197,7 @@ export class TaskRun implements JournalWriter {
         return (await this.#park(outcome)) ? undefined : this.#next(outcome)
       case 'deferred':
         await this.#save(outcome, (state) => {
-          expose(state, new Map())
+          showQuestions(state, new Map())
           // Not draining: a by-hand handler asked to run again, so wait one poll interval.
           return { status: 'working', release: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
         })
@@ -214,7 +214,7 @@ export class TaskRun implements JournalWriter {
     await this.#save(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
       const draining = this.#host.draining()
-      expose(state, shown)
+      showQuestions(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // Draining: another instance continues at once with whatever does not depend on an open question.
       return { status: statusOf(state), ...(parked && { release: true, dueMs: draining ? 0 : null }) }

@@ -4,7 +4,7 @@
 import { invalidParams } from '../server/request.ts'
 import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
 import type { TaskRecord } from '../store/tasks.ts'
-import { readShown } from './record.ts'
+import { readShown } from './state.ts'
 
 type Position = Pick<TaskRecord, 'id' | 'createdAt'>
 

@@ -1,6 +1,6 @@
-// Takes up tasks that are due, as many at a time as it may, and keeps its claims on them alive.
+// Claims tasks that are due, up to `concurrency` at a time, runs them, and renews their leases.
 //
-// Owners take turns, and none of them holds more than three quarters of the places where there are others.
+// Owners take turns, and an owner gets at most three quarters of the places, so that the tasks of others can start.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Backoff } from '../protocol/backoff.ts'
@@ -15,10 +15,10 @@ export interface WorkerOptions {
   readonly maxJournalBytes: number
 }
 
-/** For what falls due without news of it, such as the tasks of a worker that died. */
-const LOOK_MS = 1_000
+/** The store is also polled: no event tells that the lease of a dead worker has expired. */
+const POLL_MS = 1_000
 const SWEEP_MS = 60_000
-/** How long to wait when the store fails. */
+/** The wait before the next claim when the store fails. */
 const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
 
 export class Worker {
@@ -29,15 +29,16 @@ export class Worker {
   readonly #runs = new Map<string, TaskRun>()
   readonly #timers: NodeJS.Timeout[] = []
   #unwatch: (() => void) | undefined
-  /** Whose turn it was last. */
-  #turn = ''
-  #pulling = false
-  /** Something may have fallen due while we asked. */
-  #again = false
-  #faults = 0
-  #draining = false
+  /** The owner of the task that was claimed last. */
+  #lastOwner = ''
+  #isPulling = false
+  /** True if a task may have fallen due since the last claim. */
+  #mayBeDue = false
+  /** How many claims in a row have failed. */
+  #failures = 0
+  #isDraining = false
   #endPause: (() => void) | undefined
-  #idle: (() => void)[] = []
+  #onIdle: (() => void)[] = []
 
   constructor(app: AppServices, store: TaskStore, options: WorkerOptions) {
     this.#app = app
@@ -46,28 +47,28 @@ export class Worker {
   }
 
   start(): void {
-    if (this.#unwatch !== undefined || this.#draining || this.#options.concurrency === 0) return
-    this.#unwatch = this.#store.watch((news) => {
-      if (news.type === 'due') this.pull()
-      else this.#runs.get(news.id)?.look(news.version)
+    if (this.#unwatch !== undefined || this.#isDraining || this.#options.concurrency === 0) return
+    this.#unwatch = this.#store.watch((event) => {
+      if (event.type === 'due') this.pull()
+      else this.#runs.get(event.id)?.look(event.version)
     })
-    this.#every(LOOK_MS, () => this.pull())
+    this.#every(POLL_MS, () => this.pull())
     this.#every(this.#options.leaseMs / 3, () => void this.#renew())
     this.#every(SWEEP_MS, () => void this.#sweep())
     this.pull()
   }
 
-  /** Takes up what is due, as long as there is room. */
+  /** Claims due tasks until all places are taken. */
   pull(): void {
-    this.#again = true
-    if (!this.#pulling) void this.#pullAll()
+    this.#mayBeDue = true
+    if (!this.#isPulling) void this.#pullAll()
   }
 
   drain(): void {
-    this.#draining = true
-    // What is still worked on stays claimed: the timers end with the last of it.
+    this.#isDraining = true
+    // The timers still renew the leases of running tasks. They end with the last of those.
     this.#endPause?.()
-    this.#rest()
+    this.#finishIfIdle()
   }
 
   interrupt(): void {
@@ -76,43 +77,44 @@ export class Worker {
 
   idle(): Promise<void> {
     return new Promise((resolve) => {
-      this.#idle.push(resolve)
-      this.#rest()
+      this.#onIdle.push(resolve)
+      this.#finishIfIdle()
     })
   }
 
   async #pullAll(): Promise<void> {
-    this.#pulling = true
-    while (this.#again && this.#hasRoom) {
-      this.#again = false
+    this.#isPulling = true
+    while (this.#mayBeDue && this.#hasRoom) {
+      this.#mayBeDue = false
       try {
-        while (this.#hasRoom && (await this.#take()));
-        this.#faults = 0
+        while (this.#hasRoom && (await this.#claim()));
+        this.#failures = 0
       } catch (error) {
         await this.#pause(error)
       }
     }
-    this.#pulling = false
-    this.#rest()
+    this.#isPulling = false
+    this.#finishIfIdle()
   }
 
   get #hasRoom(): boolean {
-    return !this.#draining && this.#runs.size < this.#options.concurrency
+    return !this.#isDraining && this.#runs.size < this.#options.concurrency
   }
 
-  async #take(): Promise<boolean> {
+  /** Claims and starts the next task. Returns `false` if none is due. */
+  async #claim(): Promise<boolean> {
     const { leaseMs } = this.#options
-    const task = await this.#store.claim({ after: this.#turn, except: this.#greedy(), leaseMs })
+    const task = await this.#store.claim({ after: this.#lastOwner, except: this.#ownerAtLimit(), leaseMs })
     if (task === undefined) return false
-    this.#turn = task.owner
+    this.#lastOwner = task.owner
     const run = new TaskRun(task, {
       app: this.#app,
       store: this.#store,
       underway: this.#underway,
       maxJournalBytes: this.#options.maxJournalBytes,
-      draining: () => this.#draining,
+      draining: () => this.#isDraining,
     })
-    // Our own claim has lapsed: what was begun under it is not to go on beside this.
+    // If the task was running here, its lease has expired. That run must not continue beside this one.
     this.#runs.get(task.id)?.stop()
     this.#runs.set(task.id, run)
     void run.run().then(() => {
@@ -122,15 +124,15 @@ export class Worker {
     return true
   }
 
-  /** The owner that has its share of the places. Nobody in particular is no owner. */
-  #greedy(): string | undefined {
+  /** The owner that has three quarters of the places, if there is one. Callers without a principal are not one owner. */
+  #ownerAtLimit(): string | undefined {
     const share = Math.ceil((this.#options.concurrency * 3) / 4)
     if (this.#options.concurrency < 2 || this.#runs.size < share) return undefined
-    const held = new Map<string, number>()
+    const counts = new Map<string, number>()
     for (const { task } of this.#runs.values()) {
-      const count = (held.get(task.owner) ?? 0) + 1
+      const count = (counts.get(task.owner) ?? 0) + 1
       if (count >= share && task.owner !== '') return task.owner
-      held.set(task.owner, count)
+      counts.set(task.owner, count)
     }
     return undefined
   }
@@ -139,18 +141,18 @@ export class Worker {
     const runs = [...this.#runs.values()]
     if (runs.length === 0) return
     try {
-      const standing = await this.#store.renew(
+      const renewed = await this.#store.renew(
         runs.map(({ task: { id, fence } }) => ({ id, fence })),
         this.#options.leaseMs,
       )
-      const versions = new Map(standing.map(({ id, version }) => [id, version]))
+      const versions = new Map(renewed.map(({ id, version }) => [id, version]))
       for (const run of runs) {
         const version = versions.get(run.task.id)
         if (version === undefined) run.stop()
         else run.look(version)
       }
     } catch (error) {
-      this.#app.logger.error('The leases of tasks could not be renewed.', { error })
+      this.#app.logger.error('Cannot renew the leases of tasks.', { error })
     }
   }
 
@@ -158,15 +160,15 @@ export class Worker {
     try {
       while ((await this.#store.sweep()) > 0);
     } catch (error) {
-      this.#app.logger.error('Tasks that have outlived their ttl could not be swept.', { error })
+      this.#app.logger.error('Cannot delete tasks that have outlived their ttl.', { error })
     }
   }
 
-  /** A store that fails is asked again later and later. */
+  /** Waits before the next claim when the store has failed. */
   async #pause(error: unknown): Promise<void> {
-    this.#app.logger.error('No task could be taken up.', { error })
-    this.#faults += 1
-    const ms = backoff(this.#faults, STORE_RETRY)
+    this.#app.logger.error('Cannot claim a task from the store. The next try is in a few seconds.', { error })
+    this.#failures += 1
+    const ms = backoff(this.#failures, STORE_RETRY)
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, ms).unref()
       this.#endPause = () => {
@@ -175,20 +177,20 @@ export class Worker {
       }
     })
     this.#endPause = undefined
-    this.#again = true
+    this.#mayBeDue = true
   }
 
   #every(ms: number, run: () => void): void {
-    // Does not keep the process alive: the host that serves the app does that.
+    // Unreferenced: the host that serves the app keeps the process alive.
     this.#timers.push(setInterval(run, ms).unref())
   }
 
-  /** When it drains and is through with all it held. */
-  #rest(): void {
-    if (!this.#draining || this.#runs.size > 0 || this.#pulling) return
+  /** When draining, and no task runs any more: stops watching the store and resolves `idle`. */
+  #finishIfIdle(): void {
+    if (!this.#isDraining || this.#runs.size > 0 || this.#isPulling) return
     this.#unwatch?.()
     this.#unwatch = undefined
     for (const timer of this.#timers.splice(0)) clearInterval(timer)
-    for (const resolve of this.#idle.splice(0)) resolve()
+    for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 }

@@ -132,12 +132,12 @@ test.each([null, 'tasks.db', () => {}, {}, { tasks: {} }])('a store that is none
 })
 
 test.each([
-  [{ pollMs: 0 }, 'tasks.pollMs is 0; it must be a whole number above 0.'],
-  [{ leaseMs: 1.5 }, 'tasks.leaseMs is 1.5; it must be a whole number above 0.'],
-  [{ leaseMs: 2_147_483_648 }, 'tasks.leaseMs is 2147483648; it must be at most 2147483647.'],
-  [{ ttlMs: -1 }, 'tasks.ttlMs is -1; it must be a whole number above 0.'],
-  [{ maxJournalBytes: Number.NaN }, 'tasks.maxJournalBytes is NaN; it must be a whole number above 0.'],
-  [{ concurrency: -1 }, 'tasks.concurrency is -1; it must be a whole number, 0 or more.'],
+  [{ pollMs: 0 }, '`tasks.pollMs` must be a whole number of at least 1, got 0.'],
+  [{ leaseMs: 1.5 }, '`tasks.leaseMs` must be a whole number of at least 1, got 1.5.'],
+  [{ leaseMs: 2_147_483_648 }, '`tasks.leaseMs` must be at most 2147483647, got 2147483648.'],
+  [{ ttlMs: -1 }, '`tasks.ttlMs` must be a whole number of at least 1, got -1.'],
+  [{ maxJournalBytes: Number.NaN }, '`tasks.maxJournalBytes` must be a whole number of at least 1, got NaN.'],
+  [{ concurrency: -1 }, '`tasks.concurrency` must be a whole number of at least 0, got -1.'],
 ])('the options %j are an error when the app is built', (tasks, message) => {
   expect(() => without({ tasks })).toThrow(message)
 })

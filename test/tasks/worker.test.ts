@@ -258,7 +258,7 @@ describe('an instance that drains', () => {
     while (instance.logged.length === 0) await microtasks()
     instance.app.drain()
     await instance.app.idle()
-    expect(instance.logged).toEqual([expect.stringContaining('No task could be taken up.')])
+    expect(instance.logged).toEqual([expect.stringContaining('Cannot claim a task from the store.')])
   })
 
   test('listens to its store no more', async () => {

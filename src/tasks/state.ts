@@ -1,49 +1,50 @@
-// What the engine keeps of a task in the texts of its record.
+// What the engine stores in a task's record: the request, which never changes, and the state. Both are stored as JSON, so the names
+// of their fields are a stored format.
 //
-// Wire keys are never used again in a task's life: a question that is shown anew, because its answer did not fit or because it has
-// changed, gets a fresh one.
+// A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
+// not valid or because the question has changed, gets a new wire key.
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 
-/** What was asked for, and by whom it can be answered. */
+/** The call that became the task, and what its client supports. */
 export interface TaskRequest {
   readonly tool: string
   readonly args: Record<string, unknown>
   readonly flowId: string
   readonly startedAt: number
-  /** The rounds that the flow took before it became a task. */
+  /** How many rounds the flow took before it became a task. */
   readonly round: number
   readonly revision: string
-  /** What the client declared in the flow's first round, as bits. */
+  /** The capabilities that the client declared in the flow's first round, as bits. */
   readonly declared: number
-  /** What it declared in the request that became the task. */
+  /** The capabilities that it declared in the request that became the task, as bits. */
   readonly can: number
 }
 
 export interface TaskFlowState {
-  /** Of the tool, when it last began from the top. */
+  /** The version of the tool when the journal was started. */
   version: string | undefined
-  /** As `writeCarry` gives it. */
+  /** The flow's state, as `writeFlowState` returns it. */
   carry: unknown
-  /** Passes that came to an end. */
+  /** How many passes have ended. */
   passes: number
-  /** The questions that clients see, by wire key. */
-  shown: Record<string, Shown>
-  /** How often each question was given a wire key. */
+  /** The questions that clients see now, by wire key. */
+  shown: Record<string, TaskQuestion>
+  /** How many wire keys each question has had, by the author's key. */
   wires: Record<string, number>
-  /** What came in and no pass has used, by the author's key. */
-  answers: Record<string, Answered>
-  /** How often workers were lost while the journal had this size. */
+  /** Answers that no pass has used yet, by the author's key. */
+  answers: Record<string, TaskAnswer>
+  /** How many workers were lost while the journal had this size. */
   losses?: { readonly bytes: number; readonly count: number }
 }
 
-export interface Shown extends ShownQuestion {
+export interface TaskQuestion extends ShownQuestion {
   readonly key: string
 }
 
-interface Answered {
-  /** Not there for what came with the call itself, before anything was asked. */
+interface TaskAnswer {
+  /** The question. Missing if the answer came with the call, before anything was asked. */
   readonly open?: OpenQuestion
   readonly raw: Record<string, unknown>
 }
@@ -64,23 +65,23 @@ export function writeState(state: TaskFlowState): string {
 
 export function readState(text: string): TaskFlowState {
   const state = JSON.parse(text) as TaskFlowState
-  // Keys come from clients: none of them may be taken for what every object has.
+  // Clients choose keys, so these objects have no prototype: a key such as "constructor" must not find an inherited member.
   return {
     ...state,
     version: state.version,
-    shown: Object.assign(bare<Shown>(), state.shown),
+    shown: Object.assign(bare<TaskQuestion>(), state.shown),
     wires: Object.assign(bare<number>(), state.wires),
-    answers: Object.assign(bare<Answered>(), state.answers),
+    answers: Object.assign(bare<TaskAnswer>(), state.answers),
   }
 }
 
-/** The questions that clients see, by wire key. */
+/** The questions that clients see now, by wire key. */
 export function readShown(text: string): TaskFlowState['shown'] {
   return (JSON.parse(text) as TaskFlowState).shown
 }
 
-/** What the next pass begins with. A worker that died had shown more than it carried on. */
-export function carryOf(state: TaskFlowState): FlowState {
+/** The flow's state for the next pass. It includes questions that a worker showed before it died. */
+export function flowStateOf(state: TaskFlowState): FlowState {
   const carry = readFlowState(state.carry ?? writeFlowState(emptyState()))
   for (const { key, pin, asked } of Object.values(state.shown)) carry.open.set(key, { pin, asked })
   for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
@@ -88,31 +89,34 @@ export function carryOf(state: TaskFlowState): FlowState {
 }
 
 /**
- * Shows these questions, except those that have been answered meanwhile, and of those shown before only the ones that the pass
- * has not reached yet.
+ * Shows these questions, except those that have been answered meanwhile. Of the questions shown before, only those that the pass has
+ * not reached yet stay.
  */
-export function expose(
+export function showQuestions(
   state: TaskFlowState,
   open: ReadonlyMap<string, ShownQuestion>,
   unreached: ReadonlyMap<string, unknown> = new Map(),
 ): void {
-  const before = new Map<string, { wire: string; shown: Shown }>()
+  const before = new Map<string, { wire: string; shown: TaskQuestion }>()
   for (const [wire, shown] of Object.entries(state.shown)) before.set(shown.key, { wire, shown })
   state.shown = bare()
   for (const { wire, shown } of before.values()) if (unreached.has(shown.key)) state.shown[wire] = shown
   for (const [key, question] of open) {
     if (Object.hasOwn(state.answers, key)) continue
     const known = before.get(key)
-    // The same question stands as it was shown, with the note that it had: its text may not change under its wire key.
+    // The same question keeps the text that it was shown with: a text must not change under its wire key.
     if (known?.shown.pin === question.pin) state.shown[known.wire] = { ...known.shown, asked: question.asked }
-    else state.shown[nextWire(state, key)] = { key, ...question }
+    else state.shown[nextWireKey(state, key)] = { key, ...question }
   }
 }
 
-/** Takes the answers to what is shown, and gives how many there were. */
-export function takeAnswers(state: TaskFlowState, given: Readonly<Record<string, Record<string, unknown>>>): number {
+/** Moves answers to shown questions into the state. Returns how many there were. */
+export function takeAnswers(
+  state: TaskFlowState,
+  responses: Readonly<Record<string, Record<string, unknown>>>,
+): number {
   let taken = 0
-  for (const [wire, raw] of Object.entries(given)) {
+  for (const [wire, raw] of Object.entries(responses)) {
     const shown = state.shown[wire]
     if (shown === undefined) continue
     const { key, pin, asked } = shown
@@ -123,20 +127,20 @@ export function takeAnswers(state: TaskFlowState, given: Readonly<Record<string,
   return taken
 }
 
-/** Gives how often that has happened since the journal last grew. */
+/** Counts the loss of a worker. Returns how many were lost since the journal last grew. */
 export function countLoss(state: TaskFlowState, bytes: number): number {
   const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
   state.losses = { bytes, count }
   return count
 }
 
-/** By hand, a handler sees the answers of a round together. */
+/** True for a handler that handles its rounds by hand: it gets the answers of a round together. */
 export function isByHand(state: TaskFlowState): boolean {
   return Array.isArray(state.carry) && state.carry.length > 2
 }
 
-/** No key of an author's has a tilde. */
-function nextWire(state: TaskFlowState, key: string): string {
+/** An author's key contains no tilde, so no two questions share a wire key. */
+function nextWireKey(state: TaskFlowState, key: string): string {
   const times = (state.wires[key] ?? 0) + 1
   state.wires[key] = times
   return times === 1 ? key : `${key}~${times}`

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { emptyState, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
-import type { TaskFlowState } from './record.ts'
-import { carryOf, expose, isByHand, newState, readState, takeAnswers, writeState } from './record.ts'
+import type { TaskFlowState } from './state.ts'
+import { flowStateOf, showQuestions, isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
 
 function question(pin: string, text = `"${pin}"`, asked = 1): ShownQuestion {
   return { pin, asked, text }
@@ -19,14 +19,14 @@ function fresh(): TaskFlowState {
 describe('wire keys', () => {
   test('are the keys of the author when a question is first shown', () => {
     const state = fresh()
-    expose(state, new Map([['a', question('1')]]))
+    showQuestions(state, new Map([['a', question('1')]]))
     expect(shows(state)).toEqual({ a: '"1"' })
   })
 
   test('stay for a question that is still open, and so does its text, whatever note it is asked with now', () => {
     const state = fresh()
-    expose(state, new Map([['a', question('1', '"Noted."', 2)]]))
-    expose(
+    showQuestions(state, new Map([['a', question('1', '"Noted."', 2)]]))
+    showQuestions(
       state,
       new Map([
         ['a', question('1', '"Plain."', 2)],
@@ -40,7 +40,7 @@ describe('wire keys', () => {
     const state = fresh()
     const seen = new Set<string>()
     for (let times = 1; times <= 5; times += 1) {
-      expose(state, new Map([['a', question(times % 2 === 0 ? '1' : '2')]]))
+      showQuestions(state, new Map([['a', question(times % 2 === 0 ? '1' : '2')]]))
       const [wire = ''] = Object.keys(state.shown)
       expect(seen.has(wire)).toBe(false)
       seen.add(wire)
@@ -52,7 +52,7 @@ describe('wire keys', () => {
 
   test('leave with the question, unless the pass has not reached it yet', () => {
     const state = fresh()
-    expose(
+    showQuestions(
       state,
       new Map([
         ['a', question('1')],
@@ -60,17 +60,17 @@ describe('wire keys', () => {
         ['c', question('3')],
       ]),
     )
-    expose(state, new Map([['a', question('1')]]), new Map([['b', {}]]))
+    showQuestions(state, new Map([['a', question('1')]]), new Map([['b', {}]]))
     expect(Object.keys(state.shown).toSorted()).toEqual(['a', 'b'])
-    expose(state, new Map())
+    showQuestions(state, new Map())
     expect(shows(state)).toEqual({})
   })
 
   test('are not shown for a question that has been answered meanwhile', () => {
     const state = fresh()
-    expose(state, new Map([['a', question('1')]]))
+    showQuestions(state, new Map([['a', question('1')]]))
     expect(takeAnswers(state, { a: { action: 'accept' } })).toBe(1)
-    expose(
+    showQuestions(
       state,
       new Map([
         ['a', question('1')],
@@ -84,7 +84,7 @@ describe('wire keys', () => {
 describe('answers', () => {
   test('are taken for what is shown, under the key of the author, with what was shown', () => {
     const state = fresh()
-    expose(
+    showQuestions(
       state,
       new Map([
         ['a', question('1', '"1"', 2)],
@@ -99,7 +99,7 @@ describe('answers', () => {
 
   test('and what is shown are what the next pass carries as open', () => {
     const state = fresh()
-    expose(
+    showQuestions(
       state,
       new Map([
         ['a', question('1')],
@@ -107,7 +107,7 @@ describe('answers', () => {
       ]),
     )
     takeAnswers(state, { a: {} })
-    expect([...carryOf(state).open]).toEqual([
+    expect([...flowStateOf(state).open]).toEqual([
       ['b', { pin: '2', asked: 3 }],
       ['a', { pin: '1', asked: 1 }],
     ])
@@ -117,7 +117,7 @@ describe('answers', () => {
 describe('a state', () => {
   test('comes back from its text as it was, whatever its keys are called', () => {
     const state = newState('2', writeFlowState(emptyState()), JSON.parse('{"__proto__":{"a":1},"toString":{}}'))
-    expose(state, new Map([['constructor', question('1')]]))
+    showQuestions(state, new Map([['constructor', question('1')]]))
     const read = readState(writeState(state))
     expect(read).toEqual(state)
     expect(Object.keys(read.answers)).toEqual(['__proto__', 'toString'])
