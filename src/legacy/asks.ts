@@ -1,7 +1,8 @@
-// Questions that wait for the response of a client, by the id of the request that asked. The number is bounded across all sessions.
+// What waits on this instance, bounded across all sessions: questions for a response, and requests for the result of a task.
 import { isObject } from '../protocol/json.ts'
 import { randomBytes } from 'node:crypto'
-import type { Session } from './session.ts'
+import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import type { Session, Stoppable } from './session.ts'
 
 /** The response of a client: its result, or the message of its error. */
 export type Response = { readonly result: unknown } | { readonly error: string }
@@ -18,6 +19,7 @@ export function newAskId(): string {
   return `ask-${randomBytes(12).toString('base64url')}`
 }
 
+/** Questions that wait for the response of a client, by the id of the request that asked. */
 export class Asks {
   readonly #waiting = new Map<string, Waiting>()
 
@@ -60,4 +62,35 @@ function textOf(error: unknown): string {
   return typeof message === 'string' && message !== ''
     ? message.slice(0, MAX_REASON_LENGTH)
     : 'the client gave no reason'
+}
+
+const MAX_WAITS = 1_000
+
+/** All requests on this instance that wait for the result of a task. */
+export class TaskWaits {
+  readonly #all = new Set<Stoppable>()
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** Throws if too many requests wait. */
+  add(wait: Stoppable): void {
+    if (this.#all.size >= MAX_WAITS) {
+      throw new ProtocolError(
+        INTERNAL_ERROR,
+        `${MAX_WAITS} requests already wait for results of tasks. Poll tasks/get instead.`,
+      )
+    }
+    this.#all.add(wait)
+  }
+
+  delete(wait: Stoppable): void {
+    this.#all.delete(wait)
+  }
+
+  /** Makes all of them fail, because the server is shutting down. */
+  end(): void {
+    for (const wait of this.#all) wait.interrupt()
+  }
 }

@@ -18,7 +18,7 @@ import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
 import type { LegacyHost, Outlet } from './host.ts'
-import type { Question } from './question.ts'
+import type { Question } from './questions.ts'
 import { askAll, writeQuestions } from './questions.ts'
 import type { Session, Stoppable } from './session.ts'
 
@@ -59,17 +59,17 @@ type PassResult = { readonly kind: 'over'; readonly text: string | undefined } |
 
 export class Call implements Stoppable {
   readonly cancel = new Cancel()
-  readonly leg: number
+  readonly segment: number
   readonly #host: LegacyHost
   readonly #session: Session
   readonly #outlet: Outlet
   #interrupted = false
 
-  constructor(host: LegacyHost, session: Session, outlet: Outlet) {
+  constructor(host: LegacyHost, session: Session, outlet: Outlet, segment = 0) {
     this.#host = host
     this.#session = session
     this.#outlet = outlet
-    this.leg = outlet.parting?.leg ?? 0
+    this.segment = segment
   }
 
   interrupt(): void {

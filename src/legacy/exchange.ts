@@ -1,24 +1,27 @@
 // The answer to one POST: JSON if there is nothing to send before the last response, otherwise a stream of events.
+import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
-import type { Outlet, Parting } from './host.ts'
+import type { Outlet } from './host.ts'
 import type { Session } from './session.ts'
 import type { EventStream } from './stream.ts'
+import { newStreamId } from './stream.ts'
 import type { Streams } from './streams.ts'
 
-export interface PartingOptions {
-  readonly box: string
-  readonly leg: number
-  readonly eventId: () => string | Promise<string>
-  /** For a client whose stream is lost before it has read this. Never throws. */
-  readonly leave: (text: string) => Promise<unknown>
+/** An error of the request itself, with the HTTP status of the reply. */
+export class HttpRefusal extends ProtocolError {
+  readonly status: number
+
+  constructor(status: number, why: string) {
+    super(status >= 500 ? INTERNAL_ERROR : INVALID_REQUEST, `Invalid request: ${why}`)
+    this.status = status
+  }
 }
 
 export class Exchange implements Outlet {
   readonly overHttp = true
   /** Resolves when a stream is opened. Never, if the answer is JSON. */
   readonly opened: Promise<Reply>
-  readonly parting: Parting | undefined
   readonly #session: Session
   readonly #streams: Streams
   readonly #request: LegacyRequest
@@ -27,13 +30,12 @@ export class Exchange implements Outlet {
   readonly #responses: string[] = []
   #over = false
   #lost: (() => void) | undefined
+  #streamId: string | undefined
 
-  /** With `parting`, what is asked goes out under the event id that it gives for a box. */
-  constructor(session: Session, streams: Streams, request: LegacyRequest, parting?: PartingOptions) {
+  constructor(session: Session, streams: Streams, request: LegacyRequest) {
     this.#session = session
     this.#streams = streams
     this.#request = request
-    this.parting = parting && { ...parting, ask: (text) => this.#part(text, parting) }
     this.opened = new Promise((resolve) => {
       this.#open = resolve
     })
@@ -49,8 +51,19 @@ export class Exchange implements Outlet {
     return this.#opened()?.notify(text) ?? false
   }
 
-  open(): void {
-    this.#opened()
+  /** The id of the stream, also before it is opened. */
+  get streamId(): string {
+    return (this.#streamId ??= newStreamId(false))
+  }
+
+  /** Returns false if the client takes no stream. */
+  open(): boolean {
+    return this.#opened() !== undefined
+  }
+
+  /** Sends a question that suspends the call, as the last event. The client resumes with `eventId`. */
+  suspend(text: string, eventId: string): void {
+    this.#stream?.suspend(text, eventId)
   }
 
   onLost(listener: (() => void) | undefined): void {
@@ -74,14 +87,6 @@ export class Exchange implements Outlet {
     return this.#responses
   }
 
-  async #part(text: string, { eventId, leave }: PartingOptions): Promise<boolean> {
-    const stream = this.#opened()
-    if (stream === undefined) return false
-    await leave(text)
-    stream.suspend(text, await eventId())
-    return true
-  }
-
   #opened(): EventStream | undefined {
     return this.#over ? undefined : (this.#stream ??= this.#begin())
   }
@@ -90,7 +95,7 @@ export class Exchange implements Outlet {
     const { takesEvents, peer } = this.#request
     // A client that left before the first event has no id to resume with.
     if (!takesEvents || peer.cancelled) return undefined
-    const stream = this.#streams.open(this.#session, false, this.parting?.box)
+    const stream = this.#streams.open(this.#session, false, this.streamId)
     if (stream === undefined) return undefined
     stream.lost = this.#lost
     this.#open({

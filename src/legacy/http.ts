@@ -1,4 +1,4 @@
-// Sessions over HTTP: which one a request belongs to, what its body holds, and the answer as JSON or as events.
+// Sessions over HTTP: finds the session of a request, sorts its messages, and answers with JSON or with a stream of events.
 import { ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
@@ -7,196 +7,223 @@ import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
 import { isInitialize, isResponse } from '../server/resolve.ts'
-import type { Carrying } from './carried/http.ts'
-import { openAnswers, parting, readRest, takeUpAll } from './carried/http.ts'
-import { Exchange } from './exchange.ts'
+import type { CarriedCalls } from './carried/index.ts'
+import { Exchange, HttpRefusal } from './exchange.ts'
+import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
-import { problemOfBatch } from './messages.ts'
 import { notified, respond } from './methods.ts'
-import { Refusal } from './refusal.ts'
-import type { Session } from './session.ts'
-import type { SessionIds } from './session-id.ts'
-import type { Sessions } from './sessions.ts'
+import { SessionIds } from './session-id.ts'
+import type { Session, Sessions } from './session.ts'
+import { batchProblem } from './session.ts'
 import { readEventId } from './stream.ts'
 import type { Streams } from './streams.ts'
-import { noteCancelled } from './carried/resume.ts'
 
-export interface HttpSessions extends Carrying {
-  readonly ids: SessionIds
+export interface HttpParts {
+  readonly host: LegacyHost
+  readonly carried: CarriedCalls
   readonly sessions: Sessions
   readonly streams: Streams
 }
 
-export async function post(
-  on: HttpSessions,
-  message: Resolved | readonly Resolved[],
-  request: LegacyRequest,
-): Promise<Reply | undefined> {
-  const { id } = 'kind' in message ? message : { id: undefined }
-  try {
-    if ('kind' in message && isInitialize(message)) return await initialize(on, message, request)
-    const session = await findSession(on, request)
+export class HttpSessions {
+  readonly #host: LegacyHost
+  readonly #carried: CarriedCalls
+  readonly #sessions: Sessions
+  readonly #streams: Streams
+  readonly #ids: SessionIds
+
+  constructor({ host, carried, sessions, streams }: HttpParts) {
+    this.#host = host
+    this.#carried = carried
+    this.#sessions = sessions
+    this.#streams = streams
+    this.#ids = new SessionIds(host.app.seal, host.optedIn)
+  }
+
+  /** Answers a message or a batch. Returns `undefined` for a 202. Never throws. */
+  async post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined> {
+    const single = 'kind' in message ? message : undefined
+    try {
+      if (single !== undefined && isInitialize(single)) return await this.#initialize(single, request)
+      return await this.#inSession(request, (session) => this.#receive(session, message, request))
+    } catch (error) {
+      if (error instanceof HttpRefusal) return errorReply(single?.id, error, error.status)
+      if (error instanceof ProtocolError) return errorReply(single?.id, error, 400)
+      this.#host.app.logger.error('A POST of a 2025-era client failed.', { error })
+      return errorReply(single?.id, internalError(), 500)
+    }
+  }
+
+  /** Opens a stream for messages that belong to no call, or resumes a stream that was lost. Never throws. */
+  async get(request: LegacyRequest): Promise<Reply> {
+    try {
+      return await this.#inSession(request, (session) => this.#listen(session, request))
+    } catch (error) {
+      if (error instanceof HttpRefusal) return errorReply(undefined, error, error.status)
+      this.#host.app.logger.error('A GET of a 2025-era client failed.', { error })
+      return errorReply(undefined, internalError(), 500)
+    }
+  }
+
+  async #initialize(message: Resolved, { principal }: LegacyRequest): Promise<Reply> {
+    if (message.kind === 'invalid') throw message.problem
+    const { id, params = {} } = message
+    if (id === undefined) throw new HttpRefusal(400, 'id must be a string or an integer')
+    let claims: ReturnType<typeof readInitialize>
+    try {
+      claims = readInitialize(params, this.#host.optedIn)
+    } catch (error) {
+      if (error instanceof ProtocolError) return errorReply(id, error)
+      throw error
+    }
+    const token = await this.#ids.mint(claims, principal)
+    const text = initializeText(this.#host.app, claims.revision, principal)
+    return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
+  }
+
+  async #inSession<T>(request: LegacyRequest, serve: (session: Session) => Promise<T>): Promise<T> {
+    const session = await this.#find(request)
     const done = session.use()
     try {
-      return await receive(on, session, message, request)
+      return await serve(session)
     } finally {
       done()
-      on.sessions.settle(session)
+      this.#sessions.settle(session)
     }
-  } catch (error) {
-    if (error instanceof Refusal) return errorReply(id, error, error.status)
-    if (error instanceof ProtocolError) return errorReply(id, error, 400)
-    on.host.app.logger.error('Serving a 2025-era request failed.', { error })
-    return errorReply(id, internalError(), 500)
   }
-}
 
-/** A stream for what belongs to no call, or the rest of one that was lost. */
-export async function get(on: HttpSessions, request: LegacyRequest): Promise<Reply> {
-  try {
-    const session = await findSession(on, request)
-    const done = session.use()
-    try {
-      return await listen(on, session, request)
-    } finally {
-      done()
-      on.sessions.settle(session)
+  async #find({ header, principal }: LegacyRequest): Promise<Session> {
+    const version = header('mcp-protocol-version')
+    if (version !== undefined && olderRevision(version, this.#host.optedIn) === undefined) {
+      throw new HttpRefusal(400, 'the MCP-Protocol-Version header names a revision that has no sessions here')
     }
-  } catch (error) {
-    if (error instanceof Refusal) return errorReply(undefined, error, error.status)
-    on.host.app.logger.error('Opening a stream failed.', { error })
-    return errorReply(undefined, internalError(), 500)
+    const token = header('mcp-session-id')
+    if (token === undefined) throw new HttpRefusal(400, 'the Mcp-Session-Id header is missing')
+    const claims = await this.#ids.open(token, principal)
+    if (claims === undefined) throw new HttpRefusal(404, 'this session does not exist, initialize a new one')
+    const session = this.#sessions.of(claims)
+    if (session === undefined) throw new HttpRefusal(503, 'too many sessions are busy, try again later')
+    return session
+  }
+
+  async #receive(
+    session: Session,
+    message: Resolved | readonly Resolved[],
+    request: LegacyRequest,
+  ): Promise<Reply | undefined> {
+    const isBatch = !('kind' in message)
+    const problem = isBatch ? batchProblem(message, session.revision) : undefined
+    if (problem !== undefined) throw new HttpRefusal(400, problem)
+    // First, because a state that does not open refuses the whole request.
+    const { answers, others, refusal } = await this.#carried.openAnswers(
+      session,
+      isBatch ? message : [message],
+      request,
+    )
+    if (refusal !== undefined) return refusal
+    const { requests, refused, cancelled, unexpected } = this.#sort(session, others)
+    await this.#carried.cancel(session, cancelled)
+    const resumed = this.#carried.resumeAll(session, answers, request, () => this.#sessions.settle(session))
+    if (requests.length === 0 && refused.length === 0) {
+      if (unexpected) throw new HttpRefusal(400, 'no question waits for this response here')
+      await resumed
+      return undefined
+    }
+    if (!isBatch && refused[0] !== undefined) return refused[0]
+    return this.#respond(session, requests, refused, request, isBatch)
+  }
+
+  #respond(
+    session: Session,
+    requests: readonly ResolvedRequest[],
+    refused: readonly Reply[],
+    request: LegacyRequest,
+    isBatch: boolean,
+  ): Promise<Reply | undefined> {
+    const { principal } = request
+    const exchange = new Exchange(session, this.#streams, request)
+    const suspender = isBatch ? undefined : this.#carried.suspenderOn(exchange, session, principal)
+    for (const { text } of refused) exchange.tell(text)
+    const responses = requests.map(async (each) => {
+      const text = await respond(this.#host, { request: each, session, outlet: exchange, principal, suspender })
+      if (text !== undefined) exchange.tell(text)
+    })
+    const all = Promise.all(responses).then((): Reply | undefined => {
+      const texts = exchange.end()
+      this.#sessions.settle(session)
+      return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
+    })
+    // A stream, if something is sent before the responses; otherwise the responses as JSON.
+    return Promise.race([exchange.opened, all])
+  }
+
+  /** Takes notifications and responses, and returns what is left to answer. */
+  #sort(session: Session, messages: readonly Resolved[]): SortedMessages {
+    const requests: ResolvedRequest[] = []
+    const refused: Reply[] = []
+    const cancelled: RequestId[] = []
+    let unexpected = false
+    for (const message of messages) {
+      if (isResponse(message)) {
+        if (!this.#host.asks.take(session, message.message)) unexpected = true
+      } else if (message.kind === 'invalid') refused.push(errorReply(message.id, message.problem, 400))
+      else if (message.kind === 'notification') {
+        const requestId = notified(session, message)
+        if (requestId !== undefined) cancelled.push(requestId)
+      } else if (message.method !== 'initialize') requests.push(message)
+      else {
+        const refusal = new HttpRefusal(400, 'initialize is not allowed in a session or a batch')
+        refused.push(errorReply(message.id, refusal, 400))
+      }
+    }
+    return { requests, refused, cancelled, unexpected }
+  }
+
+  async #listen(session: Session, request: LegacyRequest): Promise<Reply> {
+    if (!request.takesEvents) throw new HttpRefusal(406, 'a GET must accept text/event-stream')
+    const last = request.header('last-event-id')
+    const event = last === undefined ? undefined : readEventId(last)
+    const known = event && session.streams.get(event.stream)
+    // A standalone stream that is not kept any more is replaced by a new one.
+    if (last !== undefined && known === undefined && event?.standalone !== true) {
+      const rest = await this.#carried.read(session, last, request)
+      if (rest !== undefined) return rest
+      throw event === undefined ? new HttpRefusal(400, 'this server did not send this Last-Event-ID') : notKept()
+    }
+    const stream = known ?? this.#openStandalone(session)
+    if (known !== undefined && event !== undefined && !stream.keepsAfter(event.number)) throw notKept()
+    const after = known === undefined ? 0 : (event?.number ?? 0)
+    // Tells the client not to reconnect.
+    if (stream.isOverAfter(after)) return { status: 204, text: '', headers: {} }
+    return {
+      status: 200,
+      text: '',
+      headers: {},
+      events: (sink: EventSink) => {
+        stream.attach(sink, after)
+        // Called at once if the client has left already.
+        request.peer.listen(() => stream.detach(sink))
+      },
+    }
+  }
+
+  #openStandalone(session: Session): NonNullable<ReturnType<Streams['open']>> {
+    if (this.#host.app.handover.draining) throw new HttpRefusal(503, 'the server is shutting down')
+    if (!this.#streams.makeRoomIn(session)) throw new HttpRefusal(409, 'the session has too many open streams')
+    const stream = this.#streams.open(session, true)
+    if (stream === undefined) throw new HttpRefusal(503, 'too many streams are open, try again later')
+    return stream
   }
 }
 
-async function initialize(on: HttpSessions, message: Resolved, request: LegacyRequest): Promise<Reply> {
-  if (message.kind === 'invalid') throw message.problem
-  const { id, params = {} } = message
-  if (id === undefined) throw new Refusal(400, 'id must be a string or an integer')
-  let claims: ReturnType<typeof readInitialize>
-  try {
-    claims = readInitialize(params, on.host.optedIn)
-  } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(id, error)
-    throw error
-  }
-  const token = await on.ids.mint(claims, request.principal)
-  const text = initializeText(on.host.app, claims.revision, request.principal)
-  return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
-}
-
-async function findSession(on: HttpSessions, { header, principal }: LegacyRequest): Promise<Session> {
-  const version = header('mcp-protocol-version')
-  if (version !== undefined && olderRevision(version, on.host.optedIn) === undefined) {
-    throw new Refusal(400, `the MCP-Protocol-Version header names no revision that has sessions here`)
-  }
-  const token = header('mcp-session-id')
-  if (token === undefined) throw new Refusal(400, 'the Mcp-Session-Id header is missing')
-  const claims = await on.ids.open(token, principal)
-  if (claims === undefined) throw new Refusal(404, 'there is no such session: initialize a new one')
-  const session = on.sessions.of(claims)
-  if (session === undefined) throw new Refusal(503, 'too many sessions are busy: try again later')
-  return session
-}
-
-async function receive(
-  on: HttpSessions,
-  session: Session,
-  message: Resolved | readonly Resolved[],
-  request: LegacyRequest,
-): Promise<Reply | undefined> {
-  const isBatch = !('kind' in message)
-  const problem = isBatch ? problemOfBatch(message, session.revision) : undefined
-  if (problem !== undefined) throw new Refusal(400, problem)
-  const messages = isBatch ? message : [message]
-  // Before anything is done: a state that does not open has the whole of it refused.
-  const { answered, others, refusal } = await openAnswers(on, session, messages, request)
-  if (refusal !== undefined) return refusal
-  const { requests, refused, cancelled, unexpected } = sort(on, session, others)
-  if (session.carriesState) await Promise.all(cancelled.map((id) => noteCancelled(on.host, session, id)))
-  const takenUp = takeUpAll(on, session, answered, request, () => on.sessions.settle(session))
-  if (requests.length === 0 && refused.length === 0) {
-    if (unexpected) throw new Refusal(400, 'no question waits for this response here')
-    await takenUp
-    return undefined
-  }
-  if (!isBatch && refused[0] !== undefined) return refused[0]
-  const exchange = new Exchange(session, on.streams, request, isBatch ? undefined : parting(on, session, request))
-  for (const { text } of refused) exchange.tell(text)
-  const responses = requests.map(async (each) => {
-    const text = await respond(on.host, { request: each, session, outlet: exchange, principal: request.principal })
-    if (text !== undefined) exchange.tell(text)
-  })
-  // Whichever comes first: events before the responses, or all of the responses.
-  const all = Promise.all(responses).then((): Reply | undefined => {
-    const texts = exchange.end()
-    on.sessions.settle(session)
-    return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
-  })
-  return Promise.race([exchange.opened, all])
-}
-
-interface Sorted {
+interface SortedMessages {
   readonly requests: ResolvedRequest[]
   readonly refused: Reply[]
   readonly cancelled: RequestId[]
-  /** A response came that nobody waits for. */
+  /** True if a response answers no question that waits here. */
   readonly unexpected: boolean
 }
 
-/** Notifications and responses are taken up on the way. */
-function sort({ host }: HttpSessions, session: Session, messages: readonly Resolved[]): Sorted {
-  const requests: ResolvedRequest[] = []
-  const refused: Reply[] = []
-  const cancelled: RequestId[] = []
-  let unexpected = false
-  for (const message of messages) {
-    if (isResponse(message)) {
-      if (!host.asks.take(session, message.message)) unexpected = true
-    } else if (message.kind === 'invalid') refused.push(errorReply(message.id, message.problem, 400))
-    else if (message.kind === 'notification') {
-      const requestId = notified(session, message)
-      if (requestId !== undefined) cancelled.push(requestId)
-    } else if (message.method !== 'initialize') requests.push(message)
-    else {
-      const refusal = new Refusal(400, 'initialize cannot come in a session or a batch')
-      refused.push(errorReply(message.id, refusal, 400))
-    }
-  }
-  return { requests, refused, cancelled, unexpected }
-}
-
-async function listen(on: HttpSessions, session: Session, request: LegacyRequest): Promise<Reply> {
-  if (!request.takesEvents) throw new Refusal(406, 'a stream is read as text/event-stream')
-  const last = request.header('last-event-id')
-  const event = last === undefined ? undefined : readEventId(last)
-  const known = event && session.streams.get(event.stream)
-  // A stream of no call that is not kept any more is as good as a new one.
-  if (last !== undefined && known === undefined && event?.standalone !== true) {
-    const rest = await readRest(on, session, last, request)
-    if (rest !== undefined) return rest
-    throw event === undefined ? new Refusal(400, 'the Last-Event-ID is none that was sent here') : notKept()
-  }
-  if (known === undefined && on.host.app.handover.draining) throw new Refusal(503, 'the server is going down')
-  if (known === undefined && !on.streams.makeRoomIn(session)) throw new Refusal(409, 'the session has streams enough')
-  const stream = known ?? on.streams.open(session, true)
-  if (stream === undefined) throw new Refusal(503, 'too many streams are open: try again later')
-  if (known !== undefined && event !== undefined && !stream.keepsAfter(event.number)) throw notKept()
-  const after = known === undefined ? 0 : (event?.number ?? 0)
-  // Which tells a client that there is no use in coming back.
-  if (stream.isOverAfter(after)) return { status: 204, text: '', headers: {} }
-  return {
-    status: 200,
-    text: '',
-    headers: {},
-    events: (sink: EventSink) => {
-      stream.attach(sink, after)
-      // It may have left already.
-      request.peer.listen(() => stream.detach(sink))
-    },
-  }
-}
-
-function notKept(): Refusal {
-  return new Refusal(400, 'what came after this Last-Event-ID is not kept here')
+function notKept(): HttpRefusal {
+  return new HttpRefusal(400, 'the events after this Last-Event-ID are not kept any more')
 }

@@ -16,20 +16,16 @@ import { readRound } from '../server/params.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
-import type { Params, ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
+import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
-import type { RoundRequest, Target } from '../server/round.ts'
 import { beginTask } from '../server/round.ts'
-import type { SuspendCall } from './call.ts'
 import { startingPoint, Call } from './call.ts'
-import { partWith, standAgain } from './carried/suspend.ts'
 import type { LegacyHost } from './host.ts'
-import type { SessionRequest } from './messages.ts'
-import { askFailed } from './questions.ts'
+import type { SessionRequest } from './session-request.ts'
 import { serveRoundIn, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
-import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './task-wish.ts'
-import { serveTask } from './tasks.ts'
+import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './tasks/support.ts'
+import { serveTask } from './tasks/methods.ts'
 
 /** In these revisions a resource that does not exist has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
@@ -112,12 +108,12 @@ async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Ser
 const NO_RETRY = {}
 
 async function call(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
-  const { request, session, outlet, principal, resumed } = incoming
+  const { request, session, outlet, principal, suspender, resumed } = incoming
   const { id, method, params = {} } = request
   const target = targetOf(request)
   const { revision, capabilities } = session
   const { rounds } = revision
-  const level = resumed?.state.level ?? session.level
+  const level = resumed?.level ?? session.level
   if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
   const wish = method === 'tools/call' && hasTasks(host, session) ? readWish(target, params) : undefined
   const info: RequestInfo = {
@@ -130,54 +126,18 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<string 
   if (rounds !== undefined) return serveRoundIn(host, incoming, rounds, info)
   // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
   if (wish !== undefined) return beginTask(host.app, target, readRound(request, info, { principal }, NO_RETRY))
-  const running = new Call(host, session, outlet)
+  const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
   const round = readRound(request, info, { principal, cancel: running.cancel, notify }, NO_RETRY)
-  const kept = { id, method, params: keptParams(request), level, version: target.version, principal }
-  const part = outlet.parting && partWith(host, session, outlet.parting, kept)
-  // A call that continues takes the place of the part that asked, which is about to end.
+  const suspend = suspender?.suspend({ request, level, version: target.version })
+  // A resumed call takes the place of the segment that asked, which is about to end.
   session.enter(id, running, resumed !== undefined)
   try {
-    const live = { running, target, round, part }
-    return await (resumed === undefined ? begin(host, live) : resume(host, live, resumed))
+    if (resumed !== undefined) return await resumed.run({ running, target, round, suspend })
+    return await running.run(target, round, startingPoint(host.app.now()), suspend)
   } finally {
     if (session.calls.get(id) === running) session.calls.delete(id)
   }
-}
-
-/** A call that asks on the stream. */
-interface LiveCall {
-  readonly running: Call
-  readonly target: Target
-  readonly round: RoundRequest
-  readonly part: SuspendCall | undefined
-}
-
-function begin({ app }: LegacyHost, { running, target, round, part }: LiveCall): Promise<string | undefined> {
-  return running.run(target, round, startingPoint(app.now()), part)
-}
-
-async function resume(
-  host: LegacyHost,
-  { running, target, round, part }: LiveCall,
-  { state, response }: NonNullable<SessionRequest['resumed']>,
-): Promise<string | undefined> {
-  if ('error' in response) return target.failureText(askFailed(state.key, response.error), host.app)
-  const standing = standAgain(host, target, state, response.result)
-  if (state.left.length === 0 || part === undefined) return running.run(target, round, standing, part)
-  try {
-    await part(state.left, standing)
-    return undefined
-  } catch (error) {
-    return target.failureText(error, host.app)
-  }
-}
-
-/** The params that a later pass needs. */
-function keptParams({ method, params = {}, meta }: ResolvedRequest): Params {
-  const { name, arguments: args, uri } = params
-  const _meta = meta?.['progressToken'] === undefined ? undefined : { progressToken: meta['progressToken'] }
-  return method === 'resources/read' ? { uri, _meta } : { name, arguments: args, _meta }
 }
 
 function subscribe({ app }: LegacyHost, { request: { params }, session: { uris } }: SessionRequest): Served {

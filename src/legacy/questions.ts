@@ -7,8 +7,14 @@ import type { InputRequest } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
 import type { Asks } from './asks.ts'
 import type { Outlet } from './host.ts'
-import type { Question } from './question.ts'
 import type { Session } from './session.ts'
+
+/** A question in the words of the client's revision. */
+export interface Question {
+  readonly key: string
+  readonly request: { readonly method: string; readonly params?: object }
+  readonly isVisit: boolean
+}
 
 /** Writes all questions before any is sent. Throws `MISSING_CAPABILITY` for one that the revision cannot express. */
 export function writeQuestions(

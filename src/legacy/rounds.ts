@@ -10,7 +10,7 @@ import type { RequestInfo } from '../server/request.ts'
 import { targetOf } from '../server/resolve.ts'
 import { serveRound } from '../server/round.ts'
 import type { LegacyHost } from './host.ts'
-import type { SessionRequest } from './messages.ts'
+import type { SessionRequest } from './session-request.ts'
 
 /** The text of the result, final or not; nothing where the client has cancelled. Throws what is to be told as an error. */
 export async function serveRoundIn(

@@ -1,46 +1,36 @@
-// The connection as carrier: serves 2025-era clients with the same handlers, over HTTP and on connections of their own.
+// Serves 2025-era clients with the same handlers, over HTTP and on connections of their own. The connection is the carrier.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { AppServices } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
-import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'
-import { Asks } from './asks.ts'
+import { Asks, TaskWaits } from './asks.ts'
+import { CarriedCalls } from './carried/index.ts'
 import { Connection } from './connection.ts'
 import type { LegacyHost } from './host.ts'
-import type { HttpSessions } from './http.ts'
-import { get, post } from './http.ts'
-import { Places } from './carried/event-position.ts'
-import { Readers } from './carried/readers.ts'
-import { SessionIds } from './session-id.ts'
-import { Sessions } from './sessions.ts'
-import { States } from './carried/state.ts'
+import { HttpSessions } from './http.ts'
+import { Sessions } from './session.ts'
 import { Streams } from './streams.ts'
-import { TaskWaits } from './task-waits.ts'
 
 const DEFAULT_ASK_MS = 300_000
 const DEFAULT_CALL_MS = 3_600_000
 const DEFAULT_KEEP_MS = 300_000
 
-/** In the memory of the process: who has lost the stream is back by then. */
-const LOST_MS = 10_000
-
 export class LegacyServer implements Legacy {
   readonly #app: AppServices
   readonly #host: LegacyHost
-  readonly #on: HttpSessions
+  readonly #carried: CarriedCalls
+  readonly #sessions = new Sessions()
+  readonly #streams: Streams
+  readonly #http: HttpSessions
   readonly #connections = new Set<Connection>()
   #unwatch: (() => void) | undefined
 
   /** `optedIn` are draft revisions that are served beside the released ones. */
   constructor(app: AppServices, options: LegacyOptions = {}, optedIn: readonly string[] = []) {
-    const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS } = options
-    const { logger, now, seal } = app
-    const { mailbox: shared } = options
-    const mailbox = shared ?? new MemoryMailbox({ now })
-    const sessions = new Sessions()
+    const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS, mailbox } = options
     this.#app = app
     this.#host = {
       app: { ...app, serverMeta: '{}' },
@@ -50,54 +40,48 @@ export class LegacyServer implements Legacy {
       askMs,
       callMs,
       optedIn,
-      states: new States(seal),
-      places: new Places(seal),
-      mailbox,
-      // As long as the state that it came of may be sent again, so that this finds it there.
-      lettersMs: shared === undefined ? keepMs : Math.max(keepMs, seal.lifetimeMs),
-      askedMs: shared === undefined ? Math.min(keepMs, LOST_MS) : seal.ttl,
     }
-    this.#on = {
+    this.#carried = new CarriedCalls(this.#host, { mailbox, keepMs })
+    this.#streams = new Streams({
+      keepMs,
+      now: app.now,
+      forgotten: (session) => {
+        this.#sessions.settle(session)
+        this.#watch()
+      },
+    })
+    this.#http = new HttpSessions({
       host: this.#host,
-      ids: new SessionIds(seal, optedIn),
-      sessions,
-      readers: new Readers(mailbox, logger),
-      streams: new Streams({
-        keepMs,
-        now,
-        forgotten: (session) => {
-          sessions.settle(session)
-          this.#watch()
-        },
-      }),
-    }
+      carried: this.#carried,
+      sessions: this.#sessions,
+      streams: this.#streams,
+    })
   }
 
-  /** What is remembered here, for who wants to see that it is forgotten in time. */
+  /** What this instance remembers, so that a test can see that it forgets in time. */
   get held(): { sessions: number; streams: number; asks: number; waits: number; connections: number } {
-    const { sessions, streams, readers, host } = this.#on
     return {
-      sessions: sessions.size,
-      streams: streams.size + readers.size,
-      asks: host.asks.size,
-      waits: host.waits.size,
+      sessions: this.#sessions.size,
+      streams: this.#streams.size + this.#carried.readers,
+      asks: this.#host.asks.size,
+      waits: this.#host.waits.size,
       connections: this.#connections.size,
     }
   }
 
   post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined> {
     this.#app.tasks?.start()
-    return post(this.#on, message, request)
+    return this.#http.post(message, request)
   }
 
   async get(request: LegacyRequest): Promise<Reply> {
-    const reply = await get(this.#on, request)
+    const reply = await this.#http.get(request)
     this.#watch()
     return reply
   }
 
   connect(wire: LegacyWire): Promise<LegacyConnection> {
-    const connection: Connection = new Connection(this.#host, wire, () => {
+    const connection: Connection = new Connection(this.#host, this.#carried, wire, () => {
       this.#connections.delete(connection)
       this.#watch()
     })
@@ -107,29 +91,29 @@ export class LegacyServer implements Legacy {
   }
 
   drain(): void {
-    this.#on.streams.endStandalone()
-    this.#on.readers.end()
+    this.#streams.endStandalone()
+    this.#carried.drain()
     this.#host.waits.end()
     this.#watch()
   }
 
   interrupt(): void {
     for (const connection of this.#connections) connection.interrupt()
-    for (const session of this.#on.sessions.values()) for (const call of session.calls.values()) call.interrupt()
+    for (const session of this.#sessions.values()) for (const call of session.calls.values()) call.interrupt()
   }
 
-  /** Changes are listened for as long as there is somebody to tell. */
+  /** Listens for changes while there is a client to notify. */
   #watch(): void {
-    const anybody = this.#connections.size + this.#on.streams.standalone > 0
-    if (anybody) this.#unwatch ??= this.#app.subscriptions.watch((change) => this.#tell(change))
-    if (anybody || this.#unwatch === undefined) return
+    const hasListeners = this.#connections.size + this.#streams.standalone > 0
+    if (hasListeners) this.#unwatch ??= this.#app.subscriptions.watch((change) => this.#tell(change))
+    if (hasListeners || this.#unwatch === undefined) return
     this.#unwatch()
     this.#unwatch = undefined
   }
 
   #tell(change: ChangeEvent): void {
     for (const connection of this.#connections) connection.tell(change)
-    for (const session of this.#on.sessions.values()) {
+    for (const session of this.#sessions.values()) {
       const text = session.standalone && session.told(change)
       if (text !== undefined) session.standalone?.send(text)
     }

@@ -11,7 +11,7 @@ import type { EventStream } from './stream.ts'
 export interface Stoppable {
   readonly cancel: Cancel
   /** How many questions it asked before, if the client carries it. */
-  readonly leg?: number
+  readonly segment?: number
   /** Makes it fail, because the server is shutting down. */
   interrupt(): void
 }
@@ -96,4 +96,59 @@ export class Session {
     if (!this.uris.has(change.uri)) return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`
   }
+}
+
+const MAX_SESSIONS = 10_000
+
+/**
+ * The sessions that an instance knows something about. A session that it has forgotten still works: its id holds what it needs.
+ */
+export class Sessions {
+  readonly #max: number
+  /** In the order of their last use. */
+  readonly #all = new Map<string, Session>()
+
+  constructor(max = MAX_SESSIONS) {
+    this.#max = max
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  values(): Iterable<Session> {
+    return this.#all.values()
+  }
+
+  /** Returns `undefined` if too many sessions are busy. The caller calls `settle` when it is done. */
+  of(claims: SessionClaims): Session | undefined {
+    const known = this.#all.get(claims.id)
+    if (known === undefined && this.#all.size >= this.#max && !this.#forgetOne()) return undefined
+    const session = known ?? new Session(claims)
+    this.#all.delete(claims.id)
+    this.#all.set(claims.id, session)
+    return session
+  }
+
+  /** Forgets the session unless it holds something that its id does not. */
+  settle(session: Session): void {
+    if (!session.isWorthKeeping) this.#all.delete(session.id)
+  }
+
+  #forgetOne(): boolean {
+    for (const session of this.#all.values()) {
+      if (!session.isBusy) return this.#all.delete(session.id)
+    }
+    return false
+  }
+}
+
+const MAX_BATCH = 100
+
+/** Returns why a batch is refused as a whole, or `undefined`. Without a revision the client has not initialized yet. */
+export function batchProblem(batch: readonly unknown[], revision: OlderRevision | undefined): string | undefined {
+  if (revision === undefined) return 'initialize first'
+  if (!revision.takesBatches) return `revision ${revision.name} has no batches`
+  if (batch.length > 0 && batch.length <= MAX_BATCH) return undefined
+  return `a batch must have 1 to ${MAX_BATCH} messages, got ${batch.length}`
 }

@@ -1,32 +1,33 @@
-// A client that has come back for what follows its answer: reads its box to the end of a leg, and waits for what is not
-// there yet, though not for ever.
+// Sends a channel's stored events to a client that came back with an event id, up to the end of a segment. It waits for events
+// that are not stored yet, for a limited time.
 import type { Logger } from '../../protocol/logger.ts'
-import type { Mailbox } from '../../store/mailbox.ts'
 import type { EventSink } from '../../server/reply.ts'
-import type { Place } from './event-position.ts'
-import { isLast } from './event-position.ts'
+import type { Mailbox } from '../../store/mailbox.ts'
 import { RETRY_ASKED_MS } from '../stream.ts'
+import type { EventPosition } from './event-position.ts'
+import { endsSegment } from './event-position.ts'
 
-export interface BoxReading {
+export interface ChannelReading {
   readonly mailbox: Mailbox
-  /** The box's, as the mailbox knows it. */
+  /** The channel's name in the mailbox. */
   readonly name: string
-  readonly place: Place
-  readonly eventId: (place: Place) => string | Promise<string>
-  /** Whether a stream begins with an event that has no message. */
+  /** Where to start. */
+  readonly position: EventPosition
+  readonly eventId: (position: EventPosition) => string | Promise<string>
+  /** True if a stream begins with an event that has no message. */
   readonly primes: boolean
-  /** Until the client has to come back. */
+  /** After this time the client has to reconnect. */
   readonly waitMs: number
   readonly logger: Logger
 }
 
-/** Should the mailbox forget to call back. */
-const LOOK_AGAIN_MS = 2_000
+/** How often to look into the mailbox in case it misses a callback. */
+const POLL_MS = 2_000
 
-export class BoxReader {
-  readonly #reading: BoxReading
+export class ChannelReader {
+  readonly #reading: ChannelReading
   readonly #sink: EventSink
-  readonly #over: () => void
+  readonly #ended: () => void
   readonly #unwatch: () => void
   readonly #limit: NodeJS.Timeout
   #number: number
@@ -34,25 +35,25 @@ export class BoxReader {
   #arrived = false
   #wake: () => void = () => {}
 
-  /** `over` is called once. */
-  constructor(reading: BoxReading, sink: EventSink, over: () => void) {
-    const { mailbox, name, place, waitMs, logger } = reading
+  /** `ended` is called once. */
+  constructor(reading: ChannelReading, sink: EventSink, ended: () => void) {
+    const { mailbox, name, position, waitMs, logger } = reading
     this.#reading = reading
     this.#sink = sink
-    this.#over = over
-    this.#number = place.number
+    this.#ended = ended
+    this.#number = position.number
     this.#limit = setTimeout(() => this.end(), waitMs).unref()
     this.#unwatch = mailbox.watch(name, () => {
       this.#arrived = true
       this.#wake()
     })
     this.#read().catch((error: unknown) => {
-      logger.error('A mailbox could not be read.', { error })
+      logger.error('The mailbox could not be read.', { error })
       this.end()
     })
   }
 
-  /** The client comes back with the last id that it was sent. */
+  /** The client comes back with the last id that it received. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true
@@ -60,37 +61,80 @@ export class BoxReader {
     this.#unwatch()
     this.#wake()
     this.#sink.end()
-    this.#over()
+    this.#ended()
   }
 
   async #read(): Promise<void> {
     const { mailbox, name, primes } = this.#reading
-    // Renewed, because who waits long for somebody to answer comes back more than once.
+    // A new id for the same position: the ids of a client that waits long and reconnects often would expire.
     await this.#send(this.#number, primes ? 'data: \n' : '')
     while (!this.#isOver) {
       this.#arrived = false
       for (const { number, text } of await mailbox.after(name, this.#number)) {
         await this.#send(number, `event: message\ndata: ${text}\n`)
         this.#number = number
-        if (isLast(number)) return this.end()
+        if (endsSegment(number)) return this.end()
       }
-      if (!this.#arrived) await this.#more()
+      if (!this.#arrived) await this.#nextArrival()
     }
   }
 
   async #send(number: number, fields: string): Promise<void> {
-    const id = await this.#reading.eventId({ box: this.#reading.place.box, number })
+    const { eventId, position } = this.#reading
+    const id = await eventId({ channel: position.channel, number })
     if (!this.#isOver) this.#sink.send(`id: ${id}\nretry: ${RETRY_ASKED_MS}\n${fields}\n`)
   }
 
-  #more(): Promise<void> {
+  #nextArrival(): Promise<void> {
     if (this.#isOver) return Promise.resolve()
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#wake(), LOOK_AGAIN_MS).unref()
+      const timer = setTimeout(() => this.#wake(), POLL_MS).unref()
       this.#wake = () => {
         clearTimeout(timer)
         resolve()
       }
     })
+  }
+}
+
+const MAX_READERS = 2_000
+
+/** After this time a client has to reconnect. */
+const WAIT_MS = 60_000
+
+/** All readers of an instance. Their number is bounded, and they end when the instance shuts down. */
+export class ChannelReaders {
+  readonly #mailbox: Mailbox
+  readonly #logger: Logger
+  /** One for each channel: a client that comes back has lost its earlier stream. */
+  readonly #all = new Map<string, ChannelReader>()
+
+  constructor(mailbox: Mailbox, logger: Logger) {
+    this.#mailbox = mailbox
+    this.#logger = logger
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  get isFull(): boolean {
+    return this.#all.size >= MAX_READERS
+  }
+
+  /** Returns the function that ends it. */
+  open(reading: Pick<ChannelReading, 'name' | 'position' | 'eventId' | 'primes'>, sink: EventSink): () => void {
+    const { name } = reading
+    this.#all.get(name)?.end()
+    const whole = { ...reading, mailbox: this.#mailbox, logger: this.#logger, waitMs: WAIT_MS }
+    const reader: ChannelReader = new ChannelReader(whole, sink, () => {
+      if (this.#all.get(name) === reader) this.#all.delete(name)
+    })
+    this.#all.set(name, reader)
+    return () => reader.end()
+  }
+
+  end(): void {
+    for (const reader of this.#all.values()) reader.end()
   }
 }

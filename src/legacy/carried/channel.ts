@@ -1,36 +1,35 @@
-// A leg of a call that the client carries, as it is left in the mailbox: what may be lost, and the last letter.
+// Writes the events of one segment to a channel of the mailbox: notifications, which may be lost, and the last event.
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../../protocol/errors.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { errorReply } from '../../server/reply.ts'
-import type { LegacyHost, Outlet, Parting } from '../host.ts'
-import { beginOf, lastOf, MOST_IN_A_LEG, nameOf } from './event-position.ts'
+import type { Outlet } from '../host.ts'
 import type { Session } from '../session.ts'
+import { endOf, mailboxName, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
+import type { CarriedHost } from './host.ts'
 
-/** Letters on their way. */
-const MOST_WAITING = 16
+/** Notifications that are being stored. */
+const MAX_PENDING = 16
 
-export class Box implements Outlet {
-  readonly parting: Parting
-  readonly #host: LegacyHost
-  readonly #box: string
-  readonly #leg: number
+export class ChannelWriter implements Outlet {
+  readonly #host: CarriedHost
+  readonly #name: string
+  readonly #segment: number
   #count = 0
-  #waiting = 0
-  #over = false
-  /** They are left one after the other: who finds the last one looks for none that came before it. */
-  #written: Promise<unknown> = Promise.resolve()
+  #pending = 0
+  #closed = false
+  /** Events are stored one after the other: a reader that finds the last one does not look for earlier ones. */
+  #stored: Promise<unknown> = Promise.resolve()
 
-  constructor(host: LegacyHost, session: Session, box: string, leg: number) {
+  constructor(host: CarriedHost, session: Session, channel: string, segment: number) {
     this.#host = host
-    this.#box = nameOf(box, session)
-    this.#leg = leg
-    this.parting = { box, leg, ask: (text) => this.last(text).then(() => true) }
+    this.#name = mailboxName(channel, session)
+    this.#segment = segment
   }
 
-  /** Whether somebody has gone on from the same question already, to the end of the leg. */
-  async isTaken(): Promise<boolean> {
-    const letters = await this.#host.mailbox.after(this.#box, lastOf(this.#leg) - 1)
-    return letters.some(({ number }) => number === lastOf(this.#leg))
+  /** True if the segment has run already, here or on another instance. */
+  async isComplete(): Promise<boolean> {
+    const events = await this.#host.mailbox.after(this.#name, endOf(this.#segment) - 1)
+    return events.some(({ number }) => number === endOf(this.#segment))
   }
 
   send(text: string): boolean {
@@ -38,46 +37,48 @@ export class Box implements Outlet {
   }
 
   notify(text: string): boolean {
-    if (this.#over || this.#waiting >= MOST_WAITING || this.#count >= MOST_IN_A_LEG) return false
+    if (this.#closed || this.#pending >= MAX_PENDING || this.#count >= MAX_NOTIFICATIONS) return false
     this.#count += 1
-    this.#waiting += 1
-    const number = beginOf(this.#leg) + this.#count
-    this.#written = this.#written
-      .then(() => this.#leave(number, text))
-      .catch((error: unknown) => this.#host.app.logger.warn('A notification could not be left.', { error }))
-      .finally(() => (this.#waiting -= 1))
+    this.#pending += 1
+    const number = startOf(this.#segment) + this.#count
+    this.#stored = this.#stored
+      .then(() => this.#store(number, text))
+      .catch((error: unknown) => {
+        this.#host.app.logger.warn('A notification could not be stored in the mailbox.', { error })
+      })
+      .finally(() => (this.#pending -= 1))
     return true
   }
 
   /**
-   * The next question, or the response. Where another instance was faster, its stays. After one that was too large something
-   * else can be left, and after any other failure nothing: then the client has to send its answer again.
+   * Stores the next question or the response, and closes the channel. If another instance was faster, its event stays. If the
+   * event was too large, the channel stays open for another one. After any other failure the client must send its answer again.
    */
-  async last(text: string): Promise<void> {
-    if (this.#over) throw new RallyError('CHANNEL_CLOSED', 'Nothing can be left after the last letter.')
-    this.#over = true
-    await this.#written
+  async close(text: string): Promise<void> {
+    if (this.#closed) throw new RallyError('CHANNEL_CLOSED', 'The segment already has its last event.')
+    this.#closed = true
+    await this.#stored
     try {
-      await this.#leave(lastOf(this.#leg), text)
+      await this.#store(endOf(this.#segment), text)
     } catch (error) {
-      this.#over = !isTooLarge(error)
+      this.#closed = !isTooLarge(error)
       throw error
     }
   }
 
-  /** What cannot be left as it is has to be told of: the client waits for it. */
+  /** Stores the response. If it is too large, stores an error response instead, because the client waits for one. */
   async respond(id: RequestId, text: string): Promise<void> {
     try {
-      await this.last(text)
+      await this.close(text)
     } catch (error) {
       if (!isTooLarge(error)) throw error
-      await this.last(errorReply(id, new ProtocolError(INTERNAL_ERROR, error.message)).text)
+      await this.close(errorReply(id, new ProtocolError(INTERNAL_ERROR, error.message)).text)
     }
   }
 
-  #leave(number: number, text: string): Promise<boolean> {
-    const { mailbox, lettersMs } = this.#host
-    return mailbox.leave(this.#box, number, text, lettersMs)
+  #store(number: number, text: string): Promise<boolean> {
+    const { mailbox, eventsMs } = this.#host
+    return mailbox.leave(this.#name, number, text, eventsMs)
   }
 }
 

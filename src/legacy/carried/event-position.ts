@@ -1,7 +1,7 @@
-// Where in a box of the mailbox a client is: the number of the last letter that it has, as the sealed id of an event.
+// Where a client is in a channel: the number of the last stored event that it has, sealed as the id of that event.
 //
-// Between two questions of a call lies a leg. Its last letter, the next question or the response, has a number that is
-// known before the leg begins, so that whoever goes on twice from the same question leaves one last letter.
+// A question divides a call into segments. The last event of a segment is the next question or the response. Its number is
+// known before the segment runs, so a call that is resumed twice from the same question stores one last event.
 import { digest } from '../../seal/canonical.ts'
 import type { PayloadCodec } from '../../seal/envelope.ts'
 import { bindTo, isCount } from '../../seal/envelope.ts'
@@ -9,50 +9,50 @@ import { InvalidState } from '../../seal/errors.ts'
 import type { Seal, SealFor } from '../../seal/seal.ts'
 import type { Session } from '../session.ts'
 
-export interface Place {
-  /** The call's stream on which it was first asked. */
-  readonly box: string
+export interface EventPosition {
+  /** The id of the stream on which the call first asked. */
+  readonly channel: string
   readonly number: number
 }
 
-const LEG = 1_000
+const SEGMENT_SIZE = 1_000
 
-/** Letters in a leg beside the last. */
-export const MOST_IN_A_LEG = LEG - 2
+/** How many events a segment may have before its last. */
+export const MAX_NOTIFICATIONS = SEGMENT_SIZE - 2
 
-/** What the mailbox knows it as: nobody else's stream leads there. */
-export function nameOf(box: string, { id }: Session): string {
-  return digest(`${id}\n${box}`)
+/** The channel's name in the mailbox. It includes the session, so that no other session can read the channel. */
+export function mailboxName(channel: string, { id }: Session): string {
+  return digest(`${id}\n${channel}`)
 }
 
-/** The number of the letter before the first of a leg: no letter has it. */
-export function beginOf(leg: number): number {
-  return leg * LEG
+/** The number before the first event of a segment. No event has it. */
+export function startOf(segment: number): number {
+  return segment * SEGMENT_SIZE
 }
 
-export function lastOf(leg: number): number {
-  return leg * LEG + LEG - 1
+/** The number of the last event of a segment. */
+export function endOf(segment: number): number {
+  return segment * SEGMENT_SIZE + SEGMENT_SIZE - 1
 }
 
-/** Whether a stream ends with it. */
-export function isLast(number: number): boolean {
-  return number % LEG === LEG - 1
+export function endsSegment(number: number): boolean {
+  return number % SEGMENT_SIZE === SEGMENT_SIZE - 1
 }
 
 /** Mints and opens the ids of events. */
-export class Places {
-  readonly #seal: SealFor<Place>
+export class EventIds {
+  readonly #seal: SealFor<EventPosition>
 
   constructor(seal: Seal) {
     this.#seal = seal.for(eventCodec)
   }
 
-  eventId(place: Place, { id }: Session, principal: string | undefined): string | Promise<string> {
-    return this.#seal.mint(place, bindTo('event', id, principal))
+  mint(position: EventPosition, { id }: Session, principal: string | undefined): string | Promise<string> {
+    return this.#seal.mint(position, bindTo('event', id, principal))
   }
 
   /** Takes anything that a client sent. Returns `undefined` if it is not an event of this session. */
-  async open(eventId: string, { id }: Session, principal: string | undefined): Promise<Place | undefined> {
+  async open(eventId: string, { id }: Session, principal: string | undefined): Promise<EventPosition | undefined> {
     try {
       return await this.#seal.open(eventId, bindTo('event', id, principal))
     } catch (error) {
@@ -62,10 +62,10 @@ export class Places {
   }
 }
 
-const eventCodec: PayloadCodec<Place, [number: number]> = {
+const eventCodec: PayloadCodec<EventPosition, [number: number]> = {
   purpose: 'event',
   name: 'Last-Event-ID',
   tests: [isCount],
-  write: ({ box, number }) => ({ id: box, fields: [number], text: '' }),
-  read: ({ id, fields: [number] }) => ({ box: id, number }),
+  write: ({ channel, number }) => ({ id: channel, fields: [number], text: '' }),
+  read: ({ id, fields: [number] }) => ({ channel: id, number }),
 }

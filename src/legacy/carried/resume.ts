@@ -1,23 +1,26 @@
-// An answer that carries its call: opened, and gone on with from there alone, on whichever instance it has reached.
-import { useOnce } from '../../store/once.ts'
+// Resumes a call from the state that came with an answer, on any instance.
 import type { RequestId } from '../../protocol/messages.ts'
 import { canonical, digest } from '../../seal/canonical.ts'
 import { CLOCK_SKEW_MS } from '../../seal/envelope.ts'
 import { InvalidState } from '../../seal/errors.ts'
 import type { ResolvedRequest } from '../../server/resolve.ts'
 import { resolve } from '../../server/resolve.ts'
+import type { Target } from '../../server/round.ts'
+import { readClaims } from '../../server/round.ts'
+import { useOnce } from '../../store/once.ts'
 import type { Response } from '../asks.ts'
 import { responseIn } from '../asks.ts'
-import type { LegacyHost, Outlet } from '../host.ts'
-import { respond } from '../methods.ts'
-import { answerIn } from '../questions.ts'
+import type { ResumePoint } from '../call.ts'
+import { answerIn, askFailed } from '../questions.ts'
 import type { Session } from '../session.ts'
+import type { ResumedCall } from '../session-request.ts'
+import type { CarriedHost } from './host.ts'
 import type { CallState } from './state.ts'
-import { stateIn } from './state.ts'
+import { stateIn, withoutState } from './state.ts'
 
-/** A question's answer, with the call that asked. */
-export interface Answered {
-  /** The request of the call, as the client first sent it. */
+/** The answer to a question, with the call that asked it. */
+export interface CarriedAnswer {
+  /** The request that began the call. */
   readonly request: ResolvedRequest
   readonly state: CallState
   readonly response: Response
@@ -25,11 +28,11 @@ export interface Answered {
 
 /** Throws `InvalidState`. */
 export async function openAnswer(
-  { states, app }: LegacyHost,
+  { states, app }: CarriedHost,
   session: Session,
   message: Record<string, unknown>,
   principal: string | undefined,
-): Promise<Answered> {
+): Promise<CarriedAnswer> {
   const state = await states.open(stateIn(message), session, principal)
   const { id, method, params } = state
   const request = resolve(app.registry, { jsonrpc: '2.0', id, method, params })
@@ -42,56 +45,84 @@ export async function openAnswer(
 }
 
 /**
- * Goes on with the call. `say` is given its response, should it come to one here. Does nothing where that is done, or
- * under way, or cancelled. Throws `InvalidState` where the state is good for one use only and that was another one.
+ * Runs the next segment of the call, unless it has run, runs already or was cancelled. Throws `InvalidState` if states are
+ * single-use and this one was used with another answer.
  */
-export async function goOn(
-  host: LegacyHost,
+export async function resumeOnce(
+  host: CarriedHost,
   session: Session,
-  { request, state, response }: Answered,
-  outlet: Outlet,
-  principal: string | undefined,
-  say: (text: string) => void | Promise<void>,
+  { state, response }: CarriedAnswer,
+  run: () => Promise<void>,
 ): Promise<void> {
-  const { id } = state
   if (await isCancelled(host, session, state)) return
-  const run = async (): Promise<string> => {
-    const text = await respond(host, { request, session, outlet, principal, resumed: { state, response } })
-    if (text !== undefined) await say(text)
-    return ''
-  }
-  // The same answer once more. An earlier leg has asked, and is about to end.
-  if ((session.calls.get(id)?.leg ?? 0) > state.leg) return
+  // A later segment runs: the client sent the same answer again. The segment that asked may still be in `calls`, about to end.
+  if ((session.calls.get(state.id)?.segment ?? 0) > state.segment) return
   const { once, seal } = host.app
-  if (once === undefined) return void (await run())
+  if (once === undefined) return run()
   const options = {
     note: digest(canonical('error' in response ? response : answerIn(response.result))),
     keepMs: seal.lifetimeMs,
     gaveUp: () => false,
   }
-  const used = await useOnce(once, `state:${digest(`${state.flow.flowId}\nleg ${state.leg}`)}`, options, run)
+  const key = `state:${digest(`${state.flow.flowId}\nsegment ${state.segment}`)}`
+  const used = await useOnce(once, key, options, async () => {
+    await run()
+    return ''
+  })
   if (used === 'refused') throw new InvalidState('it has been used with another answer')
 }
 
-/** The client is not interested any more in a call that waits nowhere. Whoever takes up an answer to it later knows. */
-export async function noteCancelled(
-  { mailbox, app, lettersMs }: LegacyHost,
+/** The call of an answer, for the method that runs it. */
+export function resumedCall({ app }: CarriedHost, { state, response }: CarriedAnswer): ResumedCall {
+  return {
+    level: state.level,
+    async run({ running, target, round, suspend }) {
+      if ('error' in response) return target.failureText(askFailed(state.key, response.error), app)
+      const point = resumePoint(app, target, state, response.result)
+      if (state.remaining.length === 0 || suspend === undefined) return running.run(target, round, point, suspend)
+      try {
+        await suspend(state.remaining, point)
+        return undefined
+      } catch (error) {
+        return target.failureText(error, app)
+      }
+    },
+  }
+}
+
+/** Records that the client cancelled a call. A suspended call runs nowhere, so this stops it when its answer arrives. */
+export async function recordCancelled(
+  { mailbox, app, eventsMs }: CarriedHost,
   session: Session,
   id: RequestId,
 ): Promise<void> {
   try {
-    await mailbox.leave(noteBox(session, id), 1, String(app.now()), lettersMs)
+    await mailbox.leave(cancellationName(session, id), 1, String(app.now()), eventsMs)
   } catch (error) {
-    app.logger.warn('A cancellation could not be noted.', { error })
+    app.logger.warn('A cancellation could not be stored in the mailbox.', { error })
   }
 }
 
-async function isCancelled({ mailbox }: LegacyHost, session: Session, { id, flow }: CallState): Promise<boolean> {
-  const notes = await mailbox.after(noteBox(session, id), 0)
-  // Not one of an earlier call, should the client use an id twice.
-  return notes.some(({ text }) => Number(text) + CLOCK_SKEW_MS >= flow.startedAt)
+async function isCancelled({ mailbox }: CarriedHost, session: Session, { id, flow }: CallState): Promise<boolean> {
+  const cancellations = await mailbox.after(cancellationName(session, id), 0)
+  // A client may use an id twice: a cancellation from before the call belongs to an earlier one.
+  return cancellations.some(({ text }) => Number(text) + CLOCK_SKEW_MS >= flow.startedAt)
 }
 
-function noteBox(session: Session, id: RequestId): string {
+function cancellationName(session: Session, id: RequestId): string {
   return `cancelled:${digest(`${session.id}\n${JSON.stringify(id)}`)}`
+}
+
+/** Throws if this version of the handler cannot resume from the state. */
+function resumePoint(
+  app: CarriedHost['app'],
+  target: Target,
+  { flow, key, answers, visits }: CallState,
+  answer: unknown,
+): ResumePoint {
+  const { flowId, startedAt, round } = flow
+  const { journal, flowState } = readClaims(app, target, { ...flow, deferrals: 0, capabilities: 0, revision: '' })
+  const all = Object.assign(Object.create(null) as Record<string, Record<string, unknown>>, answers)
+  all[key] = withoutState(answerIn(answer))
+  return { flowId, startedAt, round, journal, flowState, answers: all, visits }
 }

@@ -4,17 +4,17 @@ import type { PayloadCodec } from '../../seal/envelope.ts'
 import { bindTo } from '../../seal/envelope.ts'
 import { InvalidState } from '../../seal/errors.ts'
 import { createSeal } from '../../seal/seal.ts'
-import { Places } from './event-position.ts'
+import { EventIds } from './event-position.ts'
 import { Session } from '../session.ts'
 import type { CallState } from './state.ts'
-import { stateIn, States, withoutState, withState } from './state.ts'
+import { CallStates, stateIn, withoutState, withState } from './state.ts'
 
 const KEY = 'modelcontextprotocol.io/state/request/'
 const NOW = 1_800_000_000_000
 
 const seal = createSeal({ audience: 'here', keys: ['a secret of these tests, long enough'], now: () => NOW })
-const states = new States(seal)
-const places = new Places(seal)
+const states = new CallStates(seal)
+const eventIds = new EventIds(seal)
 
 function sessionOf(id: string): Session {
   const revision = negotiated('2025-11-25')
@@ -28,12 +28,12 @@ const state: CallState = {
   method: 'tools/call',
   params: { name: 'deploy', arguments: { env: 'x' }, _meta: { progressToken: 'p' } },
   level: 'warning',
-  box: 'box',
-  leg: 3,
+  channel: 'channel',
+  segment: 3,
   askId: 'ask-1',
   key: 'confirm',
   answers: { first: { action: 'accept', content: { a: 1 } } },
-  left: [{ key: 'next', request: { method: 'roots/list' }, isVisit: false }],
+  remaining: [{ key: 'next', request: { method: 'roots/list' }, isVisit: false }],
   visits: ['page'],
   flow: { flowId: 'flow', startedAt: NOW, round: 2, version: '1', carry: [[], []], journal: '[]' },
 }
@@ -70,10 +70,10 @@ describe('What a client carries', () => {
 })
 
 describe('The id of an event', () => {
-  const place = { box: 'box', number: 1999 }
+  const position = { channel: 'channel', number: 1999 }
 
-  test('comes back as a place', async () => {
-    expect(await places.open(await places.eventId(place, session, 'ada'), session, 'ada')).toEqual(place)
+  test('comes back as a position', async () => {
+    expect(await eventIds.open(await eventIds.mint(position, session, 'ada'), session, 'ada')).toEqual(position)
   })
 
   test.each([
@@ -81,11 +81,11 @@ describe('The id of an event', () => {
     ['another principal', session, 'bob'],
     ['nobody', session, undefined],
   ])('is none for %s', async (_what, other, principal) => {
-    expect(await places.open(await places.eventId(place, session, 'ada'), other, principal)).toBeUndefined()
+    expect(await eventIds.open(await eventIds.mint(position, session, 'ada'), other, principal)).toBeUndefined()
   })
 
   test('has room in a header', async () => {
-    expect((await places.eventId(place, session, 'ada')).length).toBeLessThan(1_000)
+    expect((await eventIds.mint(position, session, 'ada')).length).toBeLessThan(1_000)
   })
 })
 

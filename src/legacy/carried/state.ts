@@ -1,6 +1,6 @@
-// What a client carries with a question: all that any instance needs to go on with the call once it is answered.
+// The state that a client carries with a question: everything that any instance needs to resume the call with the answer.
 //
-// It opens under the terms of every state, for the session and the principal that the question went to.
+// It opens for the session and the principal that the question was sent to.
 import type { Answers } from '../../flow/answering.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { LoggingLevel, RequestId } from '../../protocol/messages.ts'
@@ -10,35 +10,36 @@ import type { PayloadCodec } from '../../seal/envelope.ts'
 import { bindTo, isAnything, isCount, isTextOrNull } from '../../seal/envelope.ts'
 import type { Seal, SealFor } from '../../seal/seal.ts'
 import type { Largest } from '../../seal/size.ts'
-import type { Question } from '../question.ts'
+import type { Question } from '../questions.ts'
 import type { Session } from '../session.ts'
 
 export interface CallState {
-  /** The request that the call began with. */
+  /** The request that began the call. */
   readonly id: RequestId
   readonly method: string
   readonly params: Record<string, unknown>
   readonly level: LoggingLevel
-  /** Where the client looks for what comes next, empty on a connection; and how many questions went out before. */
-  readonly box: string
-  readonly leg: number
-  /** The id and the key that were asked under. */
+  /** Where the client fetches what follows its answer. Empty on a connection, which stays open. */
+  readonly channel: string
+  /** How many questions the call asked before this one. */
+  readonly segment: number
+  /** The id of the request that asked, and the key of its question. */
   readonly askId: string
   readonly key: string
-  /** What this round has brought so far. */
+  /** The answers that this round has so far. */
   readonly answers: Answers
-  /** Its questions that are still to be asked. */
-  readonly left: readonly Question[]
-  /** Those of its questions that are pages to visit. */
+  /** The questions of this round that are still to be asked. */
+  readonly remaining: readonly Question[]
+  /** The keys of the questions of this round that sent the user to a page. */
   readonly visits: readonly string[]
   readonly flow: FlowClaims
 }
 
-/** The flow's own. What the session's id holds need not be carried twice. */
+/** What a call needs of a requestState's claims. The id of the session holds the others. */
 export type FlowClaims = Omit<Claims, 'capabilities' | 'revision' | 'deferrals'>
 
 /** Mints and opens the states that clients carry. */
-export class States {
+export class CallStates {
   readonly #seal: SealFor<CallState>
 
   constructor(seal: Seal) {
@@ -92,21 +93,21 @@ const callCodec: PayloadCodec<CallState, CallFields> = {
   }),
 }
 
-/** The state that a response carries, whatever it is; `undefined` where it carries none. */
+/** Returns the state that a response carries, of any type, or `undefined` if it carries none. */
 export function stateIn({ result, error }: Record<string, unknown>): unknown {
-  // An error has no `_meta`; what it has for anything beyond its message is `data`.
+  // An error has no `_meta`, so the state is in its `data`.
   const holder = isObject(result) ? result : isObject(error) ? error['data'] : undefined
   const meta = isObject(holder) ? holder['_meta'] : undefined
   return isObject(meta) ? meta[META_STATE] : undefined
 }
 
-/** The question with what the client is to carry. */
+/** Returns the question with the state that the client carries. */
 export function withState({ method, params = {} }: Question['request'], token: string): object {
   const { _meta: meta } = params as { _meta?: object }
   return { method, params: { ...params, _meta: { ...meta, [META_STATE]: token } } }
 }
 
-/** An answer as it would have come without. */
+/** Returns the answer without its state. */
 export function withoutState(answer: Record<string, unknown>): Record<string, unknown> {
   const { _meta: meta, ...rest } = answer
   if (!isObject(meta)) return answer

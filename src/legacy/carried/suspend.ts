@@ -1,49 +1,67 @@
-// A call that its client carries: asks one question at a time, each with the state to go on from, and stands again where
-// it stood once an answer brings that back.
+// Suspends a call at a question: the question carries the state of the call, and the call ends here.
 import { writeFlowState } from '../../flow/flow-state.ts'
-import type { Target } from '../../server/round.ts'
-import { readClaims } from '../../server/round.ts'
+import type { Params, ResolvedRequest } from '../../server/resolve.ts'
 import { newAskId } from '../asks.ts'
-import type { SuspendCall, ResumePoint } from '../call.ts'
-import type { LegacyHost, Parting } from '../host.ts'
-import { answerIn, noStream } from '../questions.ts'
+import { noStream } from '../questions.ts'
 import type { Session } from '../session.ts'
+import type { Suspender } from '../session-request.ts'
+import type { CarriedHost } from './host.ts'
 import type { CallState } from './state.ts'
-import { withoutState, withState } from './state.ts'
+import { withState } from './state.ts'
 
-export interface PartingCall extends Pick<CallState, 'id' | 'method' | 'params' | 'level'> {
-  readonly version: string | undefined
-  readonly principal: string | undefined
+/** Where the next question of a call is sent. */
+export interface QuestionOutlet {
+  /** Where the client fetches what follows its answer; `undefined` on a connection, which stays open. */
+  readonly channel: string | undefined
+  /** How many questions the call asked before. */
+  readonly segment: number
+  /** Returns false if the question was not sent. */
+  readonly ask: (text: string) => Promise<boolean>
 }
 
-/** Asks the first of the questions; the state holds the others. */
-export function partWith(host: LegacyHost, session: Session, parting: Parting, call: PartingCall): SuspendCall {
-  const { version, principal, ...request } = call
-  return async (asked, standing) => {
-    const [question, ...left] = asked
-    if (question === undefined) return
-    const { flowId, startedAt, round, journal, flowState, answers = {}, visits } = standing
-    const askId = newAskId()
-    const { box = '', leg } = parting
-    const flow = { flowId, startedAt, round, version, carry: writeFlowState(flowState), journal: journal.text() }
-    const state = { ...request, box, leg, askId, key: question.key, answers, left, visits, flow }
-    const token = await host.states.mint(state, session, principal, () => journal.largest(3))
-    if (host.states.ephemeral) host.app.mintedEphemeral(parting.box !== undefined)
-    const text = JSON.stringify({ jsonrpc: '2.0', id: askId, ...withState(question.request, token) })
-    if (!(await parting.ask(text))) throw noStream(question.key)
+/** A client is sent one question at a time: the state holds the other questions of the round. */
+export function suspenderTo(
+  { app, states }: CarriedHost,
+  session: Session,
+  principal: string | undefined,
+  { channel, segment, ask }: QuestionOutlet,
+): Suspender {
+  return {
+    segment,
+    suspend: ({ request, level, version }) => {
+      const { id, method } = request
+      return async (
+        [question, ...remaining],
+        { flowId, startedAt, round, journal, flowState, answers = {}, visits },
+      ) => {
+        if (question === undefined) return
+        const askId = newAskId()
+        const state: CallState = {
+          id,
+          method,
+          params: savedParams(request),
+          level,
+          channel: channel ?? '',
+          segment,
+          askId,
+          key: question.key,
+          answers,
+          remaining,
+          visits,
+          flow: { flowId, startedAt, round, version, carry: writeFlowState(flowState), journal: journal.text() },
+        }
+        const token = await states.mint(state, session, principal, () => journal.largest(3))
+        if (states.ephemeral) app.mintedEphemeral(channel !== undefined)
+        const text = JSON.stringify({ jsonrpc: '2.0', id: askId, ...withState(question.request, token) })
+        if (!(await ask(text))) throw noStream(question.key)
+      }
+    },
   }
 }
 
-/** Where the call stands with this answer. Throws where there is no going on. */
-export function standAgain(
-  { app }: LegacyHost,
-  carried: Target,
-  { flow, key, answers, visits }: CallState,
-  answer: unknown,
-): ResumePoint {
-  const { flowId, startedAt, round } = flow
-  const { journal, flowState } = readClaims(app, carried, { ...flow, deferrals: 0, capabilities: 0, revision: '' })
-  const all = Object.assign(Object.create(null) as Record<string, Record<string, unknown>>, answers)
-  all[key] = withoutState(answerIn(answer))
-  return { flowId, startedAt, round, journal, flowState, answers: all, visits }
+/** The params that a later pass needs. */
+function savedParams({ method, params = {}, meta }: ResolvedRequest): Params {
+  const { name, arguments: args, uri } = params
+  const _meta = meta?.['progressToken'] === undefined ? undefined : { progressToken: meta['progressToken'] }
+  return method === 'resources/read' ? { uri, _meta } : { name, arguments: args, _meta }
 }

@@ -1,13 +1,13 @@
 // Which calls of a session become tasks: what the client asks for, and what the tool has to say to it.
-import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
-import { isObject } from '../protocol/json.ts'
-import type { Result } from '../protocol/revisions/rounds.ts'
-import { mapped } from '../protocol/revisions/older.ts'
-import { bitsOf } from '../server/capabilities.ts'
-import { invalidParams } from '../server/request.ts'
-import type { Target } from '../server/round.ts'
-import type { LegacyHost } from './host.ts'
-import type { Session } from './session.ts'
+import { METHOD_NOT_FOUND, ProtocolError } from '../../protocol/errors.ts'
+import { isObject } from '../../protocol/json.ts'
+import type { Result } from '../../protocol/revisions/rounds.ts'
+import { mapped } from '../../protocol/revisions/older.ts'
+import { bitsOf } from '../../server/capabilities.ts'
+import { invalidParams } from '../../server/request.ts'
+import type { Target } from '../../server/round.ts'
+import type { LegacyHost } from '../host.ts'
+import type { Session } from '../session.ts'
 
 /** What a call that is to be a task says of it. */
 export interface TaskWish {

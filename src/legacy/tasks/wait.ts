@@ -1,13 +1,13 @@
 // A request for the result of a task that has not ended: it waits. In revisions that ask in the middle of a request, the questions
 // of the task go to the client that waits.
-import { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
-import type { OlderRevision } from '../protocol/revisions/older.ts'
-import type { DetailedTask } from '../protocol/messages.ts'
-import { olderTask } from '../protocol/revisions/older.ts'
-import type { LegacyHost, Outlet } from './host.ts'
-import type { Session, Stoppable } from './session.ts'
-import { TaskQuestions } from './task-questions.ts'
+import { Cancel } from '../../protocol/cancel.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../../protocol/errors.ts'
+import type { OlderRevision } from '../../protocol/revisions/older.ts'
+import type { DetailedTask } from '../../protocol/messages.ts'
+import { olderTask } from '../../protocol/revisions/older.ts'
+import type { LegacyHost, Outlet } from '../host.ts'
+import type { Session, Stoppable } from '../session.ts'
+import { TaskQuestions } from './questions.ts'
 
 export interface TaskWaiting {
   readonly host: LegacyHost

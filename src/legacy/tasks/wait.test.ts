@@ -1,13 +1,13 @@
 // Who waits for the result of a task holds a place and nothing else, and gives it up whatever comes of it.
 import { afterEach, expect, test, vi } from 'vitest'
-import { Cancel } from '../protocol/cancel.ts'
-import type { LegacyOptions, LegacyRequest } from '../server/legacy.ts'
-import type { Reply } from '../server/reply.ts'
-import { App } from '../server/app.ts'
-import { readTasksOptions, TaskEngine } from '../tasks/engine.ts'
-import { MemoryStore } from '../store/memory/store.ts'
-import type { TaskStore } from '../store/tasks.ts'
-import { RawServer } from '../../test/legacy/raw-server.ts'
+import { Cancel } from '../../protocol/cancel.ts'
+import type { LegacyOptions, LegacyRequest } from '../../server/legacy.ts'
+import type { Reply } from '../../server/reply.ts'
+import { App } from '../../server/app.ts'
+import { readTasksOptions, TaskEngine } from '../../tasks/engine.ts'
+import { MemoryStore } from '../../store/memory/store.ts'
+import type { TaskStore } from '../../store/tasks.ts'
+import { RawServer } from '../../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the tests of waiting, long enough']
 const NOTHING = { sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 }

@@ -1,17 +1,17 @@
 // The questions of a task while a client waits for its result, as requests on the stream of that client. Each is sent once:
 // a task never uses a key twice.
-import { derivedUuid } from '../flow/derive.ts'
-import { MissingCapability } from '../flow/errors.ts'
-import type { Capability } from '../flow/question.ts'
-import { missingCapabilities } from '../flow/question.ts'
-import { samplingNeeds } from '../flow/sampling.ts'
-import type { RallyError } from '../protocol/errors.ts'
-import type { InputRequest, InputRequests } from '../protocol/messages.ts'
-import { META_RELATED_TASK } from '../protocol/revisions/older.ts'
-import { hasCapability } from '../server/capabilities.ts'
-import type { LegacyHost, Outlet } from './host.ts'
-import { answerIn, askFailed, noStream, tooManyQuestions, withdrawal, writeQuestions } from './questions.ts'
-import type { Session } from './session.ts'
+import { derivedUuid } from '../../flow/derive.ts'
+import { MissingCapability } from '../../flow/errors.ts'
+import type { Capability } from '../../flow/question.ts'
+import { missingCapabilities } from '../../flow/question.ts'
+import { samplingNeeds } from '../../flow/sampling.ts'
+import type { RallyError } from '../../protocol/errors.ts'
+import type { InputRequest, InputRequests } from '../../protocol/messages.ts'
+import { META_RELATED_TASK } from '../../protocol/revisions/older.ts'
+import { hasCapability } from '../../server/capabilities.ts'
+import type { LegacyHost, Outlet } from '../host.ts'
+import { answerIn, askFailed, noStream, tooManyQuestions, withdrawal, writeQuestions } from '../questions.ts'
+import type { Session } from '../session.ts'
 
 export interface TaskAsking {
   readonly host: LegacyHost

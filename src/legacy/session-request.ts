@@ -1,0 +1,46 @@
+// One request of a session, as its method sees it.
+import type { LoggingLevel } from '../protocol/messages.ts'
+import type { ResolvedRequest } from '../server/resolve.ts'
+import type { RoundRequest, Target } from '../server/round.ts'
+import type { Call, SuspendCall } from './call.ts'
+import type { Outlet } from './host.ts'
+import type { Session } from './session.ts'
+
+/** A request, the session it belongs to, and where the messages before its response go. */
+export interface SessionRequest {
+  readonly request: ResolvedRequest
+  readonly session: Session
+  readonly outlet: Outlet
+  readonly principal: string | undefined
+  /** Present if the client carries the call from each question to its answer (SEP-1685). */
+  readonly suspender?: Suspender | undefined
+  /** Present if an answer of such a client resumes the call. */
+  readonly resumed?: ResumedCall | undefined
+}
+
+/** Lets a call suspend itself. */
+export interface Suspender {
+  /** How many questions the call has asked before. */
+  readonly segment: number
+  suspend(call: {
+    readonly request: ResolvedRequest
+    readonly level: LoggingLevel
+    readonly version: string | undefined
+  }): SuspendCall
+}
+
+/** A call that goes on after an answer. */
+export interface ResumedCall {
+  /** The log level when the call began. */
+  readonly level: LoggingLevel
+  /** Returns what `Call.run` returns. */
+  run(call: LiveCall): Promise<string | undefined>
+}
+
+/** A call that asks while it runs. */
+export interface LiveCall {
+  readonly running: Call
+  readonly target: Target
+  readonly round: RoundRequest
+  readonly suspend: SuspendCall | undefined
+}
