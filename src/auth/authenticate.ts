@@ -1,35 +1,36 @@
-// Who is calling: the one function an HTTP host asks before it reads a body.
+// Who is calling: the function that an HTTP host calls before it reads a body.
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
+import { shown } from '../protocol/text.ts'
 
-/** What an authenticator sees of a request, whatever server it came through. */
+/** What an authenticator sees of a request. It is the same on every host. */
 export interface HttpRequest {
   readonly method: string
   readonly url: string
   header(name: string): string | undefined
 }
 
-/** Who is calling, and what they were granted. */
+/** The caller, and the scopes that the caller was granted. */
 export interface AuthenticatedCaller {
-  /** Stable across token refreshes. Only this string is bound to a flow's state. */
+  /** Names the caller. Must not change when a token is refreshed: this string is bound to the state of a flow. */
   readonly principal: string
-  /** What the caller was granted. Default: nothing, so that a tool that names `scopes` is refused. */
+  /** The granted scopes. Default: none, so that a tool with `scopes` refuses the caller. */
   readonly scopes?: readonly string[]
-  /** What `WWW-Authenticate` says where a call needs these scopes and not all were granted. Default: just that. */
+  /** Returns `WWW-Authenticate` for a call that needs more scopes than were granted. Default: `insufficient_scope` with these scopes. */
   readonly challenge?: (scopes: readonly string[]) => string
 }
 
-/** Gives who is calling, or refuses: by giving nothing (401), or by throwing `Refused`. A plain function will do. */
+/** Returns the caller. Refuses by returning nothing (401) or by throwing an `AuthenticationError`. A plain function is enough. */
 export interface Authenticate {
   (request: HttpRequest): AuthenticatedCaller | undefined | null | Promise<AuthenticatedCaller | undefined | null>
   /**
-   * Documents that anybody may read, as JSON text by their path: hosts serve them before they ask who is calling.
-   * Whoever wraps an authenticator hands them on.
+   * Public documents: JSON text by path. Hosts serve them without authentication. Default: none. If you wrap an
+   * authenticator, copy its `documents` to your function.
    */
   readonly documents?: ReadonlyMap<string, string>
 }
 
-/** Thrown by an authenticator to refuse with a status and headers of its own. A `cause` goes to the log alone. */
+/** Throw it from an authenticator to refuse with a status and headers of your own. Its `cause` goes to the log only. */
 export class AuthenticationError extends RallyError {
   declare readonly code: 'AUTHENTICATION_FAILED'
   readonly status: number
@@ -40,12 +41,15 @@ export class AuthenticationError extends RallyError {
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RallyError(
         'OPTION_INVALID',
-        `A caller is refused with a status from 400 to 599, and not with ${status}.`,
+        `AuthenticationError: \`status\` must be between 400 and 599, got ${status}.`,
       )
     }
     for (const [name, value] of Object.entries(headers)) {
       if (!FIELD_NAME.test(name) || !FIELD_VALUE.test(value)) {
-        throw new RallyError('OPTION_INVALID', `The header ${JSON.stringify(name)} holds what HTTP cannot send.`)
+        throw new RallyError(
+          'OPTION_INVALID',
+          `AuthenticationError: the header ${shown(name)} contains characters that HTTP cannot send.`,
+        )
       }
     }
     this.status = status
@@ -62,14 +66,14 @@ export async function identify(authenticate: Authenticate, request: HttpRequest)
     throw new AuthenticationError(401, 'Authentication is required.', { 'WWW-Authenticate': 'Bearer' })
   const { principal, scopes } = authenticated
   if (typeof principal !== 'string' || principal === '') {
-    throw new RallyError('CALLER_INVALID', 'authenticate gave no principal: it must be a string that names the caller.')
+    throw new RallyError('CALLER_INVALID', 'authenticate(): `principal` must be a string that names the caller.')
   }
-  // Half of a surrogate pair has no bytes of its own: two such principals would have one digest.
+  // A lone surrogate has no bytes of its own: two such principals would have the same digest.
   if (/\p{Surrogate}/u.test(principal)) {
-    throw new RallyError('CALLER_INVALID', 'authenticate gave a principal that is not well-formed Unicode.')
+    throw new RallyError('CALLER_INVALID', 'authenticate(): `principal` is not well-formed Unicode.')
   }
   if (scopes !== undefined && !Array.isArray(scopes)) {
-    throw new RallyError('CALLER_INVALID', "authenticate gave scopes that are no array: write ['deploy:write'].")
+    throw new RallyError('CALLER_INVALID', "authenticate(): `scopes` must be an array, such as ['deploy:write'].")
   }
   return authenticated
 }
@@ -84,11 +88,11 @@ export function authenticationErrorOf(error: unknown, logger: Logger): Authentic
   return error
 }
 
-/** The challenge to a caller who lacks some of the scopes, or nothing where all were granted. */
+/** The challenge to a caller who lacks some of the scopes; `undefined` when all were granted. */
 export function challengeOf(required: readonly string[], caller: AuthenticatedCaller | undefined): string | undefined {
   const granted = caller?.scopes ?? []
   if (required.every((scope) => granted.includes(scope))) return undefined
   const challenge = caller?.challenge?.(required) ?? `Bearer error="insufficient_scope", scope="${required.join(' ')}"`
   if (FIELD_VALUE.test(challenge)) return challenge
-  throw new RallyError('CALLER_INVALID', 'authenticate gave a challenge that no header can hold.')
+  throw new RallyError('CALLER_INVALID', 'authenticate(): `challenge` returned characters that HTTP cannot send.')
 }

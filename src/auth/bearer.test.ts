@@ -224,7 +224,7 @@ describe('the challenge', () => {
   test('to a token that lacks one of them is a 403 that names them all', async () => {
     expect(await refusal(make({ scopes: ['mcp', 'files'] }), await token({ scope: 'mcp' }))).toEqual({
       status: 403,
-      message: 'The scopes that were granted do not suffice.',
+      message: 'The granted scopes are not sufficient.',
       headers: {
         'WWW-Authenticate': `Bearer error="insufficient_scope", resource_metadata="${METADATA}", scope="mcp files"`,
       },
@@ -338,7 +338,7 @@ describe('the keys', () => {
     })
     const error = await failure(jwksFailing, `Bearer ${await token()}`)
     expect(error).toMatchObject({ status: 503, headers: { 'Retry-After': '1' }, cause })
-    expect(error.message).toBe('Access tokens cannot be verified right now.')
+    expect(error.message).toBe('Access tokens cannot be verified at the moment.')
   })
 
   test('that do not fit the algorithm of a token make it invalid, and the log says why', async () => {
@@ -469,8 +469,8 @@ describe('options', () => {
     ['an empty list of audiences', { audience: [] }, /audience/],
     ['an empty audience', { audience: [''] }, /audience/],
     ['an audience that is no address, and no resource', { audience: 'api://deployer' }, /resource/],
-    ['a resource with a fragment', { resource: `${AUDIENCE}#a` }, /not the address of a resource/],
-    ['a resource with a query', { resource: `${AUDIENCE}?a` }, /not the address of a resource/],
+    ['a resource with a fragment', { resource: `${AUDIENCE}#a` }, /not the URL of a resource/],
+    ['a resource with a query', { resource: `${AUDIENCE}?a` }, /not the URL of a resource/],
     ['no keys', { jwks: undefined }, /jwks/],
     ['keys over plain http', { jwks: 'http://issuer.example.com/jwks' }, /https/],
     ['keys at what is no address', { jwks: '/jwks' }, /https/],

@@ -1,65 +1,64 @@
-// Bearer access tokens: an authenticator for JWTs that an OAuth issuer signed for this very resource.
+// Bearer access tokens: an authenticator for JWTs that an OAuth issuer signed for this resource.
+import type { JWTPayload } from 'jose'
 import { RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
 import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
-import { VerifiedTokens } from './bearer-cache.ts'
-import { principalOf, scopesOf } from './bearer-claims.ts'
-import type { Jwks } from './bearer-keys.ts'
-import { Refusals } from './bearer-refusals.ts'
-import { ALGORITHMS, verifierOf } from './bearer-verify.ts'
 import type { ResourceMetadata } from './metadata.ts'
-import { metadataDocuments, metadataUrl, resourceUrl } from './metadata.ts'
+import { metadataDocuments, metadataUrl, Refusals, resourceUrl } from './metadata.ts'
+import type { Jwks } from './verify.ts'
+import { ALGORITHMS, VerifiedTokens, verifierOf } from './verify.ts'
 
-/** The signature algorithms that may be taken. All of them are asymmetric. */
+/** The signature algorithms that `bearer()` accepts. All of them are asymmetric. */
 export type BearerAlgorithm = (typeof ALGORITHMS)[number]
 
-/** What `bearer` takes. */
+/** The options of `bearer()`. */
 export interface BearerOptions {
-  /** Who signs the tokens: their `iss`, exactly. */
+  /** The issuer of the tokens: must equal their `iss` claim exactly. */
   issuer: string
-  /** Whom they are for: their `aud` holds one of these. The server's address, unless the issuer names it otherwise. */
+  /** Who the tokens are for: their `aud` claim must contain one of these. Usually the URL of this server. */
   audience: string | readonly string[]
   /**
-   * Where the issuer's public keys are: an address (https, or http on loopback), a JSON Web Key Set, or a function.
-   * From an address they are fetched when first needed, kept for 10 minutes, and fetched again for a key that is not
-   * there, at most every 30 seconds.
+   * The issuer's public keys: a URL (https, or http on loopback), a JSON Web Key Set, or a function. Keys at a URL are
+   * fetched when they are first needed and kept for 10 minutes. An unknown key has them fetched again, at most every 30
+   * seconds.
    */
   jwks: Jwks
-  /** The server's own address, as clients know it. Default: the first `audience`. */
+  /** The URL of this server, as clients know it. Default: the first `audience`. */
   resource?: string
-  /** Scopes that every call needs. A tool names further ones in its own `scopes`. Default: none. */
+  /** The scopes that every call needs. A tool adds its own with its option `scopes`. Default: none. */
   scopes?: readonly string[]
   /**
-   * Scopes that others contain: `{ admin: ['deploy:write'] }` lets a token with `admin` do what needs `deploy:write`.
-   * Default: none does.
+   * Scopes that include others: with `{ admin: ['deploy:write'] }`, a token with `admin` may do what needs `deploy:write`.
+   * Default: no scope includes another.
    */
   implies?: Readonly<Record<string, readonly string[]>>
-  /** Signature algorithms that are taken. Default: RSA, ECDSA and EdDSA. Shared secrets are never taken. */
+  /** The accepted signature algorithms. Default: RSA, ECDSA and EdDSA. Shared secrets are never accepted. */
   algorithms?: readonly BearerAlgorithm[]
-  /** The `typ` that a token's header must have, such as 'at+jwt' (RFC 9068). Default: 'at+jwt', 'JWT' or none. */
+  /** The `typ` that the header of a token must have, such as 'at+jwt' (RFC 9068). Default: 'at+jwt', 'JWT' or no `typ`. */
   typ?: string
-  /** Seconds by which the clocks of issuer and server may differ. Default 10. */
+  /** By how many seconds the clocks of issuer and server may differ. Default 10. */
   clockTolerance?: number
-  /** Longest token, in bytes. Default 8 192. */
+  /** The longest token, in bytes. Default 8 192. */
   maxTokenBytes?: number
   /**
-   * Seconds for which a verified token is remembered, by its digest; 0 verifies every time. Default 60. For that long,
-   * and never past its expiry, a token is still taken after its key has left the issuer's set.
+   * For how many seconds a verified token is cached, by its digest. 0 verifies every time. Default 60. For that long, but
+   * never past its expiry, a token is still accepted after its key was removed from the issuer's set.
    */
   cacheSeconds?: number
-  /** Further fields of the protected-resource metadata, or others in place of the usual ones. Default: none. */
+  /** More fields for the protected-resource metadata document, or replacements for the usual ones. Default: none. */
   metadata?: Partial<Omit<ResourceMetadata, 'resource'>>
 }
 
 /**
- * An authenticator for the `authenticate` option of a host. It takes JWT access tokens from `Authorization: Bearer`,
- * and from nowhere else. It refuses with the challenge that tells a client where to get one, and serves the document
- * that the challenge leads to.
+ * An authenticator for the `authenticate` option of a host. It reads JWT access tokens from `Authorization: Bearer` and
+ * from nowhere else. A refusal carries the challenge that tells a client where to get a token. The host serves the metadata
+ * document that the challenge points at.
  *
- * The principal is made of the token's issuer, subject and client: a flow goes on under a refreshed token, and under
- * nobody else's. A token without `sub` is refused, unless the issuer marked it as a client's own.
+ * The principal consists of the token's issuer, subject and client. So a flow continues under a refreshed token, and
+ * under no other caller's. A token without `sub` is refused, unless the issuer marked it as the client's own.
  *
- * Tokens are verified here, with the issuer's keys, and nobody is asked about them. One that was revoked is taken until
- * it expires: have the issuer keep them short.
+ * Tokens are verified locally with the issuer's keys. A revoked token is accepted until it expires, so have the issuer
+ * keep lifetimes short.
  */
 export function bearer(options: BearerOptions): Authenticate {
   check(options)
@@ -72,10 +71,10 @@ export function bearer(options: BearerOptions): Authenticate {
 
   const callerOf = async (token: string): Promise<AuthenticatedCaller> => {
     const claims = await verify(token).catch((error: unknown) => {
-      throw refusals.because(error)
+      throw refusals.for(error)
     })
     const principal = principalOf(claims)
-    if (principal === undefined) throw refusals.namesNobody()
+    if (principal === undefined) throw refusals.noSubject()
     const scopes = scopesOf(claims, implied)
     if (!required.every((scope) => scopes.includes(scope))) throw refusals.insufficient()
     const caller = { principal, scopes, challenge: refusals.insufficientScope }
@@ -93,7 +92,7 @@ export function bearer(options: BearerOptions): Authenticate {
   return Object.assign(authenticate, { documents: metadataDocuments(resource, metadataOf(options)) })
 }
 
-/** Bounded before it is looked at. */
+/** Checks the length before anything else. */
 function tokenIn(credentials: string, maxBytes: number): string | undefined {
   if (credentials.length > 'Bearer '.length + maxBytes) return undefined
   const [, token] = /^bearer +([\w.-]+)$/i.exec(credentials) ?? []
@@ -102,8 +101,8 @@ function tokenIn(credentials: string, maxBytes: number): string | undefined {
 
 function metadataOf({ issuer, audience, resource, scopes = [], metadata }: BearerOptions): ResourceMetadata {
   const { authorization_servers: servers = [issuer] } = metadata ?? {}
-  if (servers.length === 0 || !servers.every((address) => URL.canParse(address))) {
-    throw wrong(`issuer is ${JSON.stringify(issuer)}, no address: give metadata.authorization_servers, where it is`)
+  if (servers.length === 0 || !servers.every((server) => URL.canParse(server))) {
+    throw invalid(`\`issuer\` is not a URL, got ${shown(issuer)}. Pass its URL as \`metadata.authorization_servers\``)
   }
   return {
     ...(scopes.length > 0 && { scopes_supported: scopes }),
@@ -124,25 +123,62 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 function check(options: BearerOptions): void {
   const { issuer, audience, jwks, scopes = [], algorithms = ALGORITHMS } = options
-  if (typeof issuer !== 'string' || issuer === '') throw wrong('issuer must be the iss of the tokens, a string')
+  if (typeof issuer !== 'string' || issuer === '')
+    throw invalid('`issuer` must be a string, the `iss` claim of the tokens')
   const audiences: readonly unknown[] = [audience].flat()
   if (audiences.length === 0 || !audiences.every((name) => typeof name === 'string' && name !== '')) {
-    throw wrong('audience must be the aud of the tokens, a string or several')
+    throw invalid('`audience` must be a string or a list of strings, the `aud` claim of the tokens')
   }
-  if (jwks === undefined || jwks === null) throw wrong("jwks is missing: give the address of the issuer's keys")
+  if (jwks === undefined || jwks === null) throw invalid("`jwks` is missing. Pass the URL of the issuer's keys")
   if (!Array.isArray(scopes) || !scopes.every((scope) => SCOPE.test(scope))) {
-    throw wrong(`scopes must be an array of scopes, and is ${JSON.stringify(scopes)}`)
+    throw invalid(`\`scopes\` must be an array of scopes, got ${JSON.stringify(scopes)}`)
   }
   const known: readonly string[] = ALGORITHMS
   if (algorithms.length === 0 || !algorithms.every((algorithm) => known.includes(algorithm))) {
-    throw wrong(`algorithms must be some of ${known.join(', ')}, and is ${JSON.stringify(algorithms)}`)
+    throw invalid(`\`algorithms\` must be a list of ${known.join(', ')}, got ${JSON.stringify(algorithms)}`)
   }
   for (const key of ['clockTolerance', 'maxTokenBytes', 'cacheSeconds'] as const) {
     const value = options[key] ?? 0
-    if (!Number.isFinite(value) || value < 0) throw wrong(`${key} is ${value}; it must be a number from 0 on`)
+    if (!Number.isFinite(value) || value < 0) throw invalid(`\`${key}\` must be a number of 0 or more, got ${value}`)
   }
 }
 
-function wrong(why: string): RallyError {
-  return new RallyError('OPTION_INVALID', `bearer: ${why}.`)
+function invalid(why: string): RallyError {
+  return new RallyError('OPTION_INVALID', `bearer(): ${why}.`)
+}
+
+/**
+ * Issuer, subject and client as JSON, so that no two callers share a principal and a refreshed token keeps it. `undefined`
+ * when the claims name nobody. For a client that acts for itself the subject is `null`, which no user can be.
+ */
+function principalOf(claims: JWTPayload): string | undefined {
+  const client = nameIn(claims['client_id']) ?? nameIn(claims['azp']) ?? null
+  const subject = nameIn(claims.sub)
+  if (subject !== undefined) return JSON.stringify([claims.iss, subject, client])
+  // A user's token may lack `sub` too. With the client as the caller, all its users would share one principal.
+  return client !== null && actsForItself(claims) ? JSON.stringify([claims.iss, null, client]) : undefined
+}
+
+/** The scopes in `scope` and `scp`, each a string or an array, with all scopes that they imply. */
+function scopesOf(claims: JWTPayload, implied: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const scopes = new Set([...namesIn(claims['scope']), ...namesIn(claims['scp'])])
+  // Iterating a set reaches what is added meanwhile, so this is transitive, and it ends.
+  for (const scope of scopes) for (const further of implied.get(scope) ?? []) scopes.add(further)
+  return [...scopes]
+}
+
+/** How issuers mark a token of the client-credentials grant that names no subject. */
+function actsForItself(claims: JWTPayload): boolean {
+  return (
+    claims['gty'] === 'client-credentials' || claims['grant_type'] === 'client_credentials' || claims['idtyp'] === 'app'
+  )
+}
+
+function namesIn(claim: unknown): string[] {
+  const names: unknown[] = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : []
+  return names.flatMap((name) => nameIn(name) ?? [])
+}
+
+function nameIn(claim: unknown): string | undefined {
+  return typeof claim === 'string' && claim !== '' ? claim : undefined
 }

@@ -207,7 +207,7 @@ describe.each([fetching, node])('$name with bearer', (host) => {
     expect(later.headers.get('www-authenticate')).toBeNull()
     expect(issuer.jwksRequests).toBe(1)
     expect(log).toEqual([
-      { message: 'Access tokens cannot be verified right now.', details: { cause: expect.any(Error) as unknown } },
+      { message: 'Access tokens cannot be verified at the moment.', details: { cause: expect.any(Error) as unknown } },
     ])
 
     issuer.published = [issuer.key.jwk]

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { VerifiedTokens } from './bearer-cache.ts'
+import { VerifiedTokens } from './verify.ts'
 
 const NOW = Date.UTC(2026, 6, 28)
 const FAR = NOW + 3_600_000
