@@ -6,7 +6,7 @@ import { META_VERSION, NAME_PARAMS } from '../protocol/revisions/2026-07-28.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { valueAt } from '../schema/param-headers.ts'
 import type { Resolved } from '../server/resolve.ts'
-import { expectsResponse } from '../server/resolve.ts'
+import { expectsResponse } from '../server/message-kind.ts'
 
 /** Reads one header by its name in lower case. */
 export type ReadHeader = (name: string) => string | undefined

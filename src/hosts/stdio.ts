@@ -8,7 +8,7 @@ import type { App } from '../server/app.ts'
 import type { LegacyConnection } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
-import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/resolve.ts'
+import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/message-kind.ts'
 
 export interface StdioOptions {
   /** Default `process.stdin`. */

@@ -7,7 +7,7 @@ import { errorReply, internalError, resultReply } from './reply.ts'
 import type { RequestInfo } from './request.ts'
 import { readMeta, unsupportedVersion } from './request.ts'
 import type { Resolved, ResolvedRequest } from './resolve.ts'
-import { isInitialize } from './resolve.ts'
+import { isInitialize } from './message-kind.ts'
 
 /** `undefined` for a notification, and when the client has cancelled. Never throws. */
 export async function dispatch(

@@ -4,7 +4,7 @@ import type { Mailbox } from '../store/mailbox.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { Reply } from './reply.ts'
 import type { Resolved } from './resolve.ts'
-import { isInitialize, namesRevision } from './resolve.ts'
+import { isInitialize, namesRevision } from './message-kind.ts'
 
 /** Serves messages of 2025-era clients, on the same endpoint as all others. */
 export interface Legacy {

@@ -3,7 +3,6 @@
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { RequestId } from '../protocol/messages.ts'
-import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import type { CompletionTarget } from './completion.ts'
 import { readReference } from './completion.ts'
@@ -97,33 +96,6 @@ export function targetOf({ method, params = NO_MEMBERS, target }: ResolvedReques
 export function checkUri(uri: unknown): string {
   if (typeof uri === 'string' && uri.length <= LONGEST_URI) return uri
   throw invalidParams(`uri must be a string of at most ${LONGEST_URI} characters`)
-}
-
-/** True when the sender waits for a response. An id that is not valid counts: the sender meant to send a request. */
-export function expectsResponse({ kind, message }: Resolved): boolean {
-  return kind === 'request' || (kind === 'invalid' && isObject(message) && message['id'] !== undefined)
-}
-
-/** A response has no method, but a result or an error. */
-export interface ResponseMessage extends InvalidMessage {
-  readonly message: Record<string, unknown>
-}
-
-export function isResponse(resolved: Resolved): resolved is ResponseMessage {
-  const { kind, message } = resolved
-  return (
-    kind === 'invalid' && isObject(message) && !('method' in message) && ('result' in message || 'error' in message)
-  )
-}
-
-/** Every request of 2026-07-28 names its revision in `_meta`; no request of an older revision does. */
-export function namesRevision({ meta }: Resolved): boolean {
-  return meta !== undefined && META_VERSION in meta
-}
-
-/** True for the request that begins a session of an older revision. */
-export function isInitialize(request: Resolved): boolean {
-  return request.method === 'initialize' && expectsResponse(request) && !namesRevision(request)
 }
 
 const NO_MEMBERS: Params = {}
