@@ -1,15 +1,14 @@
 // One run of a handler, from its top, against the journal.
 //
-// Invariants; the numbers are the engine rules in ARCHITECTURE.md, and tests cite them:
-//  1. A question suspends by a promise that never settles. Nothing that outlives the pass holds its frame.
-//  2. A pass ends when nothing runs, nothing is left to settle, an ask is open, and one macrotask turn brought no io call.
-//  3. After the end io calls never settle. A handler that returns with calls open wins over them.
-//  4. A wrong or repeated key fails the pass, whatever the handler catches.
-//  8. What is delivered has been through JSON, live and replayed alike.
+// Invariants. The numbers are the engine rules in ARCHITECTURE.md, and tests cite them:
+//  1. A question suspends by a promise that never settles. Nothing that outlives the pass refers to its frame.
+//  2. A pass ends when nothing runs, nothing is left to settle, an ask is open, and one macrotask turn had no io call.
+//  3. After the end, io calls never settle. If the handler returns with calls open, its result wins.
+//  4. A wrong or repeated key fails the pass, even if the handler catches the error.
+//  8. Every delivered value has been through JSON, live and replayed alike.
 //  9. Failures are journaled like results.
 // 10. No ask, step or yield inside a step.
 // 12. Past the size limit no further step starts.
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
@@ -35,17 +34,23 @@ import { pinOf } from './question.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
+import { runInStep, stepAround } from './nesting.ts'
+import { ClosedScopes, SCOPE_SEPARATOR } from './scopes.ts'
 import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
 
-/** Stands between a scope's key and the keys inside it; no author's key can hold it. */
-export const SCOPE_SEPARATOR = '>'
+/**
+ * Where the pass is on its way out. It only moves down this list, and ends as the kind of its outcome.
+ *
+ * - running: steps start, and the handler is heard.
+ * - leaving: another instance is to continue the flow. No step starts; the handler is still heard.
+ * - yielded: leaving, and stopped at a yield. The handler is not heard any more; running steps are still recorded.
+ * - detaching: stopped at a detach, like yielded. The flow continues as a task.
+ */
+type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | Outcome['kind']
 
-/** Which step of which pass is running. In strict passes only: it makes every await almost three times dearer. */
-let runningStep: AsyncLocalStorage<{ pass: Pass; key: string }> | undefined
-
-/** For passes of which nobody keeps track. */
-const elsewhere = new Underway<Interruptible>()
+/** Times out the passes that no list of an app holds. */
+const unlisted = new Underway<Interruptible>()
 
 export class Pass implements Settler, Asker, Interruptible {
   readonly input: PassInput
@@ -54,27 +59,23 @@ export class Pass implements Settler, Asker, Interruptible {
   after: Running | undefined
   readonly #finish: (outcome: Outcome) => void
   readonly #calls = new Map<string, Call>()
-  /** These two are made with the first io call: many handlers never make one. */
-  #settlingMade: Settling | undefined
-  #answeringMade: Answering | undefined
-  /** Steps and validations under way. */
+  /** Created with the first io call: many handlers never make one. */
+  #lazySettling: Settling | undefined
+  #lazyAnswering: Answering | undefined
+  /** How many steps and validations run. */
   #busy = 0
-  /** Entries appended in this pass. */
-  #fresh = 0
+  /** How many entries this pass has appended. */
+  #appended = 0
   /** Milliseconds from the flow's start to its last settlement. */
   #elapsed = 0
   #asked = false
-  #handover = false
+  #phase: Phase = 'running'
+  /** The instance stops now: the pass ends without waiting for running steps. */
   interrupted = false
-  #detaching = false
-  /** Handed over at a yield or detached: the handler is not heard any more, and only what already runs is still recorded. */
-  #yielded = false
-  /** How the pass ended, once it has. */
-  #ended: Outcome['kind'] | undefined
   #loggedLate = false
+  /** The step whose synchronous part is running. */
   #insideStep: string | undefined
-  /** Prefixes of the keys inside them. */
-  #closedScopes: Set<string> | undefined
+  #closedScopes: ClosedScopes | undefined
   #abort: AbortController | undefined
   #cleanUps: (() => void)[] | undefined
 
@@ -83,7 +84,7 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#finish = finish
   }
 
-  /** `conclude` says what the handler's value makes of the pass. */
+  /** Runs the handler. `conclude` turns its value into the outcome. */
   start(run: () => unknown, conclude: (value: unknown, pass: Pass) => Outcome = done): void {
     const { cancel, limits } = this.input
     if (cancel?.cancelled) return this.#end({ kind: 'cancelled' })
@@ -100,39 +101,52 @@ export class Pass implements Settler, Asker, Interruptible {
     return this.input.flow.startedAt + this.#elapsed
   }
 
-  /** Made when first asked for: most handlers never look at it. */
+  /** Created on first use: most handlers never read it. */
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#overForGood || (this.ended && this.interrupted)) this.#abort.abort()
+      if (this.#flowIsOver || (this.ended && this.interrupted)) this.#abort.abort()
     }
     return this.#abort.signal
   }
 
   get #underway(): Underway<Interruptible> {
-    return this.input.underway ?? elsewhere
+    return this.input.underway ?? unlisted
   }
 
   get ended(): boolean {
-    return this.#ended !== undefined
+    switch (this.#phase) {
+      case 'running':
+      case 'leaving':
+      case 'yielded':
+      case 'detaching':
+        return false
+      default:
+        return true
+    }
   }
 
-  get #overForGood(): boolean {
-    return this.#ended === 'done' || this.#ended === 'failed' || this.#ended === 'cancelled'
+  get #flowIsOver(): boolean {
+    return this.#phase === 'done' || this.#phase === 'failed' || this.#phase === 'cancelled'
   }
 
-  /** A replay repeats no notification: it is silent until its first new settlement. */
+  /** True if the handler is not heard any more. The next pass runs it from the top. */
+  get #unheard(): boolean {
+    return this.#phase === 'yielded' || this.#phase === 'detaching'
+  }
+
+  /** A replay repeats no notification: the pass is silent until its first new settlement. */
   get silent(): boolean {
-    return this.ended || (this.#fresh === 0 && this.#replays)
+    return this.ended || (this.#appended === 0 && this.#replays)
   }
 
-  /** Whether the handler goes through again what it did in a round before. By hand it goes on from its own state. */
+  /** True if the handler repeats what it did in an earlier round. By hand, it continues from its own state instead. */
   get #replays(): boolean {
     const { flow, flowState, journal } = this.input
     return flow.round > 0 && (flowState.byHand === undefined || journal.length > 0)
   }
 
-  /** Whether this flow has asked through io, now or in a round before. */
+  /** True if this flow has asked through io, in this round or an earlier one. */
   get hasAsked(): boolean {
     const { flowState, journal } = this.input
     return (
@@ -144,8 +158,8 @@ export class Pass implements Settler, Asker, Interruptible {
 
   onSuspend(cleanUp: () => void): void {
     ;(this.#cleanUps ??= []).push(cleanUp)
-    // What was opened while the pass ended is closed too.
-    if (this.ended && this.#ended !== 'done') this.#cleanUp()
+    // The handler may still open something after the pass has ended.
+    if (this.ended && this.#phase !== 'done') this.#cleanUp()
   }
 
   ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
@@ -168,18 +182,18 @@ export class Pass implements Settler, Asker, Interruptible {
     if (call === undefined) return parked()
     const { promise } = call as { promise: Promise<T> }
     if (this.#isRecorded(call)) return promise
-    if (this.#outgrown()) return parked()
-    if (this.#handsOver()) {
-      // Never begun, so it neither keeps the pass from ending nor is missed by it.
+    if (this.#isTooLarge()) return parked()
+    if (this.#isLeaving()) {
+      // The step never started, so the pass must not wait for it.
       call.settled = true
       return parked()
     }
     this.#busy += 1
     this.#insideStep = key
     attempt(
-      this.input.strict ? () => strictly(this, key, run) : run,
-      (value) => this.#worked(call, value === undefined ? 'sv' : 's', value ?? null),
-      (error) => this.#worked(call, 'se', toFailure(error)),
+      this.input.strict ? () => runInStep(this, key, run) : run,
+      (value) => this.#stepDone(call, value === undefined ? 'sv' : 's', value ?? null),
+      (error) => this.#stepDone(call, 'se', toFailure(error)),
     )
     this.#insideStep = undefined
     return promise
@@ -190,7 +204,7 @@ export class Pass implements Settler, Asker, Interruptible {
     if (call === undefined) return parked()
     const { promise } = call as { promise: Promise<T> }
     if (this.#isRecorded(call)) return promise
-    // Not busy: its own calls keep the pass going, and it may be parked on one of them.
+    // Does not count as busy: its own calls keep the pass running, and it may wait for an answer.
     attempt(
       run,
       (value) => this.#record(call, value === undefined ? 'cv' : 'c', value ?? null),
@@ -204,28 +218,27 @@ export class Pass implements Settler, Asker, Interruptible {
     return promise
   }
 
-  /** Where the author says that a hand-over does no harm. */
+  /** The author's permission to hand the flow over here. */
   yield(): Promise<void> {
     if (this.#refuses('yield')) return parked()
-    if (!this.#handsOver()) return Promise.resolve()
-    // The next pass goes on from here at once. Whatever another branch did meanwhile would come too early in this one.
-    this.#yielded = true
+    if (!this.#isLeaving()) return Promise.resolve()
+    // The next pass continues from here immediately. Results of another branch must not be delivered in this one.
+    if (this.#phase === 'leaving') this.#phase = 'yielded'
     return parked()
   }
 
-  /** Whether the flow is a task now. Where it becomes one, the next pass goes on from here. */
+  /** Resolves with `true` if the flow is a task already. If it becomes one, the next pass continues from here. */
   detach(required: boolean): Promise<boolean> {
     if (this.#refuses('detach')) return parked()
     const { journalWriter, mayDetach } = this.input
     if (journalWriter !== undefined) return Promise.resolve(true)
     if (!mayDetach) return required ? this.fail(noTask()) : Promise.resolve(false)
-    this.#detaching = true
-    this.#yielded = true
+    this.#phase = 'detaching'
     this.#settling.touch()
     return parked()
   }
 
-  /** Answers that come while the pass runs, to questions that its journalWriter has shown. */
+  /** Gives the pass answers that arrived while it runs, to questions that its journal writer has shown. */
   offer(answers: Answers): void {
     if (this.ended) return
     for (const [key, answer] of Object.entries(answers)) this.#answering.offer(key, answer)
@@ -238,17 +251,17 @@ export class Pass implements Settler, Asker, Interruptible {
     return false
   }
 
-  /** The time limit has passed. */
+  /** Called when the time limit has passed. */
   expire(): void {
     void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled()))
   }
 
-  /** The instance goes down now: what is recorded is handed over, and a step that still runs is told to stop. */
+  /** The instance stops now: hands over what is recorded, and aborts the signal of a running step. */
   interrupt(): void {
     if (this.ended) return
-    // A handler that never used io cannot know that it may be run again.
+    // A handler that never used io does not expect to be run again.
     if (this.#calls.size === 0 && !this.#replays) return void this.fail(interrupted())
-    this.#handover = true
+    if (this.#phase === 'running') this.#phase = 'leaving'
     this.interrupted = true
     this.#settling.touch()
   }
@@ -281,15 +294,15 @@ export class Pass implements Settler, Asker, Interruptible {
 
   get #settling(): Settling {
     const { journal, scheduler = defaultScheduler, logger } = this.input
-    return (this.#settlingMade ??= new Settling(journal, this.#calls, this, scheduler, logger))
+    return (this.#lazySettling ??= new Settling(journal, this.#calls, this, scheduler, logger))
   }
 
   get #answering(): Answering {
-    return (this.#answeringMade ??= new Answering(this))
+    return (this.#lazyAnswering ??= new Answering(this))
   }
 
   #begin(key: string, kind: CallKind): Call | undefined {
-    if (this.#refuses(key) || this.#yielded || this.#inClosedScope(key)) return undefined
+    if (this.#refuses(key) || this.#unheard || this.#isInClosedScope(key)) return undefined
     if (this.#calls.has(key)) {
       void this.fail(keyReused(key))
       return undefined
@@ -306,42 +319,43 @@ export class Pass implements Settler, Asker, Interruptible {
     return call
   }
 
-  /** Whether this io call must come to nothing: the pass is over, or the call was made inside a step. */
+  /** True if this io call must not be served: the pass has ended, or the call was made inside a step. */
   #refuses(key: string): boolean {
     if (this.ended) {
       if (!this.#loggedLate) this.input.logger.warn(`io was called ("${key}") after its pass ended; it never settles.`)
       this.#loggedLate = true
       return true
     }
-    const store = runningStep?.getStore()
-    const inside = this.#insideStep ?? (store?.pass === this ? store.key : undefined)
+    const inside = this.#insideStep ?? stepAround(this)
     if (inside === undefined) return false
     void this.fail(nestedCall(key, inside))
     return true
   }
 
-  /** Whether the journal holds this step or scope; then its turn comes. */
+  /** True if the journal has this step or scope. It then settles in its turn. */
   #isRecorded(call: Call): boolean {
     const { entry } = call
     if (entry?.skipped) this.#settling.addLate(call, entry)
     return entry !== undefined
   }
 
-  /** A pass makes progress before it may be handed over, so that a flow always gets on. */
-  #handsOver(): boolean {
-    if (!this.#handover && this.#fresh > 0 && this.input.wantsHandover?.()) this.#handover = true
-    if (this.#handover) this.#settling.touch()
-    return this.#handover
+  /** Asks whether to hand over, but only once the pass has recorded something: every pass must make progress. */
+  #isLeaving(): boolean {
+    if (this.#phase === 'running' && this.#appended > 0 && this.input.wantsHandover?.()) this.#phase = 'leaving'
+    if (this.#phase === 'running') return false
+    this.#settling.touch()
+    return true
   }
 
-  #outgrown(): boolean {
+  /** Fails the pass if its journal is larger than the limit. */
+  #isTooLarge(): boolean {
     const { journal, limits } = this.input
     if (journal.bytes <= limits.journalBytes) return false
     void this.fail(tooLarge(journal.bytes, limits.journalBytes, journal.largest(3)))
     return true
   }
 
-  #worked(call: Call, tag: Tag, result: unknown): void {
+  #stepDone(call: Call, tag: Tag, result: unknown): void {
     this.#busy -= 1
     this.#record(call, tag, result)
   }
@@ -364,15 +378,15 @@ export class Pass implements Settler, Asker, Interruptible {
   settle({ call, tag, payloadText }: Settlement): Promise<void> | undefined {
     const { journal, flow, journalWriter, now = Date.now } = this.input
     if (call.kind === 'scope') {
-      // The next pass goes through it again, with a handler that is heard.
-      if (this.#yielded) return undefined
+      // The next pass runs the scope again, and its handler is heard.
+      if (this.#unheard) return undefined
       this.#closeScope(`${call.key}${SCOPE_SEPARATOR}`)
     }
-    // What is still going on inside a scope that is over is not worth keeping: no later pass looks at it.
-    if (!this.#inClosedScope(call.key)) {
+    // A call inside a closed scope is not recorded: no later pass makes it.
+    if (!this.#isInClosedScope(call.key)) {
       this.#elapsed = Math.max(this.#elapsed, now() - flow.startedAt)
       journal.append(tag, call.key, this.#elapsed, payloadText)
-      this.#fresh += 1
+      this.#appended += 1
     }
     if (journalWriter === undefined) {
       this.#deliver(call, tag, JSON.parse(payloadText), false)
@@ -386,38 +400,35 @@ export class Pass implements Settler, Asker, Interruptible {
     )
   }
 
-  #inClosedScope(key: string): boolean {
-    if (this.#closedScopes === undefined) return false
-    for (let end = key.indexOf(SCOPE_SEPARATOR); end !== -1; end = key.indexOf(SCOPE_SEPARATOR, end + 1)) {
-      if (this.#closedScopes.has(key.slice(0, end + 1))) return true
-    }
-    return false
+  #isInClosedScope(key: string): boolean {
+    return this.#closedScopes !== undefined && this.#closedScopes.contain(key)
   }
 
   #closeScope(prefix: string): void {
     this.#settling.dropScope(prefix)
     this.#answering.dropScope(prefix)
-    ;(this.#closedScopes ??= new Set()).add(prefix)
+    this.#closedScopes ??= new ClosedScopes()
+    this.#closedScopes.add(prefix)
   }
 
   #deliver(call: Call, tag: Tag, payload: unknown, replayed: boolean): void {
     const { key } = call
     call.settled = true
-    if (this.#yielded) return
+    if (this.#unheard) return
     try {
       const value = valueOf(call, tag, payload)
       this.input.trace?.({ type: 'settle', key, value, replayed })
       call.resolve(value)
     } catch (error) {
       this.input.trace?.({ type: 'settle', key, error, replayed })
-      // The handler may look at it later, or never: an unhandled rejection would end the whole process.
+      // The handler may await it later, or never: an unhandled rejection would end the process.
       call.promise.catch(() => {})
       call.reject(error)
     }
   }
 
   #returned(value: unknown, conclude: (value: unknown, pass: Pass) => Outcome): void {
-    if (this.#yielded || this.ended) return
+    if (this.#unheard || this.ended) return
     let outcome: Outcome
     try {
       outcome = conclude(value, this)
@@ -429,29 +440,30 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   #threw(error: unknown): void {
-    if (!this.#yielded) this.#end({ kind: 'failed', error })
+    if (!this.#unheard) this.#end({ kind: 'failed', error })
   }
 
   canEnd(): boolean {
     if (this.#busy > 0 && !this.interrupted) return false
-    return this.#handover || this.#detaching || this.#answeringMade?.anyOpen === true
+    return this.#phase !== 'running' || this.#lazyAnswering?.anyOpen === true
   }
 
   canShow(): boolean {
-    return this.input.journalWriter !== undefined && this.#answeringMade?.anyUnshown === true
+    return this.input.journalWriter !== undefined && this.#lazyAnswering?.anyUnshown === true
   }
 
   show(): void {
     this.input.journalWriter?.show(this.#answering.show())
   }
 
-  /** Nothing is left to do but to wait for the client, or for whoever takes the flow over. */
+  /** Ends the pass: it can only wait for the client, or for the instance that continues the flow. */
   quiet(): void {
-    if (this.#outgrown()) return
+    if (this.#isTooLarge()) return
     const { journal } = this.input
     try {
-      const { questions, flowState } = this.#answering.close(this.#fresh > 0 || this.#detaching)
-      if (this.#detaching) this.#end({ kind: 'detached', journal, flowState })
+      const detaching = this.#phase === 'detaching'
+      const { questions, flowState } = this.#answering.close(this.#appended > 0 || detaching)
+      if (detaching) this.#end({ kind: 'detached', journal, flowState })
       else if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, flowState })
       else this.#end({ kind: 'deferred', journal, flowState })
     } catch (error) {
@@ -461,13 +473,13 @@ export class Pass implements Settler, Asker, Interruptible {
 
   #end(outcome: Outcome, returned = false): void {
     if (this.ended) return
-    this.#ended = outcome.kind
+    this.#phase = outcome.kind
     this.#underway.delete(this)
     this.input.cancel?.listen(undefined)
-    this.#settlingMade?.stop()
-    // A handler that came to its end has cleaned up itself.
+    this.#lazySettling?.stop()
+    // A handler that returned has cleaned up itself.
     if (!returned) this.#cleanUp()
-    if (this.#overForGood || this.interrupted) this.#abort?.abort()
+    if (this.#flowIsOver || this.interrupted) this.#abort?.abort()
     this.#finish(outcome)
   }
 
@@ -494,9 +506,4 @@ export class Pass implements Settler, Asker, Interruptible {
 
 function done(value: unknown): Outcome {
   return { kind: 'done', value }
-}
-
-function strictly<T>(pass: Pass, key: string, run: () => T): T {
-  runningStep ??= new AsyncLocalStorage()
-  return runningStep.run({ pass, key }, run)
 }

@@ -1,7 +1,7 @@
 // Whether each pass of a flow does again what the pass before it did.
 import { isDeepStrictEqual } from 'node:util'
 import type { TraceEvent } from '../flow/carrier.ts'
-import { SCOPE_SEPARATOR } from '../flow/pass.ts'
+import { SCOPE_SEPARATOR } from '../flow/scopes.ts'
 import { ReplayMismatch, shown } from './mismatch.ts'
 
 export class Watch {
