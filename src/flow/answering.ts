@@ -1,7 +1,7 @@
-// Where the answer to a question comes from, and which questions are left open when a pass ends.
+// Where the answer to a question comes from, and which questions stay open when a pass ends.
 //
-// 5. An answer holds only for the question whose pin it has. No question is asked more than three times.
-// 6. What the journal holds wins; then what is held; then what the client sent, to questions it was shown.
+// 5. An answer is valid only for the question that has its pin. No question is asked more than three times.
+// 6. The journal's answer wins, then a held one, then what the client sent to a question that it was shown.
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
 import type { FlowState, HeldAnswer } from './flow-state.ts'
@@ -11,14 +11,14 @@ import type { ShownQuestion } from './flow-state.ts'
 import type { Capability, Fit } from './question.ts'
 import { missingCapabilities } from './question.ts'
 
-/** How often one question may be asked in a flow. */
+/** How many times a question may be asked in one flow. */
 const MOST_ASKED = 3
 
 const CHANGED = 'This question has changed since it was last answered.'
 
 export type Answers = Readonly<Record<string, Record<string, unknown>>>
 
-/** What a pass gives to its questions, and what it takes from them. */
+/** What answering needs from its pass. */
 export interface Asker {
   readonly input: {
     readonly journal: Journal
@@ -29,13 +29,13 @@ export interface Asker {
     readonly can: (capability: Capability) => boolean
   }
   find(key: string): Call | undefined
-  /** The call settles with this answer, in its turn. */
+  /** Settles the call with this answer, in its turn. */
   answered(call: Call, payloadText: string): void
-  /** The journal has the answer, but the flow had gone on without it. */
+  /** Settles the call from an entry that the pass had skipped. */
   answeredLate(call: Call, entry: Entry): void
-  /** The answer that the flow had gone on without holds no more. */
+  /** Removes an entry that the pass had skipped: its answer is not valid any more. */
   removeSkipped(entry: Entry): void
-  /** A validation begins (1) or is over (-1). */
+  /** A validation starts (1) or ends (-1). */
   busy(change: 1 | -1): void
   fail(error: unknown): unknown
 }
@@ -43,18 +43,18 @@ export interface Asker {
 interface OpenAsk {
   readonly asking: Asking
   readonly asked: number
-  /** Why it is asked again. */
+  /** Tells the user why it is asked again. */
   readonly note?: string
-  /** The client left it out of this round. That counts as asking again only when the round brought nothing at all. */
+  /** The client did not answer it in this round. That counts as asking again only if the round had no answer at all. */
   readonly leftOut?: boolean
 }
 
 export class Answering {
   readonly #asker: Asker
   readonly #open = new Map<string, OpenAsk>()
-  /** Whether other questions are open than when they were last shown. */
+  /** True if the open questions have changed since they were last shown. */
   #unshown = false
-  /** Answers whose validation is under way. */
+  /** Answers that are being validated. */
   readonly #reading = new Map<string, HeldAnswer>()
 
   constructor(asker: Asker) {
@@ -69,7 +69,7 @@ export class Answering {
     return this.#unshown
   }
 
-  /** Settles the call from what is at hand, or leaves its question open. */
+  /** Settles the call from an answer that is there already, or leaves its question open. */
   answer(call: Call, asking: Asking): void {
     const { flowState, answers, flow, journalWriter } = this.#asker.input
     if (call.entry !== undefined) return this.#recorded(call, asking, call.entry)
@@ -80,10 +80,10 @@ export class Answering {
     }
     const shown = flowState.open.get(call.key)
     flowState.open.delete(call.key)
-    // The first round has no state: answers are offered to whatever it asks.
+    // In the first round no question was shown yet: answers that came with the call are for any question.
     const answer = flow.round === 0 || shown !== undefined ? own(answers, call.key) : undefined
     if (answer === undefined) {
-      // Where a journalWriter shows the questions, the client may take its time over any of them.
+      // In a task the client may answer each question in its own time.
       const leftOut = shown !== undefined && journalWriter === undefined
       this.#leaveOpen(call, { asking, asked: shown?.asked ?? 1, leftOut })
     } else if (shown !== undefined && shown.pin !== asking.pin) {
@@ -91,15 +91,15 @@ export class Answering {
     } else this.#read(call, asking, shown?.asked ?? 0, answer)
   }
 
-  /** What the pass ends with: the wire text of each open question, and what the flow carries on. */
+  /** Returns what the pass ends with: the wire text of each open question, and the flow state for the next pass. */
   close(madeProgress: boolean): { questions: Map<string, string>; flowState: FlowState } {
     const { flowState, answers, journal } = this.#asker.input
-    // Shown and answered, but not reached by this pass: kept for the pass that does.
+    // Answered, but this pass did not reach the question: keep the answer for a later pass.
     for (const [key, shown] of flowState.open) {
       const raw = own(answers, key)
       if (raw !== undefined && journal.get(key) === undefined) flowState.held.set(key, { ...shown, answer: { raw } })
     }
-    // Interrupted before it was read to the end: the next pass reads it again.
+    // Interrupted while it was validated: the next pass validates it again.
     for (const [key, held] of this.#reading) flowState.held.set(key, held)
     const questions = new Map<string, string>()
     const open: FlowState['open'] = new Map()
@@ -112,7 +112,7 @@ export class Answering {
     return { questions, flowState: { ...flowState, open } }
   }
 
-  /** The questions that are open now. */
+  /** The questions that are open now. They count as shown. */
   show(): Map<string, ShownQuestion> {
     this.#unshown = false
     const questions = new Map<string, ShownQuestion>()
@@ -122,7 +122,7 @@ export class Answering {
     return questions
   }
 
-  /** An answer that comes while the pass runs, to a question that was shown. */
+  /** Takes an answer that arrived while the pass runs, to a question that was shown. */
   offer(key: string, answer: Record<string, unknown>): void {
     const { flowState } = this.#asker.input
     const open = this.#open.get(key)
@@ -137,7 +137,7 @@ export class Answering {
     flowState.held.set(key, { ...shown, answer: { raw: answer } })
   }
 
-  /** A scope is over: nobody waits for the questions inside it any more. */
+  /** Drops the questions inside a scope that has settled. */
   dropScope(prefix: string): void {
     const { flowState } = this.#asker.input
     for (const kept of [this.#open, this.#reading, flowState.open, flowState.held]) {
@@ -153,7 +153,7 @@ export class Answering {
     const { journal } = this.#asker.input
     const [pin, asked] = entry.payload as AnswerPayload
     if (pin === asking.pin) {
-      // Otherwise its turn comes when the journal is replayed to it.
+      // Otherwise the replay of the journal settles it.
       if (entry.skipped) this.#asker.answeredLate(call, entry)
       return
     }
@@ -164,7 +164,7 @@ export class Answering {
     this.#leaveOpen(call, { asking, asked: asked + 1, note: CHANGED })
   }
 
-  /** The answers after a question that has changed are held under their own pins; those already waited for settle now. */
+  /** Removes the answers from this one on from the journal, and holds them under their own pins. Calls that wait for one settle now. */
   #holdFrom(entry: Entry): void {
     const { journal, flowState } = this.#asker.input
     for (const later of journal.cut(entry).slice(1)) {
@@ -189,7 +189,7 @@ export class Answering {
         const note = `The last answer did not fit: ${fit.misfit}`
         this.#leaveOpen(call, { asking, asked: asked + 1, note })
       } else if ('pending' in fit) {
-        // Waiting for what the user agreed to is not asking in vain, so it does not count.
+        // The user accepted and needs more time, so this does not count as asking again.
         this.#leaveOpen(call, { asking, asked: Math.max(asked, 1), note: fit.pending })
       } else this.#accept(call, asking, Math.max(asked, 1), fit)
     }

@@ -127,7 +127,7 @@ describe('io.responses', () => {
     const responses = await afterAsking(asked, { form: accept({ name: 'Ada' }) })
     const { jsonSchema } = NAME['~standard']
     const slow = { '~standard': { version: 1 as const, vendor: 'test', validate: rejects, jsonSchema } }
-    expect(() => responses.accepted('form', slow)).toThrow('by hand, only a synchronous schema can be read')
+    expect(() => responses.accepted('form', slow)).toThrow('by hand, the schema must validate synchronously')
     await new Promise((resolve) => void setImmediate(resolve))
     process.off('unhandledRejection', unhandled)
     expect(unhandled).not.toHaveBeenCalled()
@@ -216,7 +216,7 @@ describe('inputRequired', () => {
       options: () => ({ inputRequests: { a: { method: 'roots/list' } as unknown as Question } }),
       error: {
         code: 'QUESTION_INVALID',
-        message: expect.stringContaining('make it with elicit, visit, sample or roots'),
+        message: expect.stringContaining('it must be created with elicit, visit, sample or roots'),
       },
     },
     {
@@ -227,7 +227,7 @@ describe('inputRequired', () => {
     {
       what: 'a question without a message',
       options: () => ({ inputRequests: { a: elicit('', NAME) } }),
-      error: { code: 'QUESTION_INVALID', message: expect.stringContaining('its message must be a text') },
+      error: { code: 'QUESTION_INVALID', message: expect.stringContaining('its message must be a non-empty string') },
     },
     {
       what: 'a schema that no form has',
@@ -303,7 +303,7 @@ describe('a round by hand and the engine', () => {
       void io.step('s', () => new Promise(() => {}))
       return again
     })
-    expect(rounds.warnings).toEqual(['The handler returned with "s" still open; they are dropped.'])
+    expect(rounds.warnings).toEqual(['The handler returned before "s" settled. Their results are dropped.'])
   })
 
   test('it is no end: the signal is not aborted, and the handler that returned has cleaned up itself', async () => {
@@ -361,7 +361,7 @@ describe('a round by hand and the engine', () => {
 
 describe('mixing rounds by hand and questions of io in one call', () => {
   const afterwards =
-    'This call asked through io and then returned inputRequired. Take all of its rounds by hand, or none.'
+    'The handler asked through io and then returned inputRequired in one call. Use the same way in all rounds of a call.'
 
   test.each<{ when: string; ask: (io: Io) => Promise<unknown>; sent: object }>([
     { when: 'when an answer came', ask: (io) => io.ask('a', 'A?', NAME), sent: accept({ name: 'Ada' }) },
@@ -420,7 +420,7 @@ describe('mixing rounds by hand and questions of io in one call', () => {
           error: {
             code: 'MIXED_STYLES',
             message:
-              'This call returned inputRequired and then asked "a" through io. Take all of its rounds by hand, or none.',
+              'The handler returned inputRequired and then asked "a" through io in one call. Use the same way in all rounds of a call.',
           },
         })
       }

@@ -1,7 +1,7 @@
-// Rounds by hand: a handler reads the answers of this round itself, and returns what the next one is to ask.
+// Rounds by hand: the handler reads the answers of a round itself, and returns what the next round asks.
 //
-// What it asks, how often, and whether an answer still belongs to its question, is its own to decide. It may use steps and
-// scopes, which are recorded as ever, but no question of io's: a call takes all of its rounds by hand, or none.
+// The handler decides what it asks, how often, and whether an answer belongs to its question. It may use steps and scopes, which
+// are recorded as usual, but it must not ask through io: a call takes all of its rounds by hand, or none.
 import { toCheck } from '../schema/validator.ts'
 import { toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
@@ -26,10 +26,10 @@ import {
 } from './question.ts'
 import { readSample, SampleQuestion } from './sampling.ts'
 
-/** What a handler returns to have another round. */
+/** The return value of a handler that needs another round. Create it with `inputRequired`. */
 export class InputRequired {
   readonly questions: ReadonlyMap<string, Question>
-  /** JSON text, so that what is sealed is what the handler gave, whatever it does with it later. */
+  /** JSON text, so that later changes to the handler's object do not change it. */
   readonly stateText: string | undefined
 
   constructor(questions: ReadonlyMap<string, Question>, stateText: string | undefined) {
@@ -39,13 +39,18 @@ export class InputRequired {
 }
 
 export interface InputRequiredOptions {
-  /** What to ask, by key. Without any, the client simply tries again. */
+  /** The questions, by key. Without any, the client sends the call again with the state. Default: none. */
   inputRequests?: Readonly<Record<string, Question>>
-  /** Plain JSON that comes back as `io.responses.state()`: sealed, and bound to caller, request and time. */
+  /** A JSON value that the next round reads with `io.responses.state()`. Sealed, and bound to the caller, the request and the time. Default: none. */
   state?: unknown
 }
 
-/** Ends this round, and asks for another one. Return it; thrown, it is an error like any other. */
+/**
+ * Ends this round and asks for another one. The handler must return it, not throw it.
+ *
+ * @example
+ * return inputRequired({ inputRequests: { name: elicit('Your name?', Name) }, state: { step: 1 } })
+ */
 export function inputRequired({ inputRequests = {}, state }: InputRequiredOptions): InputRequired {
   const questions = new Map(Object.entries(inputRequests))
   if (questions.size === 0 && state === undefined) {
@@ -54,27 +59,27 @@ export function inputRequired({ inputRequests = {}, state }: InputRequiredOption
   return new InputRequired(questions, state === undefined ? undefined : toJsonText(state, 'the state of inputRequired'))
 }
 
-/** A form, to be read with `io.responses.accepted`. */
+/** A form for the user. Read its answer with `io.responses.accepted`. */
 export function elicit(message: string, schema: Schema): Question {
   return new FormQuestion(checkMessage(message, 'elicit'), prepareForm(schema, `elicit(${JSON.stringify(message)})`))
 }
 
-/** Acceptance is consent, not completion: look yourself whether what the user was sent to do has happened. */
+/** A web page for the user to visit. Accepting only means that the user agrees to open it: check yourself whether the visit is completed. */
 export function visit(message: string, url: string): Question {
   return new VisitQuestion(checkMessage(message, 'visit'), checkUrl(url, 'visit'), () => Promise.resolve(true))
 }
 
-/** A question to the client's model, to be read with `io.responses.sampled`. */
+/** A question to the client's model. Read its answer with `io.responses.sampled`. */
 export function sample(params: CreateMessageRequestParams): Question {
   return new SampleQuestion(params, 'sample')
 }
 
-/** A question for the client's roots, to be read with `io.responses.roots`. */
+/** A question for the client's roots. Read its answer with `io.responses.roots`. */
 export function roots(): Question {
   return new RootsQuestion()
 }
 
-/** The answers of this round, for a handler that takes its rounds by hand. Untrusted until read with a schema. */
+/** The answers of this round, for a handler that takes its rounds by hand. Untrusted, except if read with a schema. */
 export class RoundResponses {
   readonly #input: PassInput
 
@@ -82,41 +87,41 @@ export class RoundResponses {
     this.#input = input
   }
 
-  /** The accepted content, where it fits the schema; else `undefined`, and the question may be asked again. */
+  /** The accepted content if it matches the schema, or else `undefined`. */
   accepted<S extends Schema>(key: string, schema: S): Output<S> | undefined {
     if (this.action(key) !== 'accept') return undefined
     return fitting(prepareForm(schema, key).check(this.raw(key)?.['content'] ?? {}), key) as Output<S> | undefined
   }
 
-  /** What the user did with a form or a URL; `undefined` when there is no answer. */
+  /** What the user did with a form or a visit; `undefined` if there is no answer. */
   action(key: string): Action | undefined {
     const action = this.raw(key)?.['action']
     return action === 'accept' || action === 'decline' || action === 'cancel' ? action : undefined
   }
 
-  /** What the client's model said; `undefined` when there is no answer, or one that is not well-formed. */
+  /** The message of the client's model; `undefined` if there is no valid answer. */
   sampled(key: string): CreateMessageResult | undefined {
     const raw = this.raw(key)
     return raw && (valueOf(readSample(raw, true)) as CreateMessageResult | undefined)
   }
 
-  /** The client's roots; `undefined` when there is no answer, or one that is not well-formed. */
+  /** The client's roots; `undefined` if there is no valid answer. */
   roots(key: string): Root[] | undefined {
     const raw = this.raw(key)
     return raw && (valueOf(new RootsQuestion().fit(raw)) as Root[] | undefined)
   }
 
-  /** The answer as it came, a JSON object. Only to what was asked, except in the first round. */
+  /** The answer as the client sent it, a JSON object. Only to questions that were asked, except in the first round. */
   raw(key: string): Record<string, unknown> | undefined {
     const { answers, flowState, flow } = this.#input
     const held = flowState.held.get(key)?.answer
-    // It came with a round that was handed over before it could be used up.
+    // It came with a round that was handed over before the handler finished.
     if (held !== undefined && 'raw' in held) return held.raw
     if (answers === undefined || !Object.hasOwn(answers, key)) return undefined
     return flow.round === 0 || flowState.open.has(key) ? answers[key] : undefined
   }
 
-  /** The state that the last round returned. With a schema it is checked, and `undefined` when it does not fit. */
+  /** The state that the last round returned. With a schema, `undefined` if the state does not match it. */
   state(): unknown
   state<S extends Schema>(schema: S): Output<S> | undefined
   state(schema?: Schema): unknown {
@@ -126,7 +131,7 @@ export class RoundResponses {
   }
 }
 
-/** What a returned `InputRequired` makes of a pass. */
+/** The outcome of a pass whose handler returned `inputRequired`. */
 export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pass): Outcome {
   const { journal, can, limits } = pass.input
   if (pass.hasAsked) throw mixedStyles()
@@ -140,7 +145,8 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
   const texts = new Map<string, string>()
   for (const [key, question] of questions) {
     if (!isKey(key)) throw keyInvalid(key)
-    if (typeof question?.text !== 'function') throw questionInvalid(key, 'make it with elicit, visit, sample or roots')
+    if (typeof question?.text !== 'function')
+      throw questionInvalid(key, 'it must be created with elicit, visit, sample or roots')
     const missing = missingCapabilities(question.needs, can)
     if (missing !== undefined) throw new MissingCapability(key, missing)
     texts.set(key, question.text())
@@ -153,9 +159,9 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
 
 function fitting(checked: Checked<unknown> | Promise<Checked<unknown>>, key: string): unknown {
   if (!(checked instanceof Promise)) return 'value' in checked ? checked.value : undefined
-  // Nobody waits for it, so it must not end the process either.
+  // Nothing awaits it, so its rejection must not end the process.
   checked.catch(() => {})
-  throw questionInvalid(key, 'by hand, only a synchronous schema can be read')
+  throw questionInvalid(key, 'by hand, the schema must validate synchronously')
 }
 
 function valueOf(fit: Fit): unknown {

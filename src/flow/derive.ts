@@ -1,4 +1,4 @@
-// Values that are the same on every pass, derived from the flow's secret id and a key.
+// Values that are the same in every pass: hashes of the flow's secret id and a key.
 import { hash } from 'node:crypto'
 
 export function idempotencyKey(flowId: string, key: string): string {
@@ -14,7 +14,7 @@ export function derivedRandom(flowId: string, key: string): number {
   return Number.parseInt(derive(flowId, 'random', key, 'hex').slice(0, 13), 16) / 2 ** 52
 }
 
-/** Laid out as version 4: a hash of a random secret cannot be told from random bits. */
+/** A version 4 UUID: a hash of a random secret looks like random bits. */
 export function derivedUuid(flowId: string, key: string): string {
   const hex = derive(flowId, 'uuid', key, 'hex')
   const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) & 3]

@@ -1,4 +1,4 @@
-// What can go wrong in a flow, as a handler or a carrier sees it.
+// The errors of a flow, as a handler or a carrier sees them.
 import type { FlowErrorCode } from '../protocol/error-codes.ts'
 import type { ForeignErrorCode } from '../protocol/errors.ts'
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
@@ -6,7 +6,7 @@ import type { ClientCapabilities } from '../protocol/messages.ts'
 import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import { quoted } from '../protocol/text.ts'
 
-/** A rule of the flow was broken; the pass has failed, whether or not the handler caught anything. */
+/** A rule of the flow was broken. The pass has failed, even if the handler caught the error. */
 export class FlowError extends RallyError {
   override readonly code: FlowErrorCode
 
@@ -16,7 +16,7 @@ export class FlowError extends RallyError {
   }
 }
 
-/** The user declined or cancelled a question. Catch it to go on without the answer. */
+/** The user declined or cancelled a question. Catch it to continue without the answer. */
 export class Declined extends RallyError {
   declare readonly code: 'DECLINED'
   readonly key: string
@@ -29,7 +29,7 @@ export class Declined extends RallyError {
   }
 }
 
-/** A step or scope failed. It carries the name, message and code of the original error, live and replayed alike. */
+/** A step or scope failed. Has the name, message and code of the original error, live and replayed alike. */
 export class StepFailed extends RallyError {
   /** The code of the original error, or 'STEP_FAILED' if it had none. */
   override readonly code: 'STEP_FAILED' | ForeignErrorCode
@@ -48,7 +48,7 @@ export class StepFailed extends RallyError {
   }
 }
 
-/** The client did not declare what a question needs (-32021). */
+/** The client did not declare a capability that a question needs (-32021). */
 export class MissingCapability extends ProtocolError {
   constructor(key: string, required: ClientCapabilities) {
     super(
@@ -59,10 +59,10 @@ export class MissingCapability extends ProtocolError {
   }
 }
 
-/** The flow was to go on as a task, and cannot (-32021). */
+/** The flow must continue as a task, and the client does not support tasks (-32021). */
 export class NoTask extends ProtocolError {
   constructor() {
-    super(MISSING_CAPABILITY, 'This goes on as a task only, and the client did not declare the extension for them.', {
+    super(MISSING_CAPABILITY, 'This call runs only as a task, and the client did not declare the tasks extension.', {
       requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
     })
   }
@@ -72,7 +72,7 @@ export function noTask(): NoTask {
   return new NoTask()
 }
 
-/** An error as it is recorded: what survives a trip through the journal. */
+/** An error as the journal records it. */
 export interface Failure {
   name: string
   message: string
@@ -88,56 +88,59 @@ export function toFailure(error: unknown): Failure {
 }
 
 export function keyInvalid(key: unknown): FlowError {
-  const shown = typeof key === 'string' ? quoted(key) : `of type ${typeof key}`
-  return new FlowError('KEY_INVALID', `The key ${shown} is not valid: use 1 to 128 of A-Z a-z 0-9 _ . : / - [ ].`)
+  const got = typeof key === 'string' ? quoted(key) : `a value of type ${typeof key}`
+  return new FlowError(
+    'KEY_INVALID',
+    `io: a key must be 1 to 128 characters of A-Z a-z 0-9 _ . : / - [ ], got ${got}. Choose another key.`,
+  )
 }
 
 export function keyReused(key: string): FlowError {
   return new FlowError(
     'KEY_REUSED',
-    `The key "${key}" was used twice in one flow. Give every call its own; in a loop, put the index into it: "${key}[0]".`,
+    `io: the key "${key}" is used twice in one flow. Give every call its own key; in a loop, put the index into it: "${key}[0]".`,
   )
 }
 
 export function keyKind(key: string, was: string, is: string): FlowError {
   return new FlowError(
     'KEY_KIND',
-    `"${key}" was recorded as a call of io.${was} and is now one of io.${is}. Give it a new key, or the tool a new version.`,
+    `io.${is}("${key}"): this key was recorded by io.${was}. Choose another key, or give the tool a new version.`,
   )
 }
 
 export function nestedCall(key: string, step: string): FlowError {
   return new FlowError(
     'NESTED_CALL',
-    `io was called ("${key}") inside the step "${step}". A step is one side effect: ask before it, or use io.scope.`,
+    `io: "${key}" was called inside the step "${step}". A step is one side effect: ask before it, or use io.scope.`,
   )
 }
 
 export function questionChanged(key: string, effect: string): FlowError {
   return new FlowError(
     'QUESTION_CHANGED',
-    `The question "${key}" has changed since it was answered, and "${effect}" was done after that answer. Derive questions from arguments and recorded values only, or give the tool a new version.`,
+    `The question "${key}" has changed since it was answered, and "${effect}" ran after that answer. Build questions from arguments and recorded values only, or give the tool a new version.`,
   )
 }
 
 export function askedTooOften(key: string, times: number, why = ''): FlowError {
   return new FlowError(
     'ASKED_TOO_OFTEN',
-    `The question "${key}" was asked ${times} times without an answer that can be used. ${why}`.trim(),
+    `The question "${key}" was asked ${times} times, and no answer was valid. ${why}`.trim(),
   )
 }
 
 export function tooLarge(bytes: number, allowed: number, largest: string[]): FlowError {
   return new FlowError(
     'JOURNAL_TOO_LARGE',
-    `The journal has ${bytes} bytes and may have ${allowed}. Record ids instead of documents, or put many small steps into a scope. Largest: ${largest.join(', ')}.`,
+    `The journal has ${bytes} bytes, and the limit is ${allowed}. Record ids instead of documents, or group small steps in io.scope. Largest entries: ${largest.join(', ')}.`,
   )
 }
 
 export function timeLimit(ms: number, waitingFor: string): FlowError {
   return new FlowError(
     'TIME_LIMIT',
-    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. Long work belongs into several steps or a task.`,
+    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. Split long work into several steps, run it as a task, or raise timeoutMs.`,
   )
 }
 
@@ -145,18 +148,18 @@ export function questionInvalid(key: string, why: string): FlowError {
   return new FlowError('QUESTION_INVALID', `The question "${key}" cannot be asked: ${why}.`)
 }
 
-/** Both directions: `key` is the question that io was asked after a round by hand. */
+/** `key` is the question that was asked through io after a round by hand; absent in the other direction. */
 export function mixedStyles(key?: string): FlowError {
   const what =
     key === undefined
       ? 'asked through io and then returned inputRequired'
       : `returned inputRequired and then asked "${key}" through io`
-  return new FlowError('MIXED_STYLES', `This call ${what}. Take all of its rounds by hand, or none.`)
+  return new FlowError('MIXED_STYLES', `The handler ${what} in one call. Use the same way in all rounds of a call.`)
 }
 
 export function interrupted(): FlowError {
   return new FlowError(
     'INTERRUPTED',
-    'The server is going down before this call was done, and it recorded nothing to go on from. What it has done may stand.',
+    'The server shut down before this call was done, and nothing was recorded to resume from. Its side effects may have happened. Call again.',
   )
 }

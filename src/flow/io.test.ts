@@ -43,8 +43,8 @@ describe('io.ask', () => {
   })
 
   test.each([
-    { what: 'no schema', ask: (io: Io) => io.ask('a', 'A?'), why: 'it has no schema; declare one under "asks"' },
-    { what: 'no message', ask: (io: Io) => io.ask('a', '', NUMBER), why: 'its message must be a text' },
+    { what: 'no schema', ask: (io: Io) => io.ask('a', 'A?'), why: 'it has no schema. Declare one under `asks`' },
+    { what: 'no message', ask: (io: Io) => io.ask('a', '', NUMBER), why: 'its message must be a non-empty string' },
     {
       what: 'a schema that no form has',
       ask: (io: Io) => io.ask('a', 'A?', z.object({ where: z.object({ city: z.string() }) })),
@@ -412,7 +412,7 @@ describe('io.onSuspend and io.signal', () => {
     })
     expect(outcome).toMatchObject({ kind: 'asks' })
     expect(cleanUp).toHaveBeenCalledOnce()
-    expect(rounds.warnings).toEqual(['A clean-up given to io.onSuspend failed.'])
+    expect(rounds.warnings).toEqual(['A function given to io.onSuspend threw an error.'])
   })
 
   test('what is opened after the pass was suspended is cleaned up at once', async () => {

@@ -1,4 +1,4 @@
-// What a handler holds in its hands: every way to ask, record and report in a flow.
+// The `io` of a handler: every way to ask, record and report in a flow.
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
@@ -16,10 +16,10 @@ import { scheduler } from './scheduler.ts'
 import type { LogLevel, StepContext, StepOptions } from './step.ts'
 import { stepOnce, StepScene } from './step.ts'
 
-/** Schemas of the questions a handler asks, by key: declared once, checked when the app is built. */
+/** Schemas of the questions that a handler asks, by key. Checked when the app is built. */
 export type Asks = Readonly<Record<string, Schema>>
 
-/** A declared key, or one with an index for use in a loop: `item`, `item[3]`. */
+/** A declared key, or a declared key with an index, for use in a loop: `item`, `item[3]`. */
 export type AskKey<A extends Asks> = (keyof A & string) | `${keyof A & string}[${string}]`
 
 type AskOutput<A extends Asks, K> = K extends keyof A
@@ -40,8 +40,9 @@ const CONFIRM = prepareForm(
   'io.confirm',
 )
 
-const FIRST_LOOK_MS = 100
-const LONGEST_LOOK_MS = 1_000
+/** How often a visit calls `done`: first soon, then less often. */
+const FIRST_POLL_MS = 100
+const LONGEST_POLL_MS = 1_000
 const DEFAULT_WAIT_MS = 10_000
 
 export class Io<A extends Asks = Asks> {
@@ -55,13 +56,21 @@ export class Io<A extends Asks = Asks> {
     this.#forms = forms
   }
 
-  /** A scope whose questions are declared with it and not with the handler: what a resolver runs in. */
+  /** A scope with declared questions of its own. Resolvers run in one. */
   static within<T>(io: Io, key: string, forms: ReadonlyMap<string, Form>, run: (io: Io) => T | Promise<T>): Promise<T> {
     const fullKey = io.#prefix + key
     return io.#pass.scope(fullKey, () => run(new Io(io.#pass, fullKey + SCOPE_SEPARATOR, forms)))
   }
 
-  /** The accepted, validated answer. A decline or cancel throws `Declined`. */
+  /**
+   * Asks the user to fill in a form. Returns the accepted and validated answer; throws `Declined` if the user declines or cancels.
+   * An answer that does not match the schema is asked for again, three times at most.
+   *
+   * Without a schema, the key must be one of the tool's `asks`.
+   *
+   * @example
+   * const { env } = await io.ask('env', 'Where to?', z.object({ env: z.enum(['staging', 'prod']) }))
+   */
   ask<K extends AskKey<A>>(key: K, message: string): Promise<AskOutput<A, K>>
   ask<S extends Schema>(key: string, message: string, schema: S): Promise<Output<S>>
   ask(key: string, message: string, schema?: Schema): Promise<unknown> {
@@ -71,7 +80,14 @@ export class Io<A extends Asks = Asks> {
     })
   }
 
-  /** What the user did: `accept` with content, `decline` or `cancel`. */
+  /**
+   * Like `ask`, but a decline or cancel does not throw. Returns what the user did: `accept` with the validated `content`, `decline`
+   * or `cancel`.
+   *
+   * @example
+   * const answer = await io.elicit('address', 'Ship to?', Address)
+   * const address = answer.action === 'accept' ? answer.content : account.address
+   */
   elicit<K extends AskKey<A>>(key: K, message: string): Promise<ElicitationAnswer<AskOutput<A, K>>>
   elicit<S extends Schema>(key: string, message: string, schema: S): Promise<ElicitationAnswer<Output<S>>>
   elicit(key: string, message: string, schema?: Schema): Promise<unknown> {
@@ -80,7 +96,12 @@ export class Io<A extends Asks = Asks> {
     )
   }
 
-  /** Yes or no. A decline is a no; a cancel throws `Declined`. */
+  /**
+   * Asks the user yes or no. A decline is a no; a cancel throws `Declined`.
+   *
+   * @example
+   * if (!(await io.confirm('sure', `Delete ${count} files?`))) return 'Nothing was deleted.'
+   */
   confirm(key: string, message: string): Promise<boolean> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
@@ -93,7 +114,12 @@ export class Io<A extends Asks = Asks> {
     )
   }
 
-  /** One of the options. A decline or cancel throws `Declined`. */
+  /**
+   * Asks the user to pick one of the options, and returns its value. A decline or cancel throws `Declined`.
+   *
+   * @example
+   * const size = await io.choose('size', 'Which size?', ['S', 'M', { value: 'L', title: 'Large' }])
+   */
   choose<const C extends ChoiceOption>(key: string, message: string, options: readonly C[]): Promise<ChoiceValue<C>> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
@@ -107,8 +133,16 @@ export class Io<A extends Asks = Asks> {
   }
 
   /**
-   * Sends the user to a page. Acceptance is consent, not completion: it settles once `done` holds, which is tried for a
-   * while in each round. The token is derived from the flow and known to nobody else, so the page can check who came.
+   * Sends the user to a web page, and resolves when `done` returns `true`. Accepting only means that the user agrees to open the
+   * page. Each round calls `done` repeatedly for `waitMs` (default 10 000) and then asks again. A decline or cancel throws `Declined`.
+   *
+   * The token is secret, and the same in every round of the flow. Put it into the URL, so that the page knows which call the
+   * visitor belongs to.
+   *
+   * @example
+   * await io.visit('pay', 'Please pay.', (token) => `https://shop.example/pay?t=${token}`, {
+   *   done: ({ token }) => payments.isPaid(token),
+   * })
    */
   visit(key: string, message: string, url: string | ((token: string) => string), options: VisitOptions): Promise<void> {
     if (!this.#pass.checkKey(key)) return parked()
@@ -119,7 +153,7 @@ export class Io<A extends Asks = Asks> {
         if (typeof options?.done !== 'function') {
           throw questionInvalid(
             key,
-            'it needs { done }, a function that tells whether what the user went for has happened',
+            'it needs `done`, a function that returns true once the user has completed the visit',
           )
         }
         const token = visitToken(this.#pass.input.flow.id, fullKey)
@@ -132,21 +166,36 @@ export class Io<A extends Asks = Asks> {
     )
   }
 
-  /** What the client's model said. */
+  /**
+   * Asks the client's model, and returns its message. Needs the capability `sampling`.
+   *
+   * @example
+   * const { content } = await io.sample('title', {
+   *   messages: [{ role: 'user', content: { type: 'text', text: 'Suggest a title.' } }],
+   *   maxTokens: 50,
+   * })
+   */
   sample(key: string, params: CreateMessageRequestParams): Promise<CreateMessageResult> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(this.#prefix + key, () => new SampleQuestion(params, key), accepted)
   }
 
-  /** The client's roots. */
+  /** Asks the client for its roots: the folders and files that the server may use. Needs the capability `roots`. */
   roots(key: string): Promise<Root[]> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(this.#prefix + key, () => new RootsQuestion(), accepted)
   }
 
   /**
-   * Does a side effect and records its result, so that no later pass does it again. At least once: use the idempotency
-   * key, or give a store that every instance shares, `{ once: store }`, to have it done by one pass only.
+   * Runs a side effect and records its result, so that no later pass runs it again. The result must be JSON. If the function
+   * throws, that is recorded too, and the call rejects with `StepFailed`.
+   *
+   * A step runs at least once: if the process dies before the result is recorded, the next pass runs it again. Pass
+   * `idempotencyKey` on to other services. With `{ once: store }`, passes on all instances that share the store agree on which
+   * of them runs it. Default: no store.
+   *
+   * @example
+   * const order = await io.step('order', ({ idempotencyKey }) => shop.order(items, { idempotencyKey }))
    */
   step<T>(key: string, run: (context: StepContext) => T | Promise<T>, { once }: StepOptions = {}): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
@@ -163,7 +212,15 @@ export class Io<A extends Asks = Asks> {
     )
   }
 
-  /** A group with its own keys. Its value is recorded, and its contents then leave the journal. */
+  /**
+   * Groups calls under a prefix, so that their keys need to be unique only inside the scope. When the scope is done, its value
+   * is recorded and the calls inside it leave the journal. Use it to keep the journal small, or to reuse a helper that asks.
+   *
+   * @example
+   * for (const [index, item] of items.entries()) {
+   *   await io.scope(`item[${index}]`, async (io) => io.step('ship', () => ship(item)))
+   * }
+   */
   scope<T>(key: string, run: (io: Io<A>) => T | Promise<T>): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
@@ -171,62 +228,91 @@ export class Io<A extends Asks = Asks> {
     return this.#pass.scope(fullKey, () => run(inner))
   }
 
-  /** The answers of this round, for a handler that takes its rounds by hand and returns `inputRequired(...)`. */
+  /**
+   * The answers of this round, for a handler that takes its rounds by hand: it returns `inputRequired(...)` instead of asking
+   * through io.
+   *
+   * @example
+   * const name = io.responses.accepted('name', Name)
+   * if (name === undefined) return inputRequired({ inputRequests: { name: elicit('Your name?', Name) } })
+   */
   get responses(): RoundResponses {
     return new RoundResponses(this.#pass.input)
   }
 
-  /** When the last answer or step settled, in milliseconds: the same on every pass. */
+  /** The time of the last answer or step, in milliseconds since 1970. The same in every pass: use it instead of `Date.now()`. */
   now(): number {
     return this.#pass.now
   }
 
-  /** A number in [0, 1), the same on every pass. */
+  /** A number in [0, 1), the same in every pass: use it instead of `Math.random()`. */
   random(key: string): number {
     return this.#pass.checkKey(key) ? derivedRandom(this.#pass.input.flow.id, this.#prefix + key) : 0
   }
 
-  /** The same on every pass. */
+  /** A version 4 UUID, the same in every pass: use it instead of `crypto.randomUUID()`. */
   uuid(key: string): string {
     return this.#pass.checkKey(key) ? derivedUuid(this.#pass.input.flow.id, this.#prefix + key) : ''
   }
 
+  /** Reports progress to the client, if it asked for that. A replay repeats no report. Default: no total, no message. */
   progress(progress: number, total?: number, message?: string): void {
     if (!this.#pass.silent) this.#pass.input.progress?.(progress, total, message)
   }
 
+  /** Sends a log message to the client, if it asked for this level. A replay repeats no message. Default: no logger name. */
   log(level: LogLevel, data: unknown, logger?: string): void {
     if (!this.#pass.silent) this.#pass.input.log?.(level, data, logger)
   }
 
-  /** What the client declared in the flow's first round, to offer something else instead of failing. */
+  /**
+   * True if the client declared this capability in the flow's first round. Use it to do without a question that would fail.
+   *
+   * @example
+   * const summary = io.can('sampling') ? await summarize(io, text) : text.slice(0, 500)
+   */
   can(capability: Capability): boolean {
     return this.#pass.input.flow.declared(capability)
   }
 
+  /** The protocol revision of the flow's first round, such as `2026-07-28`. */
   get revision(): string {
     return this.#pass.input.flow.revision
   }
 
-  /** "Hand me over here if you are draining or overloaded." */
+  /**
+   * Lets another instance continue the flow from here, if this one is draining or overloaded. Otherwise resolves immediately. Call
+   * it between long parts of a handler that have no step.
+   */
   yield(): Promise<void> {
     return this.#pass.yield()
   }
 
   /**
-   * Goes on as a task from here: the client gets a handle at once, and what follows is done in the background, on any
-   * instance. Where no task is possible it goes on as it is and gives `false`; `{ required: true }` ends the call instead.
+   * Continues as a task: the client gets a task id immediately, and the rest of the handler runs in the background, on any
+   * instance. Returns `true` in a task. Returns `false` and continues as a plain call if no task is possible, because the app has
+   * no store or the client does not support tasks. With `{ required: true }` the call fails instead. Default: false.
+   *
+   * @example
+   * await io.detach()
+   * const report = await io.step('report', () => buildReport())
    */
   detach({ required = false }: { required?: boolean } = {}): Promise<boolean> {
     return this.#pass.detach(required)
   }
 
-  /** Cleans up when a pass ends before the handler does. */
+  /**
+   * Calls the function when the pass ends before the handler does, for example at a question. `finally` does not run then.
+   *
+   * @example
+   * const file = await open(path)
+   * io.onSuspend(() => void file.close())
+   */
   onSuspend(cleanUp: () => void): void {
     this.#pass.onSuspend(cleanUp)
   }
 
-  /** Aborted when the call is cancelled or over for good, never on suspension. */
+  /** Aborted when the call is cancelled or has ended. A question does not abort it. */
   get signal(): AbortSignal {
     return this.#pass.signal
   }
@@ -249,7 +335,7 @@ export class Io<A extends Asks = Asks> {
     const forms = this.#forms
     const form = forms.get(key) ?? forms.get(key.slice(0, Math.max(key.indexOf('['), 0)))
     if (form === undefined) {
-      throw questionInvalid(key, 'it has no schema; declare one under "asks", or give it as the third argument')
+      throw questionInvalid(key, 'it has no schema. Declare one under `asks`, or pass it as the third argument')
     }
     return form
   }
@@ -258,7 +344,7 @@ export class Io<A extends Asks = Asks> {
     const { signal } = this.#pass
     const clock = this.#pass.input.scheduler ?? scheduler
     let waited = 0
-    for (let pause = FIRST_LOOK_MS; !this.#pass.ended; pause = Math.min(pause * 2, LONGEST_LOOK_MS)) {
+    for (let pause = FIRST_POLL_MS; !this.#pass.ended; pause = Math.min(pause * 2, LONGEST_POLL_MS)) {
       if (await done({ token, signal })) return true
       if (waited + pause > waitMs) return false
       await clock.sleep(pause, signal)
@@ -268,7 +354,7 @@ export class Io<A extends Asks = Asks> {
   }
 }
 
-/** Runs a handler, once and from its top. */
+/** Runs the handler of a pass. */
 export function startPass(pass: Pass, handler: (io: Io) => unknown): void {
   pass.start(() => handler(new Io(pass)), conclude)
 }

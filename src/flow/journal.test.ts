@@ -21,8 +21,8 @@ describe('a journal', () => {
 
   test.each([
     { name: 'no JSON', text: '["s",', why: 'not JSON' },
-    { name: 'no list', text: '{"s":1}', why: 'torn' },
-    { name: 'a part of an entry', text: '["s","a",1]', why: 'torn' },
+    { name: 'no list', text: '{"s":1}', why: 'cut off' },
+    { name: 'a part of an entry', text: '["s","a",1]', why: 'cut off' },
     { name: 'an unknown tag', text: '["x","a",1,null]', why: 'unknown form' },
     { name: 'a key that is no text', text: '["s",1,1,null]', why: 'unknown form' },
     { name: 'a time that is no number', text: '["s","a","1",null]', why: 'unknown form' },

@@ -1,10 +1,10 @@
 // The ordered record of asks answered, steps done and scopes finished in a flow.
 //
-// Its text is one flat JSON array of four values an entry: tag, key, milliseconds since the flow started, payload.
-// Text that came in is kept and appended to, so that a pass never writes again what an earlier one wrote.
+// Its text is one flat JSON array with four values per entry: tag, key, milliseconds since the flow started, payload.
+// The text of earlier passes is kept and appended to, not written again.
 import { FlowError } from './errors.ts'
 
-/** a: answer; s: step; c: scope. v after it: no value; e after it: it failed. */
+/** a: answer; s: step; c: scope. A v after it means no value, an e means that it failed. */
 export type Tag = 'a' | 's' | 'sv' | 'se' | 'c' | 'cv' | 'ce'
 
 export interface Entry {
@@ -12,32 +12,32 @@ export interface Entry {
   readonly key: string
   readonly at: number
   readonly payload: unknown
-  /** The pass went on without this entry because its call had not come; a late call still finds it. */
+  /** The pass continued without this entry, because its call had not been made. A late call still settles from it. */
   skipped?: boolean
 }
 
 export type Action = 'accept' | 'decline' | 'cancel'
 
-/** What an `a` entry holds: the pin of the question it answers, how often that was asked, and the validated answer. */
+/** The payload of an `a` entry: the pin of the question, how many times it was asked, and the validated answer. */
 export type AnswerPayload = readonly [pin: string, asked: number, action: Action, value?: unknown]
 
 const TAGS: ReadonlySet<unknown> = new Set<Tag>(['a', 's', 'sv', 'se', 'c', 'cv', 'ce'])
 const STRIDE = 4
 
-/** Shared by all journals that begin empty: only what came in is looked up. */
+/** Shared by all journals that start empty: only entries of earlier passes are looked up. */
 const NO_ENTRIES = new Map<string, Entry>()
 
 export class Journal {
-  /** What came in, in order. Entries of this pass are in the text only: nobody replays them before the next pass. */
+  /** Entries of earlier passes, in order. Those of this pass are kept as text only: no replay needs them before the next pass. */
   readonly #replay: Entry[]
   readonly #byKey: Map<string, Entry>
   #fresh: { key: string; tag: Tag; text: string }[] = []
-  /** How many of these a keeper has been given. */
-  #kept = 0
-  /** Something that a keeper has is there no more. */
+  /** How many of these `takePending` has returned. */
+  #taken = 0
+  /** Something that `takePending` has returned is not in the journal any more. */
   #outdated = false
   #inherited: string
-  /** Entries were taken out of `#replay` that are in the inherited text still. */
+  /** Entries were removed from `#replay` that are still in the inherited text. */
   #stale = false
   #bytes: number
 
@@ -52,17 +52,17 @@ export class Journal {
     return new Journal([], '')
   }
 
-  /** Reads a journal text. It has been authenticated, but a codec of the user's own may have brought anything. */
+  /** Reads a journal text. The seal has authenticated it, but a custom codec may return anything. */
   static read(text: string): Journal {
     if (text === '[]') return Journal.empty()
     let flat: unknown
     try {
       flat = JSON.parse(text)
     } catch (cause) {
-      throw new FlowError('JOURNAL_INVALID', 'The journal is not JSON.', { cause })
+      throw new FlowError('JOURNAL_INVALID', 'The saved journal cannot be read: it is not JSON.', { cause })
     }
     if (!Array.isArray(flat) || flat.length % STRIDE !== 0)
-      throw new FlowError('JOURNAL_INVALID', 'The journal is torn.')
+      throw new FlowError('JOURNAL_INVALID', 'The saved journal cannot be read: it is cut off.')
     const entries: Entry[] = []
     for (let i = 0; i < flat.length; i += STRIDE) entries.push(toEntry(flat[i], flat[i + 1], flat[i + 2], flat[i + 3]))
     return new Journal(entries, text.slice(1, -1))
@@ -92,7 +92,7 @@ export class Journal {
     this.#bytes += Buffer.byteLength(text) + 1
   }
 
-  /** The first step or scope recorded after this entry, if any: the effect that an answer may have led to. */
+  /** The key of the first step or scope recorded after this entry: an effect that the answer may have caused. */
   effectAfter(entry: Entry): string | undefined {
     const from = this.#replay.indexOf(entry) + 1
     return (
@@ -108,7 +108,7 @@ export class Journal {
     return this.#replay.some(({ tag }) => tag !== 'a')
   }
 
-  /** Takes the entry and all that came in after it out of the journal, and gives what was taken, in order. */
+  /** Removes the entry and all earlier-pass entries after it. Returns them, in order. */
   cut(entry: Entry): Entry[] {
     const cut = this.#replay.splice(this.#replay.indexOf(entry))
     for (const { key } of cut) this.#byKey.delete(key)
@@ -116,14 +116,14 @@ export class Journal {
     return cut
   }
 
-  /** Takes one entry out and leaves the rest. */
+  /** Removes one entry. */
   remove(entry: Entry): void {
     this.#replay.splice(this.#replay.indexOf(entry), 1)
     this.#byKey.delete(entry.key)
     this.#stale = true
   }
 
-  /** Drops the contents of a finished scope. Positions of entries not yet replayed move; the caller says where it is. */
+  /** Removes the entries inside a finished scope. Takes the caller's position in the replay, and returns the new one. */
   dropScope(prefix: string, cursor: number): number {
     if (this.#fresh.some(({ key }) => key.startsWith(prefix))) {
       this.#fresh = this.#fresh.filter(({ key }) => !key.startsWith(prefix))
@@ -145,10 +145,10 @@ export class Journal {
     return `[${this.#inherited}${this.#inherited !== '' && fresh !== '' ? ',' : ''}${fresh}]`
   }
 
-  /** What there is to keep that a keeper has not been given yet: further entries, or all of them in place of what it has. */
+  /** What a journal writer has to persist: the entries since the last call, or the whole text if earlier ones were removed. */
   takePending(): { entries: string } | { all: string } | undefined {
-    const entries = this.#fresh.slice(this.#kept).map(({ text }) => text)
-    this.#kept = this.#fresh.length
+    const entries = this.#fresh.slice(this.#taken).map(({ text }) => text)
+    this.#taken = this.#fresh.length
     if (this.#stale || this.#outdated) {
       const all = this.text()
       this.#outdated = false
@@ -157,7 +157,7 @@ export class Journal {
     return entries.length > 0 ? { entries: entries.join(',') } : undefined
   }
 
-  /** The keys of the largest entries, with their sizes: what an author looks at when the journal is too large. */
+  /** The keys of the largest entries with their sizes, for error messages. */
   largest(count: number): string[] {
     const sizes = [
       ...this.#replay.map((entry) => ({ key: entry.key, bytes: Buffer.byteLength(entryText(entry)) })),
@@ -169,7 +169,7 @@ export class Journal {
       .map(({ key, bytes }) => `"${key}" (${bytes} bytes)`)
   }
 
-  /** Payloads were handed to the handler, which may have changed them: what is kept is read from the text again. */
+  /** Writes the inherited text again without removed entries. Reads the payloads from the text: the handler may have changed its copies. */
   #rewrite(): void {
     const flat = JSON.parse(`[${this.#inherited}]`) as unknown[]
     const kept = new Set(this.#replay.map(({ key }) => key))
@@ -195,10 +195,13 @@ function entryText({ tag, key, at, payload }: Entry): string {
 
 function toEntry(tag: unknown, key: unknown, at: unknown, payload: unknown): Entry {
   if (!TAGS.has(tag) || typeof key !== 'string' || typeof at !== 'number') {
-    throw new FlowError('JOURNAL_INVALID', 'The journal holds an entry of an unknown form.')
+    throw new FlowError('JOURNAL_INVALID', 'The saved journal cannot be read: it has an entry of an unknown form.')
   }
   if (tag === 'a' && !isAnswer(payload)) {
-    throw new FlowError('JOURNAL_INVALID', `The journal's answer to "${key}" has an unknown form.`)
+    throw new FlowError(
+      'JOURNAL_INVALID',
+      `The saved journal cannot be read: its answer to "${key}" has an unknown form.`,
+    )
   }
   return { tag: tag as Tag, key, at, payload }
 }

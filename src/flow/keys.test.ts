@@ -85,7 +85,7 @@ describe('rule 4: keys are given by the author', () => {
     })
     const outcome = await rounds.next((io) => io.ask('a', 'A?', NUMBER))
     expect(outcome).toMatchObject({
-      error: { code: 'KEY_KIND', message: expect.stringContaining('io.step and is now one of io.ask') },
+      error: { code: 'KEY_KIND', message: expect.stringContaining('io.ask("a"): this key was recorded by io.step') },
     })
   })
 })

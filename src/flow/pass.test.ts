@@ -232,7 +232,7 @@ describe('rule 3: what comes after the end', () => {
     work.open()
     await microtasks()
     expect(settled).not.toHaveBeenCalled()
-    expect(rounds.warnings).toEqual(['io was called ("x") after its pass ended; it never settles.'])
+    expect(rounds.warnings).toEqual(['io: "x" was called after its pass ended. The call never settles.'])
   })
 
   test('what the handler returns wins over what it left open, which is named in the log, once', async () => {
@@ -243,7 +243,7 @@ describe('rule 3: what comes after the end', () => {
       return 'done'
     })
     expect(outcome).toEqual({ kind: 'done', value: 'done' })
-    expect(rounds.warnings).toEqual(['The handler returned with "a", "s" still open; they are dropped.'])
+    expect(rounds.warnings).toEqual(['The handler returned before "a", "s" settled. Their results are dropped.'])
   })
 
   test('of many calls left open the log names the first five', async () => {
@@ -252,7 +252,7 @@ describe('rule 3: what comes after the end', () => {
       for (let i = 0; i < 7; i += 1) void io.ask(`a[${i}]`, 'A?', NUMBER)
     })
     expect(rounds.warnings).toEqual([
-      'The handler returned with "a[0]", "a[1]", "a[2]", "a[3]", "a[4]" and 2 more still open; they are dropped.',
+      'The handler returned before "a[0]", "a[1]", "a[2]", "a[3]", "a[4]" and 2 more settled. Their results are dropped.',
     ])
   })
 

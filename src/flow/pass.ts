@@ -322,7 +322,8 @@ export class Pass implements Settler, Asker, Interruptible {
   /** True if this io call must not be served: the pass has ended, or the call was made inside a step. */
   #refuses(key: string): boolean {
     if (this.ended) {
-      if (!this.#loggedLate) this.input.logger.warn(`io was called ("${key}") after its pass ended; it never settles.`)
+      if (!this.#loggedLate)
+        this.input.logger.warn(`io: "${key}" was called after its pass ended. The call never settles.`)
       this.#loggedLate = true
       return true
     }
@@ -488,14 +489,15 @@ export class Pass implements Settler, Asker, Interruptible {
       try {
         cleanUp()
       } catch (error) {
-        this.input.logger.error('A clean-up given to io.onSuspend failed.', { error })
+        this.input.logger.error('A function given to io.onSuspend threw an error.', { error })
       }
     }
   }
 
   #warnOfDropped(): void {
     const dropped = this.#unsettled()
-    if (dropped !== '') this.input.logger.warn(`The handler returned with ${dropped} still open; they are dropped.`)
+    if (dropped !== '')
+      this.input.logger.warn(`The handler returned before ${dropped} settled. Their results are dropped.`)
   }
 
   #unsettled(): string {

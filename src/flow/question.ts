@@ -1,4 +1,4 @@
-// Questions to the client: the wire text of each kind, the pin taken from it, and whether an answer fits.
+// Questions to the client: the wire text of each kind, its pin, and the check of an answer.
 import { hash } from 'node:crypto'
 import type { Check } from '../schema/validator.ts'
 import { toCheck } from '../schema/validator.ts'
@@ -12,15 +12,15 @@ import { questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
 import { isObject } from '../protocol/json.ts'
 
-/** `pending`: accepted, but what was agreed to has not happened yet. */
+/** The result of checking an answer. `pending`: the user accepted a visit and has not completed it yet. */
 export type Fit = { action: Action; value?: unknown } | { misfit: string } | { pending: string }
 
 export interface Question {
-  /** The exact wire text of the author's question. With a note, the same question that says why it is asked again. */
+  /** The wire text of the author's question. With a note, the message also says why the question is asked again. */
   text(note?: string): string
-  /** What the client must have declared to be asked this. */
+  /** The capabilities that the client must declare to be asked this. */
   readonly needs: readonly Capability[]
-  /** Reads an untrusted answer, a JSON object, once. */
+  /** Checks an untrusted answer, which is a JSON object. */
   fit(answer: Record<string, unknown>): Fit | Promise<Fit>
 }
 
@@ -33,13 +33,13 @@ export type Capability =
   | 'roots'
   | 'tasks'
 
-/** A schema made ready to be asked: converted to the wire's form, its text kept. */
+/** A schema that is ready to be asked: converted to a wire form, with the check of its answers. */
 export interface Form {
   readonly text: string
   readonly check: Check
 }
 
-/** The digest of a question's wire text: an answer belongs to the question that the client was shown. */
+/** The digest of a question's wire text. An answer is valid only for the question that the client was shown. */
 export function pinOf(question: Question): string {
   return hash('sha256', question.text(), 'base64url').slice(0, 22)
 }
@@ -48,7 +48,7 @@ export function prepareForm(schema: Schema, where: string): Form {
   const form = toForm(jsonSchemaOf(schema, 'input', where), where)
   const text = JSON.stringify(form)
   if (isStandard(schema)) return { text, check: toCheck(schema, where) }
-  // What the form cannot say of a plain JSON Schema holds all the same; most say nothing else.
+  // A JSON Schema may say more than a form can: check that too. Most schemas do not.
   const refine = text === JSON.stringify(schema) ? undefined : toCheck(schema, where)
   return {
     text,
@@ -89,9 +89,9 @@ export class FormQuestion implements Question {
 }
 
 export interface VisitOptions {
-  /** Whether what the user was sent to do has happened. Acceptance is consent to go there, not completion. */
+  /** Returns true once the user has completed the visit. Accepting only means that the user agrees to open the page. */
   done: (visit: { token: string; signal: AbortSignal }) => boolean | Promise<boolean>
-  /** How long each round waits for `done` before it asks again. Default 10 seconds. */
+  /** How long each round waits for `done` before it asks again, in milliseconds. Default 10 000. */
   waitMs?: number
 }
 
@@ -135,7 +135,7 @@ export class RootsQuestion implements Question {
   }
 }
 
-/** The part of what a question needs that is not there, in the wire's shape; `undefined` when nothing is missing. */
+/** The capabilities that are missing, in the shape of the wire; `undefined` if none is. */
 export function missingCapabilities(
   needs: readonly Capability[],
   can: (capability: Capability) => boolean,
@@ -150,19 +150,20 @@ export function missingCapabilities(
   return required
 }
 
-/** Every elicitation tells the user why. */
+/** Every elicitation has a message for the user. */
 export function checkMessage(message: unknown, key: string): string {
-  if (typeof message !== 'string' || message === '') throw questionInvalid(key, 'its message must be a text')
+  if (typeof message !== 'string' || message === '')
+    throw questionInvalid(key, 'its message must be a non-empty string')
   return message
 }
 
-/** The client sees the whole address, and so must be able to show it and has no business with a password in it. */
+/** The client shows the whole URL to the user, so it must be a web address without credentials. */
 export function checkUrl(address: unknown, key: string): string {
   if (typeof address !== 'string' || !hasFormat('uri', address) || !/^https?:/i.test(address)) {
-    throw questionInvalid(key, 'its url must be an http or https address')
+    throw questionInvalid(key, 'its url must be an http or https URL')
   }
   const { username, password } = new URL(address)
-  if (username + password !== '') throw questionInvalid(key, 'its url must not hold a name or a password')
+  if (username + password !== '') throw questionInvalid(key, 'its url must not contain a user name or a password')
   return address
 }
 
@@ -179,7 +180,7 @@ function toFit(checked: Checked<unknown>): Fit {
   return 'issues' in checked ? { misfit: checked.issues.join('; ') } : { action: 'accept', value: checked.value }
 }
 
-/** The pinned text is the author's own; the note is only shown. */
+/** The note is shown to the user, and is not part of the pin. */
 function noted(message: string, note: string | undefined): string {
   return JSON.stringify(note === undefined ? message : `${message}\n\n${note}`)
 }

@@ -221,12 +221,12 @@ describe('what is wrong with needs is an error when the app is built', () => {
   })
 
   test.each<{ name: string; needs: () => AnyNeeds; why: string }>([
-    { name: 'a circle of one', needs: () => circle('a'), why: 'a > a is a circle.' },
-    { name: 'a circle of three', needs: () => circle('a', 'b', 'c'), why: 'a > b > c > a is a circle.' },
+    { name: 'a circle of one', needs: () => circle('a'), why: 'a > a is a cycle.' },
+    { name: 'a circle of three', needs: () => circle('a', 'b', 'c'), why: 'a > b > c > a is a cycle.' },
     {
       name: 'a need that is not defined yet',
       needs: () => ({ later: undefined as unknown as Requirement }),
-      why: 'later is missing. Make it with resolver(...), and before it is used.',
+      why: 'later is missing. Create it with resolver(...) before it is used.',
     },
     {
       name: 'one further down',
@@ -247,7 +247,7 @@ describe('what is wrong with needs is an error when the app is built', () => {
         stock,
         order: resolver('order', { needs: { stock: resolver('stock', { run: () => 4 }) }, run: () => 1 }),
       }),
-      why: 'two resolvers are named "stock"; names are unique.',
+      why: 'two resolvers have the name "stock". Rename one of them.',
     },
   ])('$name', ({ needs, why }) => {
     expect(() => checkNeeds(needs(), 'The tool "order"')).toThrow(

@@ -1,4 +1,4 @@
-// Declared values: what a handler needs, resolved before it runs, each at most once in a flow.
+// Declared needs: values that are resolved before the handler runs, each at most once in a flow.
 import { isObject } from '../protocol/json.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { Declined } from './errors.ts'
@@ -7,7 +7,7 @@ import { Io } from './io.ts'
 import type { Form } from './question.ts'
 import { prepareForm } from './question.ts'
 
-/** A value that the model cannot give: looked up, computed, or asked of the user. */
+/** A value that does not come from the model: looked up, computed, or asked of the user. Create it with `resolver`. */
 export interface Resolver<T, in Args = unknown> {
   readonly name: string
   readonly needs: Readonly<Record<string, Requirement>>
@@ -15,7 +15,7 @@ export interface Resolver<T, in Args = unknown> {
   readonly run: (args: Args, io: Io, needs: Readonly<Record<string, unknown>>) => T | Promise<T>
 }
 
-/** What a consumer that asked for the outcome gets instead of a `Declined`. */
+/** What a handler gets that declared `outcome(resolver)`: the value, or that the user declined or cancelled. */
 export type ResolverOutcome<T> = { action: 'accept'; value: T } | { action: 'decline' } | { action: 'cancel' }
 
 export interface OutcomeOf<T, in Args = unknown> {
@@ -26,7 +26,7 @@ export type Requirement<T = unknown, Args = never> = Resolver<T, Args> | Outcome
 
 export type Requirements<Args = never> = Readonly<Record<string, Requirement<unknown, Args>>>
 
-/** What a handler gets for what it needs. */
+/** The values that a handler gets for its declared needs. */
 export type ResolvedNeeds<N> = {
   readonly [K in keyof N]: N[K] extends OutcomeOf<infer T, never>
     ? ResolverOutcome<T>
@@ -35,7 +35,7 @@ export type ResolvedNeeds<N> = {
       : never
 }
 
-/** The arguments that all of them take. */
+/** The arguments that all these needs take. */
 type ArgsOf<N> = { [K in keyof N]: (args: ArgsOfNeed<N[K]>) => void }[keyof N] extends (args: infer Args) => void
   ? Args
   : never
@@ -44,18 +44,21 @@ type ArgsOfNeed<N> =
   N extends OutcomeOf<unknown, infer Args> ? Args : N extends Resolver<unknown, infer Args> ? Args : never
 
 export interface ResolverOptions<T, N extends Requirements, A extends Asks, Args> {
-  /** Other values that are resolved before this one, by the names under which `run` gets them. Default: none. */
+  /** Other values that are resolved before this one, by the names that `run` uses. Default: none. */
   needs?: N
-  /** Schemas of the questions it asks, by key. Default: none. */
+  /** Schemas of the questions that it asks, by key. Default: none. */
   asks?: A
-  /**
-   * Gives the value, from the arguments of the call. It runs once in a pass, and never
-   * again in the flow once it has given something; what it gives must be JSON.
-   */
+  /** Returns the value, which must be JSON, for the arguments of the call. Once it has returned, it does not run again in the flow. */
   run: (args: Args, io: Io<A>, needs: ResolvedNeeds<N>) => T | Promise<T>
 }
 
-/** Declares a value that handlers may list under `needs`. Its name is its key in every flow: keep it when you deploy. */
+/**
+ * Declares a value that handlers may list under `needs`. The name is a key in the journal: do not change it while flows are open.
+ *
+ * @example
+ * const account = resolver('account', { run: (_args, io) => io.step('load', () => loadAccount()) })
+ * app.tool('order', { needs: { account } }, (args, io, { account }) => `Ordered for ${account.name}`)
+ */
 export function resolver<T, N extends Requirements = {}, const A extends Asks = {}, Args = ArgsOf<N>>(
   name: string,
   { needs, asks, run }: ResolverOptions<T, N, A, Args>,
@@ -72,12 +75,12 @@ export function resolver<T, N extends Requirements = {}, const A extends Asks = 
   return { name, needs: needs ?? {}, forms: new Map(forms), run: run as unknown as Resolver<T>['run'] }
 }
 
-/** Gives the consumer what the user did, instead of ending the call when the resolver's question was declined. */
+/** Declares a need that does not end the call if the user declines the resolver's question: the handler gets what the user did. */
 export function outcome<T, Args>(of: Resolver<T, Args>): OutcomeOf<T, Args> {
   return { of }
 }
 
-/** A missing, circular or ambiguous dependency is an error when the app is built. */
+/** Throws if a need is missing, part of a cycle, or has the name of another one. Called when the app is built. */
 export function checkNeeds(needs: Readonly<Record<string, Requirement>>, where: string): void {
   const byName = new Map<string, Resolver<unknown, never>>()
   const visit = (each: Readonly<Record<string, Requirement>>, path: readonly string[]): void => {
@@ -85,10 +88,10 @@ export function checkNeeds(needs: Readonly<Record<string, Requirement>>, where: 
       const target = isObject(need) ? resolverOf(need) : undefined
       if (!isResolver(target)) throw refused(where, `${[...path, key].join(' > ')} is missing. ${MISSING}`)
       const { name } = target
-      if (path.includes(name)) throw refused(where, `${[...path, name].join(' > ')} is a circle.`)
+      if (path.includes(name)) throw refused(where, `${[...path, name].join(' > ')} is a cycle.`)
       const known = byName.get(name)
       if (known === target) continue
-      if (known !== undefined) throw refused(where, `two resolvers are named "${name}"; names are unique.`)
+      if (known !== undefined) throw refused(where, `two resolvers have the name "${name}". Rename one of them.`)
       byName.set(name, target)
       visit(target.needs, [...path, name])
     }
@@ -96,9 +99,9 @@ export function checkNeeds(needs: Readonly<Record<string, Requirement>>, where: 
   visit(needs, [])
 }
 
-const MISSING = 'Make it with resolver(...), and before it is used.'
+const MISSING = 'Create it with resolver(...) before it is used.'
 
-/** Resolves what is needed; what does not depend on each other goes side by side, so that questions share a round. */
+/** Resolves the needs. Those that do not depend on each other run concurrently, so that their questions share a round. */
 export async function resolveNeeds(
   needs: Readonly<Record<string, Requirement>>,
   args: unknown,
@@ -121,7 +124,7 @@ export async function resolveNeeds(
     const value = all(target.needs).then((inner) =>
       Io.within(io, `needs:${target.name}`, target.forms, (scoped) => target.run(args as never, scoped, inner)),
     )
-    // Another one may end the call first; nobody looks at this one then.
+    // Another need may fail first, and nothing awaits this one then.
     value.catch(() => {})
     started.set(target.name, value)
     return value

@@ -1,7 +1,7 @@
-// A question to the client's model. Its prompt is checked when it is built, what the model said when it comes back.
+// A question to the client's model. Checks the prompt when the question is created, and the model's message when it arrives.
 //
-// The sampling page's rules: a user message with tool results holds nothing else, and every message in which the assistant
-// uses tools is followed by one that has the result of each. A client that knows no tools is never sent any.
+// The rules of the protocol's page on sampling: a user message with tool results contains nothing else, and after a message in which
+// the assistant uses tools comes one with the result of each. A client without `sampling.tools` is never sent tools.
 import { isObject, toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, SamplingMessage } from '../protocol/messages.ts'
 import { questionInvalid } from './errors.ts'
@@ -9,7 +9,7 @@ import type { Capability, Fit, Question } from './question.ts'
 
 export class SampleQuestion implements Question {
   readonly needs: readonly Capability[]
-  /** Kept as text: the author may go on writing to the messages that were given. */
+  /** Text, so that later changes to the author's messages do not change it. */
   readonly #text: string
   readonly #mayUseTools: boolean
 
@@ -30,7 +30,7 @@ export class SampleQuestion implements Question {
   }
 }
 
-/** What the model said, where it is well-formed and uses tools only if it may. */
+/** Checks the model's message: well-formed, and uses tools only if it may. */
 export function readSample(answer: Record<string, unknown>, mayUseTools: boolean): Fit {
   const { role, content, model, stopReason, _meta } = answer
   if (role !== 'assistant' && role !== 'user') return { misfit: 'role must be "assistant" or "user"' }

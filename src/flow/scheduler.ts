@@ -1,34 +1,34 @@
-// When the engine goes on: the two waits that a pass needs, so that tests can drive them by hand.
+// How the engine waits: for microtasks, for a turn of the event loop, for a time. Tests replace it.
 
 export interface Scheduler {
-  /** After every microtask that is due has run. */
+  /** Runs it after all microtasks that are due. */
   drained(run: () => void): void
-  /** After one macrotask turn. */
+  /** Runs it after one macrotask turn. */
   turn(run: () => void): void
-  /** Resolves after so many milliseconds, or as soon as the signal aborts; it leaves neither a timer nor a listener. */
+  /** Resolves after `ms`, or when the signal aborts. Leaves neither a timer nor a listener behind. */
   sleep(ms: number, signal: AbortSignal): Promise<void>
 }
 
-/** A microtask without what `queueMicrotask` keeps for async hooks. */
+/** Its `then` is a microtask without the async-hooks overhead of `queueMicrotask`. */
 const now = Promise.resolve()
 
-/** Whatever waits for the same turn shares one immediate. */
+/** What waits for the next turn. All of it shares one immediate. */
 let waiting: (() => void)[] = []
 
-/** From when a turn begins until all that it led to has run. */
+/** True from the start of a turn until everything that it caused has run. */
 let turning = false
 
-/** What waits for the end of the turn. */
+/** What waits for the end of the current turn. */
 let afterTurn: (() => void)[] = []
 
-/** Runs once what the event loop has at hand is done, so that what comes of it can be done together. */
+/** Runs after the current work of the event loop, so that its results can be handled together, such as in one write. */
 export function gathered(run: () => void): void {
   if (turning) afterTurn.push(run)
   else setImmediate(runGathered, run)
 }
 
 function runGathered(run: () => void): void {
-  // A turn that is due in the same phase of the loop has something to add.
+  // A turn that is due in the same phase of the loop may add more.
   if (waiting.length > 0) afterTurn.push(run)
   else run()
 }
@@ -42,7 +42,7 @@ function runWaiting(): void {
     try {
       run()
     } catch (error) {
-      // As an error of its own, so that nobody else loses their turn.
+      // Thrown separately, so that the other callbacks still run.
       queueMicrotask(() => {
         throw error
       })
@@ -58,8 +58,8 @@ function endTurn(): void {
 }
 
 /**
- * A microtask into `nextTick`: the tick queue is only reached once the microtask queue is empty. `setImmediate` would
- * do too, at three times the cost, and lets unhandled rejections be raised while a caught failure is replayed.
+ * `drained` is a microtask that calls `nextTick`: the tick queue runs only when the microtask queue is empty. `setImmediate` would
+ * work too, but costs three times as much, and would raise unhandled rejections while a caught failure is replayed.
  */
 export const scheduler: Scheduler = {
   drained: (run) => void now.then(() => process.nextTick(run)),

@@ -99,7 +99,9 @@ describe('rule 7: a journal entry that nobody asks for any more', () => {
     const outcome = await rounds.next((io) => stepsThenAsk(io, ['kept']), { a: accept({ n: 1 }) })
     expect(outcome).toMatchObject({ kind: 'done' })
     expect(rounds.effects).toEqual(['old', 'kept'])
-    expect(rounds.warnings).toEqual([`The journal's entry "old" was not asked for; the flow goes on without it.`])
+    expect(rounds.warnings).toEqual([
+      `The handler did not call "old", which is in the journal. The flow continues without it.`,
+    ])
   })
 
   test('is waited for as long as the handler is busy with something of its own', async () => {

@@ -1,7 +1,7 @@
-// The order in which calls settle: one at a time, the journal's first, then what is new, first come first served.
+// The order in which calls settle: one at a time, first the journal's entries in order, then new results in order of arrival.
 //
-// Between two settlements the microtask queue drains, so that Promise.race and Promise.all see on replay what they saw live
-// (rule 7). A pass is quiet when one macrotask turn brought no io call (rule 2).
+// Between two settlements the microtask queue drains, so that Promise.race and Promise.all see the same order live and on
+// replay (rule 7). A pass is quiet when one macrotask turn had no io call (rule 2).
 import type { Logger } from '../protocol/logger.ts'
 import type { Call } from './call.ts'
 import type { Entry, Journal, Tag } from './journal.ts'
@@ -13,20 +13,20 @@ export interface Settlement {
   readonly payloadText: string
 }
 
-/** What the loop asks of its pass. */
+/** What the loop needs from its pass. */
 export interface Settler {
   replay(call: Call, entry: Entry): void
-  /** Gives a promise where the settlement must be written first; until then nothing else settles. */
+  /** Returns a promise if the settlement must be persisted first. Nothing else settles before it resolves. */
   settle(settlement: Settlement): Promise<void> | undefined
-  /** Whether the pass has nothing left to do but to end. */
+  /** True if the pass may end as soon as it is quiet. */
   canEnd(): boolean
-  /** The pass could end, and a whole turn went by without an io call. */
+  /** Called when the pass may end and is quiet. */
   quiet(): void
-  /** Whether there are questions to show though the pass cannot end yet. */
+  /** True if there are new questions to show while the pass still runs. */
   canShow(): boolean
-  /** There are, and a whole turn went by without an io call. */
+  /** Called when there are new questions to show and the pass is quiet. */
   show(): void
-  /** The pass ends now, whatever the handler is doing. */
+  /** True if the pass must end now, even if the handler is busy. */
   readonly interrupted: boolean
 }
 
@@ -37,9 +37,9 @@ export class Settling {
   readonly #scheduler: Scheduler
   readonly #logger: Logger
   readonly #queue: (Settlement | { call: Call; entry: Entry })[] = []
-  /** How far the journal has been replayed. */
+  /** The index of the next journal entry to replay. */
   #cursor = 0
-  /** Counts io calls and finished work: a turn in which it did not move was a quiet one. */
+  /** Counts io calls and finished work. A turn in which it did not change was quiet. */
   #activity = 0
   #pumpDue = false
   #turnDue = false
@@ -60,7 +60,7 @@ export class Settling {
     this.#logger = logger
   }
 
-  /** Something happened that may allow the next settlement. */
+  /** Called when something happened that may allow the next settlement. */
   touch(): void {
     this.#activity += 1
     this.#schedule()
@@ -71,13 +71,13 @@ export class Settling {
     this.touch()
   }
 
-  /** A call came after the flow had gone on without its entry: it settles from it all the same, so nothing is done twice. */
+  /** The call came after its entry was skipped. It still settles from the entry, so that no step runs twice. */
   addLate(call: Call, entry: Entry): void {
     this.#queue.push({ call, entry })
     this.touch()
   }
 
-  /** Takes a skipped entry out of the journal. It lies before the cursor, which moves with it. */
+  /** Removes a skipped entry from the journal. It is before the cursor, so the cursor moves back. */
   removeSkipped(entry: Entry): void {
     this.#journal.remove(entry)
     this.#cursor -= 1
@@ -131,9 +131,9 @@ export class Settling {
     })
   }
 
-  /** The entry moves to where it settles, so that the next pass sees it settle there. */
+  /** Moves the entry to where it settles now, so that the next pass settles it in the same place. */
   #settleLate(call: Call, entry: Entry): void {
-    // Unless its scope has settled meanwhile, and the entry is gone.
+    // If its scope has settled meanwhile, the entry is gone.
     if (this.#journal.get(entry.key) === entry) {
       this.removeSkipped(entry)
       this.#journal.append(entry.tag, entry.key, entry.at, JSON.stringify(entry.payload))
@@ -141,7 +141,7 @@ export class Settling {
     this.#settler.replay(call, entry)
   }
 
-  /** Looks again after a macrotask turn: did an io call come? */
+  /** Checks after one macrotask turn whether an io call was made. */
   #watch(): void {
     if (this.#turnDue) return
     this.#turnDue = true
@@ -149,12 +149,12 @@ export class Settling {
     this.#scheduler.turn(() => {
       this.#turnDue = false
       if (this.#stopped) return
-      if (this.#activity !== before || !this.#goOnWithout()) this.#schedule()
+      if (this.#activity !== before || !this.#afterQuietTurn()) this.#schedule()
     })
   }
 
-  /** After a quiet turn: skips a journal entry that nobody asked for while others wait, or lets the pass end. */
-  #goOnWithout(): boolean {
+  /** After a quiet turn: ends the pass, shows questions, or skips an entry that other calls wait behind. False if there is more to settle. */
+  #afterQuietTurn(): boolean {
     const entry = this.#journal.at(this.#cursor)
     if (entry === undefined) {
       if (this.#queue.length > 0 || this.#writing) return false
@@ -168,15 +168,17 @@ export class Settling {
       this.#settler.quiet()
       return true
     }
-    // The handler is busy with something of its own; its next io call wakes the loop.
-    if (!this.#someoneWaits()) return true
+    // The handler is busy outside io. Its next io call wakes the loop.
+    if (!this.#hasWaitingCall()) return true
     entry.skipped = true
     this.#cursor += 1
-    this.#logger.warn(`The journal's entry "${entry.key}" was not asked for; the flow goes on without it.`)
+    this.#logger.warn(
+      `The handler did not call "${entry.key}", which is in the journal. The flow continues without it.`,
+    )
     return false
   }
 
-  #someoneWaits(): boolean {
+  #hasWaitingCall(): boolean {
     for (const { settled } of this.#calls.values()) if (!settled) return true
     return false
   }

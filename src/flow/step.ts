@@ -1,4 +1,4 @@
-// What a step is given, and how it may be done.
+// The context and the options of a step.
 import { toJsonText } from '../protocol/json.ts'
 import type { OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
@@ -7,18 +7,20 @@ import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
 
 export interface StepContext {
-  /** Stable for this flow and step: pass it on, so that a step done twice takes effect once. */
+  /** The same for every run of this step in this flow. Pass it to other services, so that a step that runs twice has one effect. */
   readonly idempotencyKey: string
-  /** Aborted when the call is cancelled or over for good. */
+  /** Aborted when the call is cancelled or has ended, or when this instance stops. */
   readonly signal: AbortSignal
+  /** Reports progress to the client, if it asked for that. */
   readonly progress: (progress: number, total?: number, message?: string) => void
+  /** Sends a log message to the client, if it asked for this level. */
   readonly log: (level: LogLevel, data: unknown, logger?: string) => void
 }
 
 export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
 
 export interface StepOptions {
-  /** Where passes of the same flow, on whatever instance, agree which one of them does it. */
+  /** A store that all instances share. Only one pass of the flow runs the step; the others use its result. Default: none. */
   once?: OnceStore
 }
 
@@ -39,8 +41,7 @@ export class StepScene implements StepContext {
     return this.#pass.signal
   }
 
-  // A step that runs is new work: what it reports is never a repetition. These two are functions of their own, because a
-  // step takes its context apart.
+  // A running step is never a replay, so these two always report. They are bound functions, because steps destructure their context.
   get progress(): StepContext['progress'] {
     return (progress, total, message) => {
       if (!this.#pass.ended) this.#pass.input.progress?.(progress, total, message)
@@ -54,7 +55,7 @@ export class StepScene implements StepContext {
   }
 }
 
-/** A side effect that no other pass of the flow, wherever it runs, does again once it is done. */
+/** Runs a side effect that no other pass of the flow, on any instance, runs again. */
 export async function stepOnce<T>(
   store: OnceStore,
   key: string,
@@ -66,13 +67,13 @@ export async function stepOnce<T>(
     own = { value: await run() }
     return recordOf(own.value)
   })
-  // The pass records what the step gave, and says what is wrong with it where it is no JSON.
+  // The pass records the value, and reports the error if it is not JSON.
   if (own !== undefined) return own.value
   if (used === undefined || used === 'refused') return parked()
   return (used.record === NO_VALUE ? undefined : JSON.parse(used.record)) as T
 }
 
-/** No JSON text is empty. */
+/** Stands for `undefined`: no JSON text is empty. */
 const NO_VALUE = ''
 
 function recordOf(value: unknown): string | undefined {
@@ -84,5 +85,5 @@ function recordOf(value: unknown): string | undefined {
   }
 }
 
-/** As long as a flow may take by default. */
+/** How long the store keeps a result: as long as a flow may last by default. */
 const STEP_KEPT_MS = 24 * 60 * 60 * 1000

@@ -203,7 +203,7 @@ describe('rule 12: past the size limit no further step starts', () => {
     expect(outcome).toMatchObject({
       error: {
         code: 'JOURNAL_TOO_LARGE',
-        message: expect.stringMatching(/may have 200\..*"large" \(3\d\d bytes\), "small"/),
+        message: expect.stringMatching(/limit is 200\..*"large" \(3\d\d bytes\), "small"/),
       },
     })
     expect(rounds.effects).toEqual(['small', 'large'])

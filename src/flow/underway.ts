@@ -1,11 +1,11 @@
-// The passes that run: found here when their time is up, and by whoever has to interrupt them.
+// The list of running passes, to time them out and to interrupt them.
 //
-// One sweep looks after all of them, because a timer of its own costs a short call more than all the rest of its pass.
-// They are linked through themselves: a Set that is added to and deleted from all the time leaves old tables behind,
-// which keep alive what was in them until the next full collection.
+// One timer serves all of them: a timer per pass costs a short call more than the rest of its pass. The passes themselves are the
+// links of the list: a Set with so many additions and deletions leaves old tables behind, and these keep their entries alive
+// until the next full garbage collection.
 
 export interface Running {
-  /** When its time is up, by `performance.now()`. */
+  /** When its time limit passes, by `performance.now()`. */
   deadline: number
   before: Running | undefined
   after: Running | undefined
@@ -27,11 +27,11 @@ export class Underway<T extends Running = Running> {
     pass.after = this.#first
     if (this.#first !== undefined) this.#first.before = pass
     this.#first = pass
-    // Does not keep the process alive: what a pass waits for does that.
+    // Does not keep the process alive. Whatever the pass waits for does.
     this.#sweep ??= setInterval(() => this.#expireDue(), SWEEP_MS).unref()
   }
 
-  /** Must be called when the pass ends, once: nothing else lets go of it. */
+  /** Must be called once when the pass ends: nothing else removes it. */
   delete(pass: T): void {
     const { before, after } = pass
     if (before !== undefined) before.after = after
@@ -41,7 +41,7 @@ export class Underway<T extends Running = Running> {
     pass.after = undefined
   }
 
-  /** Those that run now, whatever becomes of them meanwhile. */
+  /** A copy of the list: passes may end while the caller goes through it. */
   all(): T[] {
     const running: T[] = []
     for (let pass = this.#first; pass !== undefined; pass = pass.after) running.push(pass as T)

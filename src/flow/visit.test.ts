@@ -142,14 +142,14 @@ describe('io.visit', () => {
   })
 
   test.each([
-    { url: 'example.com/connect', why: 'its url must be an http or https address' },
-    { url: 'javascript:alert(1)', why: 'its url must be an http or https address' },
-    { url: 'file:///etc/passwd', why: 'its url must be an http or https address' },
-    { url: 'https://example.com/a b', why: 'its url must be an http or https address' },
-    { url: '', why: 'its url must be an http or https address' },
-    { url: undefined as unknown as string, why: 'its url must be an http or https address' },
-    { url: 'https://ada:secret@example.com', why: 'its url must not hold a name or a password' },
-    { url: 'https://ada@example.com', why: 'its url must not hold a name or a password' },
+    { url: 'example.com/connect', why: 'its url must be an http or https URL' },
+    { url: 'javascript:alert(1)', why: 'its url must be an http or https URL' },
+    { url: 'file:///etc/passwd', why: 'its url must be an http or https URL' },
+    { url: 'https://example.com/a b', why: 'its url must be an http or https URL' },
+    { url: '', why: 'its url must be an http or https URL' },
+    { url: undefined as unknown as string, why: 'its url must be an http or https URL' },
+    { url: 'https://ada:secret@example.com', why: 'its url must not contain a user name or a password' },
+    { url: 'https://ada@example.com', why: 'its url must not contain a user name or a password' },
   ])('refuses the address $url', async ({ url, why }) => {
     const outcome = await new Rounds().next((io) => io.visit('pay', 'Please pay.', url, { done: () => true }))
     expect(outcome).toMatchObject({
@@ -159,7 +159,9 @@ describe('io.visit', () => {
 
   test.each([undefined, {}])('refuses to be asked with %o, which cannot tell whether it is done', async (options) => {
     const outcome = await new Rounds().next((io) => io.visit('pay', 'Please pay.', URL, options as VisitOptions))
-    expect(outcome).toMatchObject({ error: { code: 'QUESTION_INVALID', message: expect.stringContaining('{ done }') } })
+    expect(outcome).toMatchObject({
+      error: { code: 'QUESTION_INVALID', message: expect.stringContaining('it needs `done`') },
+    })
   })
 })
 

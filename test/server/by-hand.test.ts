@@ -165,7 +165,7 @@ describe.each(cases)('the rounds of $kind.kind by hand over $host.name', ({ host
     const second = await ask(wire, request(name, { inputResponses, requestState: first['requestState'] }))
     expect(errorOf(second)).toEqual({
       code: -32603,
-      message: `This call ${what}. Take all of its rounds by hand, or none.`,
+      message: `The handler ${what} in one call. Use the same way in all rounds of a call.`,
       data: { code: 'MIXED_STYLES' },
     })
   })
@@ -173,8 +173,8 @@ describe.each(cases)('the rounds of $kind.kind by hand over $host.name', ({ host
   test.each([
     ['asksBeside', 'MIXED_STYLES', 'asked through io and then returned inputRequired'],
     ['nothing', 'QUESTION_INVALID', 'it has neither inputRequests nor a state'],
-    ['wrongKey', 'KEY_INVALID', 'The key "a b" is not valid'],
-    ['tooLarge', 'JOURNAL_TOO_LARGE', 'Largest: the state of inputRequired (70002 bytes)'],
+    ['wrongKey', 'KEY_INVALID', 'got "a b"'],
+    ['tooLarge', 'JOURNAL_TOO_LARGE', 'Largest entries: the state of inputRequired (70002 bytes)'],
   ])('are refused where they cannot be taken: %s', async (name, code, said) => {
     expect(errorOf(await ask(wire, request(name)))).toMatchObject({
       code: -32603,

@@ -146,7 +146,7 @@ describe.each(cases)('$kind.kind over $host.name', ({ host, kind }) => {
       state = again.state
     }
     const last = await ask(wire, request('sequence', { inputResponses: wrong, requestState: state }))
-    expect(failureOf(last)).toMatch(/^The question "city" was asked 3 times without an answer that can be used\./)
+    expect(failureOf(last)).toMatch(/^The question "city" was asked 3 times, and no answer was valid\./)
   })
 
   test.each([
@@ -235,7 +235,8 @@ describe.each(kinds)('$kind', (each) => {
     const error = errorOf(await responseOf(tripsApp(each).app, request('never')))
     expect(error).toEqual({
       code: -32603,
-      message: 'The pass took longer than 1 ms. Long work belongs into several steps or a task.',
+      message:
+        'The pass took longer than 1 ms. Split long work into several steps, run it as a task, or raise timeoutMs.',
       data: { code: 'TIME_LIMIT' },
     })
   })

@@ -129,7 +129,7 @@ describe.each(hosts)('$name', ({ isHttp, open }) => {
       expect(round.messages['copies']).toMatch(/^How many copies of Emma\?\n\nThe last answer did not fit: copies: /)
     }
     const last = await retry()
-    expect(textOf(last)).toContain('The question "copies" was asked 3 times without an answer that can be used.')
+    expect(textOf(last)).toContain('The question "copies" was asked 3 times, and no answer was valid.')
     expect(resultOf(last)).toMatchObject({ isError: true })
   })
 
