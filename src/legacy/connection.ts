@@ -52,7 +52,7 @@ export class Connection implements LegacyConnection {
 
   /** Notifies the client of a change that it subscribed to. */
   tell(change: ChangeEvent): void {
-    const text = this.#isReady ? this.#session?.told(change) : undefined
+    const text = this.#isReady ? this.#session?.notificationOf(change) : undefined
     if (text !== undefined) this.#wire.notify(text)
   }
 

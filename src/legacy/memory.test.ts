@@ -144,7 +144,7 @@ test('By default a question is kept for a client that lost its stream, and no lo
   }
 })
 
-test('An answer that was taken up leaves nothing behind but what waits in the mailbox', async () => {
+test('A resumed call leaves nothing behind but what waits in the mailbox', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 100 })
   const request = await beginSession(server, { state: { scopes: ['request'] } })
   const reply = await server.send(call(1), request)

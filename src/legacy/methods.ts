@@ -22,9 +22,9 @@ import { beginTask } from '../server/round.ts'
 import { startingPoint, Call } from './call.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
-import { serveRoundIn, withOlderQuestions } from './rounds.ts'
+import { serveSessionRound, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
-import { hasTasks, onlyAsTask, readWish, withTasks, withTaskSupport } from './tasks/support.ts'
+import { hasTasks, taskRequired, readRequestedTask, withTasks, withTaskSupport } from './tasks/support.ts'
 import { serveTask } from './tasks/methods.ts'
 
 /** In these revisions a resource that does not exist has a code of its own. */
@@ -99,8 +99,8 @@ async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Ser
   } catch (error) {
     if (error instanceof MissingCapability) return { ...errorResult(error.message) }
     if (!(error instanceof NoTask)) throw error
-    if (hasTasks(host, session)) throw onlyAsTask()
-    return { ...errorResult(`This goes on as a task only. Revision ${session.revision.name} has none.`) }
+    if (hasTasks(host, session)) throw taskRequired()
+    return { ...errorResult(`This call runs only as a task, and revision ${session.revision.name} has no tasks.`) }
   }
 }
 
@@ -115,7 +115,7 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<string 
   const { rounds } = revision
   const level = resumed?.level ?? session.level
   if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
-  const wish = method === 'tools/call' && hasTasks(host, session) ? readWish(target, params) : undefined
+  const wish = method === 'tools/call' && hasTasks(host, session) ? readRequestedTask(target, params) : undefined
   const info: RequestInfo = {
     revision: revision.name,
     capabilities: wish === undefined ? capabilities : withTasks(capabilities),
@@ -123,7 +123,7 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<string 
     progressToken: progressTokenOf(request),
     taskTtlMs: wish?.ttlMs,
   }
-  if (rounds !== undefined) return serveRoundIn(host, incoming, rounds, info)
+  if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
   // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
   if (wish !== undefined) return beginTask(host.app, target, readRound(request, info, { principal }, NO_RETRY))
   const running = new Call(host, session, outlet, suspender?.segment)

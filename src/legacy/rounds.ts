@@ -1,5 +1,5 @@
-// Rounds in a session whose revision lets the client carry the call: sealed, opened, run and handed over just as with clients
-// of 2026-07-28. What the client can do is what the session says, and nothing is asked on a stream.
+// Rounds in a session of a draft revision in which the client carries the call. They run exactly as for clients of 2026-07-28;
+// only the capabilities come from the session. Nothing is asked on a stream.
 import { Cancel } from '../protocol/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import type { InputRequests } from '../protocol/messages.ts'
@@ -12,8 +12,8 @@ import { serveRound } from '../server/round.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
 
-/** The text of the result, final or not; nothing where the client has cancelled. Throws what is to be told as an error. */
-export async function serveRoundIn(
+/** Returns the text of the result, final or not; `undefined` if the client cancelled the call. Throws the error to respond with. */
+export async function serveSessionRound(
   { app }: LegacyHost,
   { request, session, outlet, principal }: SessionRequest,
   rounds: Rounds,
@@ -26,7 +26,7 @@ export async function serveRoundIn(
     notify: (text) => outlet.notify(text),
     overHttp: outlet.overHttp,
   }
-  // Interrupted, it is handed over with all others that a client carries.
+  // Nothing to interrupt here: at shutdown it is handed over with all other calls that clients carry.
   session.enter(request.id, { cancel, interrupt: () => {} })
   try {
     const retry = rounds.readRetry(request.message as Message)
@@ -36,13 +36,13 @@ export async function serveRoundIn(
   }
 }
 
-/** The result of a round with what it asks in the words of the revision. */
+/** Returns the result of a round with its questions in the words of the revision. */
 export function withOlderQuestions(revision: OlderRevision, result: Result): Result {
   const { inputRequests, requestState } = result
   if (inputRequests === undefined) return result
   const asked = Object.entries(inputRequests as InputRequests).map(([key, question]) => [
     key,
-    // A visit has an id in these revisions: another one each time that it is asked for, and nothing is told by it.
+    // These revisions give each visit an id, a new one each time it is asked for. No notification refers to it.
     revision.question(question, derivedUuid(String(requestState), `visit ${key}`)),
   ])
   return { ...result, inputRequests: Object.fromEntries(asked) as Result }

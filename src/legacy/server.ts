@@ -114,7 +114,7 @@ export class LegacyServer implements Legacy {
   #tell(change: ChangeEvent): void {
     for (const connection of this.#connections) connection.tell(change)
     for (const session of this.#sessions.values()) {
-      const text = session.standalone && session.told(change)
+      const text = session.standalone && session.notificationOf(change)
       if (text !== undefined) session.standalone?.send(text)
     }
   }

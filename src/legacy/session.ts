@@ -91,7 +91,7 @@ export class Session {
   }
 
   /** Returns the notification of a change, or `undefined` if the client did not subscribe to it. */
-  told(change: ChangeEvent): string | undefined {
+  notificationOf(change: ChangeEvent): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
     if (!this.uris.has(change.uri)) return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`

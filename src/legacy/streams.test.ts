@@ -50,7 +50,7 @@ afterEach(() => {
 })
 
 describe('A stream', () => {
-  test('gives a reader everything, also what was sent before it came', () => {
+  test('sends a reader everything, also the events from before it attached', () => {
     const stream = streams.open(newSession(), false)
     const reader = new Reader()
     stream?.send('1')
@@ -137,7 +137,7 @@ describe('A stream', () => {
 })
 
 describe('The streams of an instance', () => {
-  test('are forgotten when nobody has read them for a while, and their session is told of', () => {
+  test('are forgotten when nobody has read them for a while, and their session is reported', () => {
     const session = newSession()
     const [read, unread] = [streams.open(session, false), streams.open(session, false)]
     const reader = new Reader()

@@ -59,7 +59,7 @@ describe('a codec', () => {
     },
   )
 
-  it('that seals to anything but a string is told so', async () => {
+  it('that seals to anything but a string is an error that says so', async () => {
     const error = expect.objectContaining({ code: 'CODEC_INVALID', message: expect.stringContaining('object') })
     expect(() => sealWith(codecThatSealsTo(Buffer.from('token')), 'text')).toThrow(error)
     await expect(sealWith(codecThatSealsTo(Promise.resolve({})), 'text')).rejects.toEqual(error)

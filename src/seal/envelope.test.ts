@@ -116,7 +116,7 @@ describe('claims have their time (invariant 3)', () => {
     expect(() => read(plaintext, binding, terms, openedAt)).toThrow(reason)
   })
 
-  it('by the maxAge of whoever reads them too', () => {
+  it('by the maxAge of the instance that opens them too', () => {
     const plaintext = write(claims, binding, terms, start + 5 * minute)
     const stricter = { ...terms, maxAge: 6 * minute }
     expect(read(plaintext, binding, stricter, start + 7 * minute)).toEqual(claims)
@@ -124,7 +124,7 @@ describe('claims have their time (invariant 3)', () => {
   })
 })
 
-describe('a text that is no state', () => {
+describe('a text that is not a state', () => {
   const good = headerOf(write(claims, binding, terms, start))
   const notACount = ['-1', '0.5', '1e999', '"1"', 'null', 'true', '[]', '{}']
   const notAText = ['1', 'null', 'true', '[]', '{}']

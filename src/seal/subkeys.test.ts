@@ -21,7 +21,7 @@ describe('sub-keys (invariant 8)', () => {
     expect(keys.toMint()).not.toBe(first)
   })
 
-  it('are renewed after an hour unless told otherwise', () => {
+  it('are renewed after an hour by default', () => {
     let now = 0
     const keys = open({ now: () => now })
     const first = keys.toMint()

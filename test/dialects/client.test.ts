@@ -50,7 +50,7 @@ describe.each(cases)('In $revision over $wire', ({ revision, open }) => {
     return made
   }
 
-  test('calls of tools, prompts and resources come to their results, however many rounds they take', async () => {
+  test('calls of tools, prompts and resources return their results after any number of rounds', async () => {
     const talk = await client()
     expect(talk.revision).toBe(revision)
     const texts: unknown[] = []
@@ -89,7 +89,7 @@ describe.each(cases)('In $revision over $wire', ({ revision, open }) => {
     expect(kinds).toEqual(['deferred', 'done'])
   })
 
-  test('a pending round is plain JSON, and another client that begins a session of its own goes on with it', async () => {
+  test('a pending round is plain JSON, and another client with a session of its own resumes it', async () => {
     const asking = await client({ can: ['elicitation.form'] })
     const saved = await pendingOf(asking, 'get_weather', { location: 'New York' })
     expect(JSON.parse(saved)).toEqual({
@@ -144,7 +144,7 @@ describe.each(cases)('In $revision over $wire', ({ revision, open }) => {
   })
 })
 
-test('A pending round of one revision is not taken up in another, and the error says what to do', async () => {
+test('A pending round of one revision cannot be resumed in another, and the error says what to do', async () => {
   const { url, close } = await serve(draftApp(), { port: 0, drainMs: 100, handleSignals: false })
   closing.push(close)
   const open = async (revision: string): Promise<Client> => {

@@ -112,7 +112,7 @@ describe.each(cases)('In $revision over $wire', ({ revision, open, retry, asked,
     }
   })
 
-  test('null for a state is no state', async () => {
+  test('null counts as no state', async () => {
     await begin()
     expect(await say({ github_login: answer(OCTOCAT) }, null)).toHaveProperty('result.content')
   })

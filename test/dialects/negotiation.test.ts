@@ -38,7 +38,7 @@ describe('A server', () => {
     },
   )
 
-  test('offers none of them to who asks what there is', async () => {
+  test('does not offer them in server/discover', async () => {
     const app = draftApp()
     const reply = await app.dispatch(request('server/discover'))
     expect(JSON.parse(reply?.text ?? '')).toMatchObject({ result: { supportedVersions: ['2026-07-28'] } })
@@ -118,7 +118,7 @@ describe.each(hosts)('A session over $name', ({ open }) => {
 })
 
 describe('A client', () => {
-  test.each(DRAFTS)('that is told to speak %s fails where the server does not, and says why', async (draft) => {
+  test.each(DRAFTS)('that is configured for %s fails if the server does not speak it, and says why', async (draft) => {
     const { url, close } = await serve(draftApp({ revisions: [] }), { port: 0, handleSignals: false })
     await expect(connect(url, { revision: draft })).rejects.toMatchObject({
       code: 'REVISION',
@@ -134,7 +134,7 @@ describe('A client', () => {
     await expect(connect(command, { revision })).rejects.toMatchObject({ code: 'REVISION' })
   })
 
-  test('that is told nothing speaks the release with a server of drafts', async () => {
+  test('without configuration speaks the release with a server of drafts', async () => {
     const { url, close } = await serve(draftApp(), { port: 0, handleSignals: false })
     const client = await connect(url)
     expect(client.revision).toBe('2026-07-28')
@@ -142,7 +142,7 @@ describe('A client', () => {
     await close()
   })
 
-  test('that is told to speak what there is not is told what there is', async () => {
+  test('that is configured for an unknown revision gets an error that lists the known ones', async () => {
     await expect(connect('http://127.0.0.1:9/mcp', { revision: 'first-draft' })).rejects.toMatchObject({
       code: 'OPTION_INVALID',
       message:

@@ -65,7 +65,7 @@ describe('2026-06-XX', () => {
     expect(second?.id).not.toBe(first?.id)
   })
 
-  test('a state is given back exactly, and none where none was given', async () => {
+  test('a state is returned exactly, and none if none was sent', async () => {
     const odd = 'a "state" \\ \u2028 of any kind'
     const asking = { result_type: 'incomplete', inputRequests: ASKED }
     const off = { result_type: 'incomplete', requestState: odd }
@@ -143,7 +143,7 @@ describe('2026-06-XX', () => {
     expect(new Set(sent.map(({ id }) => id)).size).toBe(4)
   })
 
-  test('a session that the server has lost is begun again, and the round goes on in it', async () => {
+  test('a session that the server has lost is initialized again, and the round continues in it', async () => {
     let calls = 0
     const { client, server } = await olderConnection(
       {

@@ -17,7 +17,7 @@ describe.each(hosts)('$name', (host) => {
   })
   afterEach(() => close())
 
-  test('is answered by an array, with an error for each message that is none', async () => {
+  test('is answered by an array, with an error for each invalid message', async () => {
     const response = await session.post([
       request(1, 'ping'),
       note,

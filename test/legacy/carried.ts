@@ -1,4 +1,4 @@
-// A raw client of the 2025 era that carries its calls: it echoes the state of a question, and comes back for the rest.
+// A raw client of the 2025 era that carries its calls: it returns the state of a question with the answer, and fetches the rest.
 import type { Ask, RawEvent, Wired } from './raw.ts'
 import { ALL, Events, RawSession } from './raw.ts'
 
@@ -23,16 +23,16 @@ export function errorTo(question: Wired | undefined, message: string, state = st
 
 export const accepted = (content?: object): object => ({ action: 'accept', ...(content && { content }) })
 
-/** Events up to the end of their stream, of which the last has a question or a response. */
-export interface Leg {
+/** All events of a stream. The last one has a question or a response. */
+export interface Segment {
   readonly messages: Wired[]
   readonly last: Wired | undefined
-  /** What to come back with. */
+  /** The id to reconnect with. */
   readonly lastId: string
   readonly events: RawEvent[]
 }
 
-export async function legOf(response: Response): Promise<Leg> {
+export async function readSegment(response: Response): Promise<Segment> {
   const reader = new Events(response)
   const events: RawEvent[] = []
   for (let event = await reader.next(); event !== undefined; event = await reader.next()) events.push(event)
@@ -40,27 +40,27 @@ export async function legOf(response: Response): Promise<Leg> {
   return { messages, last: messages.at(-1), lastId: reader.lastId, events }
 }
 
-/** What there is after an event, wherever. */
-export async function fetchLeg(session: RawSession, lastId: string): Promise<Leg> {
-  return legOf(await session.get({ 'Last-Event-ID': lastId }))
+/** Fetches the events after this id. */
+export async function fetchSegment(session: RawSession, lastId: string): Promise<Segment> {
+  return readSegment(await session.get({ 'Last-Event-ID': lastId }))
 }
 
 export function openCarrying(ask: Ask, revision = '2025-11-25', headers = {}): Promise<RawSession> {
   return RawSession.open(ask, { revision, capabilities: CARRIES, headers })
 }
 
-/** A whole call, with an answer to each question by its message. Gives its legs. */
+/** A whole call, with an answer to each question by its message. Returns its segments. */
 export async function callThrough(
   session: RawSession,
   tool: string,
   answer: (question: Wired) => object,
   args: object = {},
-): Promise<Leg[]> {
-  const legs = [await legOf(await session.call(tool, args))]
-  for (let leg = legs[0]; leg?.last?.method !== undefined; leg = legs.at(-1)) {
-    const { status } = await session.post(answerTo(leg.last, answer(leg.last)))
+): Promise<Segment[]> {
+  const segments = [await readSegment(await session.call(tool, args))]
+  for (let segment = segments[0]; segment?.last?.method !== undefined; segment = segments.at(-1)) {
+    const { status } = await session.post(answerTo(segment.last, answer(segment.last)))
     if (status !== 202) throw new Error(`The answer was not taken: ${status}`)
-    legs.push(await fetchLeg(session, leg.lastId))
+    segments.push(await fetchSegment(session, segment.lastId))
   }
-  return legs
+  return segments
 }

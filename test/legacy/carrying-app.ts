@@ -3,7 +3,7 @@ import type { Rally } from 'mcp-rally'
 import { afterEach, beforeEach } from 'vitest'
 import { z } from 'zod'
 import { olderApp } from './app.mjs'
-import { accepted, legOf, openCarrying } from './carried.ts'
+import { accepted, readSegment, openCarrying } from './carried.ts'
 import type { Ask, RawHost, RawSession, Wired } from './raw.ts'
 
 export const said = { role: 'assistant', content: { type: 'text', text: 'In short.' }, model: 'm' }
@@ -26,7 +26,7 @@ export async function askedBy(
   tool = 'deploy',
   args: object = { env: 'x' },
 ): Promise<{ question: Wired; lastId: string }> {
-  const { last, lastId } = await legOf(await session.call(tool, args))
+  const { last, lastId } = await readSegment(await session.call(tool, args))
   if (last?.method === undefined) throw new Error(`Nothing was asked: ${JSON.stringify(last)}`)
   return { question: last, lastId }
 }

@@ -89,7 +89,7 @@ describe.each(wires)('$name', ({ connect }) => {
     expect(asked).toHaveLength(questions)
   })
 
-  test('is told of a call that would take more rounds by hand than there may be', async () => {
+  test('gets an error for a call that takes too many rounds by hand', async () => {
     const result = await peer.call('wizard', { rounds: 11 })
     expect(result.isError).toBe(true)
     expect(textOf(result)).toMatch(/inputRequired more than 10 times/)
@@ -109,7 +109,7 @@ describe.each(wires)('$name', ({ connect }) => {
     expect(peer.received.map(({ method }) => method)).not.toContain('notifications/elicitation/complete')
   })
 
-  test('is asked again when an answer does not fit, and told why', async () => {
+  test('is asked again when an answer does not fit, with the reason', async () => {
     user.elicit = (question) => {
       // The form cannot say that this is no name, so no client refuses to send it.
       if (asked.length < 2 && question.message.startsWith('Your name')) {
@@ -148,7 +148,7 @@ describe.each(wires)('$name', ({ connect }) => {
     expect(textOf(result)).toMatch(/^The client could not answer the question "q": .*There is no screen\.$/)
   })
 
-  test('is named the page it visits the same way each time, and told when that is done', async () => {
+  test('gets the same id each time for the page to visit, and a notification when the visit is done', async () => {
     peer.received.length = 0
     await peer.call('sign_in', { looks: 2 })
     expect(asked.map(({ url }) => url?.replace(/=.*/, ''))).toEqual(Array(2).fill('https://pages.example/?t'))
@@ -190,7 +190,7 @@ describe.each(wires)('$name', ({ connect }) => {
     expect(list).not.toHaveProperty('structuredContent')
   })
 
-  test('is told of failures and of wrong arguments as results, and of wrong names as errors', async () => {
+  test('gets failures and wrong arguments as results, and wrong names as errors', async () => {
     expect(await peer.call('fail')).toMatchObject({ isError: true, content: [{ text: 'The disk is full.' }] })
     expect(await peer.call('deploy', { env: 7 })).toMatchObject({ isError: true })
     await expect(peer.call('nothing')).rejects.toMatchObject({ code: -32602 })
@@ -212,7 +212,7 @@ describe.each(wires)('$name', ({ connect }) => {
     await peer.client.setLoggingLevel('info')
   })
 
-  test('cancels a call, and the handler is told', async () => {
+  test('cancels a call, and the signal of the handler aborts', async () => {
     const abort = new AbortController()
     const call = peer.call('wait', {}, { signal: abort.signal })
     call.catch(() => {})
@@ -245,7 +245,7 @@ describe.each(wires)('$name', ({ connect }) => {
 })
 
 describe.each(wires)('$name without anything to answer with', ({ connect }) => {
-  test('is told what is missing: by a tool in its result, by all else in an error', async () => {
+  test('learns which capability is missing: from the result of a tool, otherwise from an error', async () => {
     const peer = await connect({})
     const result = await peer.call('deploy', { env: 'prod' })
     expect(result.isError).toBe(true)

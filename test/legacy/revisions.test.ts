@@ -159,7 +159,7 @@ describe.each(wires)('over $name', ({ begin }) => {
       })
     })
 
-    test('gives results that hold nothing that came later', async () => {
+    test('returns results without any field of a later revision', async () => {
       expect((await call('add', undefined, { a: 1 })).result).toEqual({
         content: [{ type: 'text', text: '{"sum":2}' }],
       })

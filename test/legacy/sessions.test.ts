@@ -63,7 +63,7 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
     expect(await response.json()).toMatchObject({ id: 1, error: { code: -32600 } })
   })
 
-  test('whatever is no session id is a 404, and always the same one', async () => {
+  test('anything that is not a session id is a 404, always the same one', async () => {
     const { id } = await RawSession.open(ask)
     const other = await RawSession.open(await open(olderApp({ keys: ['another secret of the tests, long enough'] })))
     const elsewhere = await RawSession.open(await open(olderApp({ audience: 'somebody else' })))
@@ -178,7 +178,7 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
     await Promise.all([latest.rest(), older.rest()])
   })
 
-  test('a client that takes no events is told so where it would be asked, and is served without them else', async () => {
+  test('a client that takes no events gets an error where it would be asked, and is served otherwise', async () => {
     const session = await RawSession.open(ask)
     const asked = await session.call('deploy', { env: 'prod' }, { Accept: 'application/json' })
     const result = (await asked.json()) as { result: object }

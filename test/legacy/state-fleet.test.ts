@@ -11,7 +11,7 @@ import { connect } from 'mcp-rally/client'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Process } from '../drain/process.ts'
 import { KEYS } from './app.mjs'
-import { accepted, answerTo, fetchLeg, legOf, openCarrying, stateOf } from './carried.ts'
+import { accepted, answerTo, fetchSegment, readSegment, openCarrying, stateOf } from './carried.ts'
 import { connectV1 } from './peers.ts'
 import type { Ask, RawSession, Wired } from './raw.ts'
 import { textOf } from './raw.ts'
@@ -79,25 +79,25 @@ const CONTENT: Readonly<Record<string, object>> = {
 
 const contentFor = ({ params }: Wired): object => accepted(CONTENT[String(params?.['message'])])
 
-test('The asking instance is killed, the answer goes to the second, and the third has what comes of it', async () => {
+test('The asking instance is killed, the answer goes to the second, and the third returns the result', async () => {
   const session: RawSession = await openCarrying(at(0).ask)
-  const first = await legOf(await session.call('order', { title: 'tea' }))
+  const first = await readSegment(await session.call('order', { title: 'tea' }))
   if (first.last?.method === undefined) throw new Error('Nothing was asked.')
   await at(0).killed()
   const answered = await session.at(at(1).ask).post(answerTo(first.last, contentFor(first.last)))
   expect(answered.status).toBe(202)
-  const second = await fetchLeg(session.at(at(2).ask), first.lastId)
+  const second = await fetchSegment(session.at(at(2).ask), first.lastId)
   expect(second.last?.params?.['message']).toBe('Is it a gift?')
   if (second.last === undefined) return
   // The rest of the round, and the end, with only the last of them left.
   await at(1).killed()
   const alone = session.at(at(2).ask)
   expect((await alone.post(answerTo(second.last, contentFor(second.last)))).status).toBe(202)
-  const third = await fetchLeg(alone, second.lastId)
+  const third = await fetchSegment(alone, second.lastId)
   expect(third.last?.params?.['message']).toBe('To whom?')
   if (third.last === undefined) return
   expect((await alone.post(answerTo(third.last, contentFor(third.last)))).status).toBe(202)
-  const { last } = await fetchLeg(alone, third.lastId)
+  const { last } = await fetchSegment(alone, third.lastId)
   expect(last).toMatchObject({ id: 1 })
   expect(textOf(last)).toBe('2 of tea to Ada, wrapped.')
   expect(effects().map(({ effect }) => effect)).toEqual(['reserve', 'charge', 'ship'])
@@ -106,25 +106,25 @@ test('The asking instance is killed, the answer goes to the second, and the thir
 
 test('The same answer sent to two instances leaves one end of the call', async () => {
   const session = await openCarrying(at(0).ask)
-  const first = await legOf(await session.call('order', { title: 'tea' }))
+  const first = await readSegment(await session.call('order', { title: 'tea' }))
   if (first.last === undefined) throw new Error('Nothing was asked.')
   const answer = answerTo(first.last, contentFor(first.last))
   const [one, other] = await Promise.all([session.at(at(1).ask).post(answer), session.at(at(2).ask).post(answer)])
   expect([one?.status, other?.status]).toEqual([202, 202])
-  // Once it has been gone on with to the end of the leg, nobody does so again.
+  // Once a segment has run to its end, no instance runs it again.
   const charged = effects().filter(({ effect }) => effect === 'charge').length
   expect((await session.at(at(0).ask).post(answer)).status).toBe(202)
   expect(effects().filter(({ effect }) => effect === 'charge')).toHaveLength(charged)
-  const fetched = await Promise.all(instances.map(({ ask }) => fetchLeg(session.at(ask), first.lastId)))
+  const fetched = await Promise.all(instances.map(({ ask }) => fetchSegment(session.at(ask), first.lastId)))
   const states = new Set(fetched.map(({ last }) => stateOf(last)))
   expect(states.size).toBe(1)
   // Whoever did it twice did it under the same key.
   expect(new Set(effects().map(({ key }) => key)).size).toBe(2)
 })
 
-test('An instance that dies over an answer has not taken it: sent again, another one goes on', async () => {
+test('An instance that dies while it serves an answer has not acknowledged it: sent again, another one resumes the call', async () => {
   const session = await openCarrying(at(0).ask)
-  const first = await legOf(await session.call('slow'))
+  const first = await readSegment(await session.call('slow'))
   const answer = answerTo(first.last, accepted({ confirm: true }))
   const lost = session.at(at(1).ask).post(answer)
   const failure = lost.then(
@@ -138,13 +138,13 @@ test('An instance that dies over an answer has not taken it: sent again, another
   await at(2).process.until(({ effect }) => effect === 'work')
   at(2).process.tell({ open: true })
   expect((await again).status).toBe(202)
-  expect(textOf((await fetchLeg(session, first.lastId)).last)).toBe('Worked.')
+  expect(textOf((await fetchSegment(session, first.lastId)).last)).toBe('Worked.')
   expect(new Set(effects().map(({ key }) => key)).size).toBe(1)
 })
 
 test('A call that was cancelled on one instance does not go on on another', async () => {
   const session = await openCarrying(at(0).ask)
-  const first = await legOf(await session.call('order', { title: 'tea' }))
+  const first = await readSegment(await session.call('order', { title: 'tea' }))
   if (first.last === undefined) throw new Error('Nothing was asked.')
   const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
   expect((await session.at(at(1).ask).post(cancel)).status).toBe(202)
@@ -154,12 +154,12 @@ test('A call that was cancelled on one instance does not go on on another', asyn
 
 test('A question that was lost with its stream and its instance is had from another one', async () => {
   const session = await openCarrying(at(0).ask)
-  const first = await legOf(await session.call('order', { title: 'tea' }))
+  const first = await readSegment(await session.call('order', { title: 'tea' }))
   // The event that the stream began with: all that a client has that lost it before the question.
   const began = first.events[0]?.id ?? ''
   expect(began).not.toBe(first.lastId)
   await at(0).killed()
-  const again = await fetchLeg(session.at(at(1).ask), began)
+  const again = await fetchSegment(session.at(at(1).ask), began)
   expect(again.last).toEqual(first.last)
 })
 

@@ -8,7 +8,7 @@ import { MemoryOnceStore } from 'mcp-rally'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { MemoryMailbox } from '../../src/store/memory/mailbox.ts'
-import { accepted, answerTo, fetchLeg, legOf, openCarrying } from './carried.ts'
+import { accepted, answerTo, fetchSegment, readSegment, openCarrying } from './carried.ts'
 import { askedBy, Carrying, useCarrying } from './carrying-app.ts'
 import type { Ask, RawSession } from './raw.ts'
 import { Events, hosts, textOf } from './raw.ts'
@@ -23,11 +23,14 @@ function versioned(app: Rally, version: string): void {
   })
 }
 
-test.each([{}, { leave: () => {}, after: () => {} }, 7])('a mailbox that is none is an error: %j', (mailbox) => {
-  expect(() => new Carrying().app({ legacy: { mailbox } })).toThrow(
-    'legacy.mailbox needs the functions leave, after and watch.',
-  )
-})
+test.each([{}, { leave: () => {}, after: () => {} }, 7])(
+  'a mailbox option that is not a Mailbox is an error: %j',
+  (mailbox) => {
+    expect(() => new Carrying().app({ legacy: { mailbox } })).toThrow(
+      'legacy.mailbox needs the functions leave, after and watch.',
+    )
+  },
+)
 
 describe.each(hosts)('$name', (host) => {
   const on = useCarrying(host)
@@ -38,15 +41,15 @@ describe.each(hosts)('$name', (host) => {
     const statuses = await Promise.all([on.session.post(response), on.session.post(response)])
     statuses.push(await on.session.post(response))
     expect(statuses.map(({ status }) => status)).toEqual([202, 202, 202])
-    expect(textOf((await fetchLeg(on.session, lastId)).last)).toBe('Counted 2.')
+    expect(textOf((await fetchSegment(on.session, lastId)).last)).toBe('Counted 2.')
     expect(on.made.effects).toEqual(['B before', 'B after'])
   })
 
-  test('an answer that differs from the one that was taken up changes nothing', async () => {
+  test('an answer that differs from the one that resumed the call changes nothing', async () => {
     const { question, lastId } = await askedBy(on.session, 'count', { by: 'C' })
     await on.session.post(answerTo(question, accepted({ confirm: true })))
     await on.session.post(answerTo(question, accepted({ confirm: false })))
-    expect(textOf((await fetchLeg(on.session, lastId)).last)).toBe('Counted 2.')
+    expect(textOf((await fetchSegment(on.session, lastId)).last)).toBe('Counted 2.')
   })
 
   test('with single-use states an answer that differs is refused, and the same one is not', async () => {
@@ -60,7 +63,7 @@ describe.each(hosts)('$name', (host) => {
     const strict = on.made.app({ once: new MemoryOnceStore(), legacy: { mailbox: forgetful } })
     const opened = await host.open(strict)
     const carrying = await openCarrying(opened.ask)
-    const { last } = await legOf(await carrying.call('count', { by: 'D' }))
+    const { last } = await readSegment(await carrying.call('count', { by: 'D' }))
     const statusOf = async (result: object): Promise<number> => (await carrying.post(answerTo(last, result))).status
     expect(await statusOf(accepted({ confirm: true }))).toBe(202)
     expect(await statusOf(accepted({ confirm: true }))).toBe(202)
@@ -75,13 +78,13 @@ describe.each(hosts)('$name', (host) => {
   ])('a %s that the mailbox of the process cannot hold is told of', async (_what, tool, told) => {
     const opened = await host.open(on.made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
     const carrying = await openCarrying(opened.ask)
-    const { last, lastId } = await legOf(await carrying.call(tool))
+    const { last, lastId } = await readSegment(await carrying.call(tool))
     expect((await carrying.post(answerTo(last, accepted({ confirm: true })))).status).toBe(202)
-    expect((await fetchLeg(carrying, lastId)).last).toMatchObject({ id: 1, ...told })
+    expect((await fetchSegment(carrying, lastId)).last).toMatchObject({ id: 1, ...told })
     await opened.close()
   })
 
-  test('an answer is a 503 where what comes of it cannot be left, and goes on when it is sent again', async () => {
+  test('an answer is a 503 if the result cannot be stored, and the call resumes when it is sent again', async () => {
     const inner = new MemoryMailbox()
     let isDown = true
     const flaky = {
@@ -94,18 +97,18 @@ describe.each(hosts)('$name', (host) => {
     const carrying = await openCarrying(opened.ask)
     for (const isLast of [false, true]) {
       isDown = true
-      const { last, lastId } = await legOf(await carrying.call(isLast ? 'workspace' : 'survey'))
+      const { last, lastId } = await readSegment(await carrying.call(isLast ? 'workspace' : 'survey'))
       const response = answerTo(last, isLast ? { roots: [{ uri: 'file:///one' }] } : accepted({ name: 'Ada' }))
       expect((await carrying.post(response)).status).toBe(503)
       isDown = false
       expect((await carrying.post(response)).status).toBe(202)
-      const next = (await fetchLeg(carrying, lastId)).last
+      const next = (await fetchSegment(carrying, lastId)).last
       expect(isLast ? textOf(next) : next?.params?.['message']).toBe(isLast ? 'file:///one' : 'How old are you, Ada?')
     }
     await opened.close()
   })
 
-  test('an answer is taken up also where the instance that left its question does not know yet that it is there', async () => {
+  test('an answer resumes the call even if the asking instance has not yet learned that its question was stored', async () => {
     const inner = new MemoryMailbox()
     let known: Promise<void> | undefined
     const slow = {
@@ -119,18 +122,18 @@ describe.each(hosts)('$name', (host) => {
     }
     const opened = await host.open(on.made.app({ legacy: { mailbox: slow } }))
     const carrying = await openCarrying(opened.ask)
-    const name = await legOf(await carrying.call('survey'))
+    const name = await readSegment(await carrying.call('survey'))
     known = on.made.gate
     const answers = [carrying.post(answerTo(name.last, accepted({ name: 'Ada' })))]
-    const age = await fetchLeg(carrying, name.lastId)
+    const age = await fetchSegment(carrying, name.lastId)
     answers.push(carrying.post(answerTo(age.last, accepted({ age: 36 }))))
-    expect(textOf((await fetchLeg(carrying, age.lastId)).last)).toBe('Ada is 36.')
+    expect(textOf((await fetchSegment(carrying, age.lastId)).last)).toBe('Ada is 36.')
     on.made.open()
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([202, 202])
     await opened.close()
   })
 
-  test('a session is remembered while an answer is taken up, so that what comes meanwhile finds the call', async () => {
+  test('a session is remembered while a call resumes, so that later messages find the call', async () => {
     const inner = new MemoryMailbox()
     let looks = 0
     const slow = {
@@ -144,7 +147,7 @@ describe.each(hosts)('$name', (host) => {
     }
     const opened = await host.open(on.made.app({ legacy: { mailbox: slow } }))
     const carrying = await openCarrying(opened.ask)
-    const { last } = await legOf(await carrying.call('hold'))
+    const { last } = await readSegment(await carrying.call('hold'))
     const answered = carrying.post(answerTo(last, accepted({ confirm: true })))
     await expect.poll(() => looks, SOON).toBe(1)
     // It comes and goes, and nothing of the session would have to be remembered for it.
@@ -187,51 +190,51 @@ describe.each(hosts)('$name', (host) => {
         return instance.ask
       }
       const own = await openCarrying(await onStore())
-      const { last, lastId } = await legOf(await own.call('deploy', { env: 'x' }))
+      const { last, lastId } = await readSegment(await own.call('deploy', { env: 'x' }))
       await own.at(await onStore()).post(answerTo(last, accepted({ confirm: true })))
-      expect(textOf((await fetchLeg(own.at(await onStore()), lastId)).last)).toMatch(/^Deployed/)
+      expect(textOf((await fetchSegment(own.at(await onStore()), lastId)).last)).toMatch(/^Deployed/)
       closes.push(() => rm(folder, { recursive: true }))
     })
 
     test('answers alone carry over to another version of the tool', async () => {
-      const { last, lastId } = await legOf(await here.call('versioned', { steps: false }))
+      const { last, lastId } = await readSegment(await here.call('versioned', { steps: false }))
       const second = await another()
       versioned(second.app, '2')
       const there = here.at(second.ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      expect(textOf((await fetchLeg(there, lastId)).last)).toBe('Done by 2.')
+      expect(textOf((await fetchSegment(there, lastId)).last)).toBe('Done by 2.')
     })
 
     test('a call that has done steps does not go on in another version of the tool, and says so', async () => {
-      const { last, lastId } = await legOf(await here.call('versioned', { steps: true }))
+      const { last, lastId } = await readSegment(await here.call('versioned', { steps: true }))
       const second = await another()
       versioned(second.app, '2')
       const there = here.at(second.ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      const { last: told } = await fetchLeg(there, lastId)
+      const { last: told } = await fetchSegment(there, lastId)
       expect(told?.error).toMatchObject({ code: -32602, data: { code: 'VERSION_CHANGED' } })
     })
 
-    test('a tool that is not there is told of', async () => {
-      const { last, lastId } = await legOf(await here.call('versioned', { steps: true }))
+    test('a tool that does not exist is an error', async () => {
+      const { last, lastId } = await readSegment(await here.call('versioned', { steps: true }))
       const there = here.at((await another()).ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      expect((await fetchLeg(there, lastId)).last?.error).toMatchObject({ message: 'Unknown tool: versioned' })
+      expect((await fetchSegment(there, lastId)).last?.error).toMatchObject({ message: 'Unknown tool: versioned' })
     })
 
     test('the least level to be logged is the one that the session had where it asked', async () => {
       // Only this instance knows of it beside the state.
       await here.json('logging/setLevel', { level: 'error' })
-      const { last, lastId } = await legOf(await here.call('count', { by: 'F' }))
+      const { last, lastId } = await readSegment(await here.call('count', { by: 'F' }))
       const there = here.at((await another()).ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      expect((await fetchLeg(there, lastId)).messages).toMatchObject([
+      expect((await fetchSegment(there, lastId)).messages).toMatchObject([
         { result: { content: [{ text: 'Counted 2.' }] } },
       ])
     })
 
     test('who waits is sent away when the instance goes down, and has the rest elsewhere', async () => {
-      const { last, lastId } = await legOf(await here.call('deploy', { env: 'x' }))
+      const { last, lastId } = await readSegment(await here.call('deploy', { env: 'x' }))
       const [second, third] = [await another(), await another()]
       const events = new Events(await here.at(second.ask).get({ 'Last-Event-ID': lastId }))
       await events.next()
@@ -240,24 +243,24 @@ describe.each(hosts)('$name', (host) => {
       expect((await here.at(second.ask).get({ 'Last-Event-ID': lastId })).status).toBe(503)
       const there = here.at(third.ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      expect(textOf((await fetchLeg(there, events.lastId)).last)).toMatch(/^Deployed/)
+      expect(textOf((await fetchSegment(there, events.lastId)).last)).toMatch(/^Deployed/)
     })
 
-    test('a call that is interrupted after its answer was taken up says so', async () => {
-      const { last, lastId } = await legOf(await here.call('hold'))
+    test('a call that is interrupted after it resumed says so', async () => {
+      const { last, lastId } = await readSegment(await here.call('hold'))
       const second = await another()
       const answered = here.at(second.ask).post(answerTo(last, accepted({ confirm: true })))
       await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
       second.app.interrupt()
       expect((await answered).status).toBe(202)
-      expect(textOf((await fetchLeg(here, lastId)).last)).toContain('the server shut down')
+      expect(textOf((await fetchSegment(here, lastId)).last)).toContain('the server shut down')
     })
 
     test('of two that wait for the same the one that came first is sent away', async () => {
-      const { last, lastId } = await legOf(await here.call('deploy', { env: 'x' }))
+      const { last, lastId } = await readSegment(await here.call('deploy', { env: 'x' }))
       const first = new Events(await here.get({ 'Last-Event-ID': lastId }))
       await first.next()
-      const second = fetchLeg(here, lastId)
+      const second = fetchSegment(here, lastId)
       expect(await first.rest()).toEqual([])
       await here.post(answerTo(last, accepted({ confirm: true })))
       expect(textOf((await second).last)).toMatch(/^Deployed/)

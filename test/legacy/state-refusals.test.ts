@@ -2,7 +2,7 @@
 import type { HttpRequest } from 'mcp-rally'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { accepted, answerTo, errorTo, fetchLeg, legOf, openCarrying, STATE, stateOf } from './carried.ts'
+import { accepted, answerTo, errorTo, fetchSegment, readSegment, openCarrying, STATE, stateOf } from './carried.ts'
 import { askedBy, useCarrying } from './carrying-app.ts'
 import { hosts, RawSession, textOf } from './raw.ts'
 
@@ -92,7 +92,7 @@ describe.each(hosts)('$name', (host) => {
 
     test('a batch as a whole in which one state is bad', async () => {
       const old = await openCarrying(on.ask, '2025-03-26')
-      const { last } = await legOf(await old.call('workspace'))
+      const { last } = await readSegment(await old.call('workspace'))
       const good = answerTo(last, { roots: [] })
       await refusal(await old.post([good, answerTo(last, { roots: [] }, 'sr1.AAAA')]))
       expect((await old.post([good])).status).toBe(202)
@@ -122,13 +122,13 @@ describe.each(hosts)('$name', (host) => {
   test('a state and an event id are good for their principal alone', async () => {
     const own = await host.open(on.made.app(), { authenticate })
     const ada = await openCarrying(own.ask, '2025-11-25', { 'x-user': 'ada' })
-    const leg = await legOf(await ada.call('deploy', { env: 'x' }))
+    const segment = await readSegment(await ada.call('deploy', { env: 'x' }))
     // A session is its principal's too, so it is refused before its states are looked at.
-    const stolen = await ada.post(answerTo(leg.last, accepted({ confirm: true })), { 'x-user': 'bob' })
+    const stolen = await ada.post(answerTo(segment.last, accepted({ confirm: true })), { 'x-user': 'bob' })
     expect(stolen.status).toBe(404)
-    expect((await ada.post(answerTo(leg.last, accepted({ confirm: true })))).status).toBe(202)
-    expect((await ada.get({ 'Last-Event-ID': leg.lastId, 'x-user': 'bob' })).status).toBe(404)
-    expect(textOf((await fetchLeg(ada, leg.lastId)).last)).toMatch(/^Deployed/)
+    expect((await ada.post(answerTo(segment.last, accepted({ confirm: true })))).status).toBe(202)
+    expect((await ada.get({ 'Last-Event-ID': segment.lastId, 'x-user': 'bob' })).status).toBe(404)
+    expect(textOf((await fetchSegment(ada, segment.lastId)).last)).toMatch(/^Deployed/)
     await own.close()
   })
 
@@ -141,13 +141,13 @@ describe.each(hosts)('$name', (host) => {
       authenticate: (request) => ({ principal: 'ada', scopes: [request.header('x-scope') ?? ''] }),
     })
     const carrying = await openCarrying(own.ask)
-    const leg = await legOf(await carrying.call('ship', {}, { 'x-scope': 'write' }))
-    const response = answerTo(leg.last, accepted({ confirm: true }))
+    const segment = await readSegment(await carrying.call('ship', {}, { 'x-scope': 'write' }))
+    const response = answerTo(segment.last, accepted({ confirm: true }))
     const refused = await carrying.post(response, { 'x-scope': 'read' })
     expect(refused.status).toBe(403)
     expect(refused.headers.get('www-authenticate')).toContain('insufficient_scope')
     expect((await carrying.post(response, { 'x-scope': 'write' })).status).toBe(202)
-    expect(textOf((await fetchLeg(carrying, leg.lastId)).last)).toBe('Shipped.')
+    expect(textOf((await fetchSegment(carrying, segment.lastId)).last)).toBe('Shipped.')
     await own.close()
   })
 
@@ -159,12 +159,12 @@ describe.each(hosts)('$name', (host) => {
     Date.now = real
     const brief = await host.open(behind)
     const carrying = await openCarrying(brief.ask)
-    const leg = await legOf(await carrying.call('deploy', { env: 'x' }))
-    const response = await carrying.at(on.ask).post(answerTo(leg.last, accepted({ confirm: true })))
+    const segment = await readSegment(await carrying.call('deploy', { env: 'x' }))
+    const response = await carrying.at(on.ask).post(answerTo(segment.last, accepted({ confirm: true })))
     expect(response.status).toBe(400)
     expect(await response.json()).toMatchObject({ error: FROZEN })
-    expect((await carrying.at(on.ask).get({ 'Last-Event-ID': leg.lastId })).status).toBe(400)
-    expect((await carrying.post(answerTo(leg.last, accepted({ confirm: true })))).status).toBe(202)
+    expect((await carrying.at(on.ask).get({ 'Last-Event-ID': segment.lastId })).status).toBe(400)
+    expect((await carrying.post(answerTo(segment.last, accepted({ confirm: true })))).status).toBe(202)
     await brief.close()
   })
 
@@ -199,13 +199,13 @@ describe.each(hosts)('$name', (host) => {
     }
     const opened = await host.open(on.made.app({ codec, keys: undefined }))
     const carrying = await openCarrying(opened.ask)
-    const leg = await legOf(await carrying.call('workspace'))
-    const wrong = await carrying.post(answerTo(leg.last, { roots: [] }, leg.lastId))
+    const segment = await readSegment(await carrying.call('workspace'))
+    const wrong = await carrying.post(answerTo(segment.last, { roots: [] }, segment.lastId))
     expect(await wrong.json()).toMatchObject({ error: FROZEN })
-    const stateAsEvent = await carrying.get({ 'Last-Event-ID': stateOf(leg.last) ?? '' })
+    const stateAsEvent = await carrying.get({ 'Last-Event-ID': stateOf(segment.last) ?? '' })
     expect(stateAsEvent.status).toBe(400)
-    expect((await carrying.post(answerTo(leg.last, { roots: [{ uri: 'file:///two' }] }))).status).toBe(202)
-    expect(textOf((await fetchLeg(carrying, leg.lastId)).last)).toBe('file:///two')
+    expect((await carrying.post(answerTo(segment.last, { roots: [{ uri: 'file:///two' }] }))).status).toBe(202)
+    expect(textOf((await fetchSegment(carrying, segment.lastId)).last)).toBe('file:///two')
     await opened.close()
   })
 })

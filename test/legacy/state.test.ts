@@ -1,6 +1,16 @@
 // SEP-1685 over HTTP, by raw clients: what is asked carries the call, and an answer brings it back.
 import { describe, expect, test } from 'vitest'
-import { accepted, answerTo, callThrough, errorTo, fetchLeg, legOf, openCarrying, STATE, stateOf } from './carried.ts'
+import {
+  accepted,
+  answerTo,
+  callThrough,
+  errorTo,
+  fetchSegment,
+  readSegment,
+  openCarrying,
+  STATE,
+  stateOf,
+} from './carried.ts'
 import { answer, askedBy, useCarrying, said } from './carrying-app.ts'
 import type { Wired } from './raw.ts'
 import { Events, hosts, RawSession, textOf } from './raw.ts'
@@ -16,12 +26,12 @@ describe.each(hosts)('$name', (host) => {
   describe.each(REVISIONS)('in %s', (revision) => {
     test('a question has a state, an event id and a retry, its stream ends, and the answer is fetched by GET', async () => {
       const carrying = await openCarrying(on.ask, revision)
-      const leg = await legOf(await carrying.call('workspace'))
-      expect(leg.last).toMatchObject({ method: 'roots/list', params: { _meta: { [STATE]: expect.any(String) } } })
-      expect(leg.events.at(-1)).toMatchObject({ retry: expect.stringMatching(/^\d+$/), id: expect.any(String) })
-      const response = await carrying.post(answerTo(leg.last, { roots: [{ uri: 'file:///one' }] }))
+      const segment = await readSegment(await carrying.call('workspace'))
+      expect(segment.last).toMatchObject({ method: 'roots/list', params: { _meta: { [STATE]: expect.any(String) } } })
+      expect(segment.events.at(-1)).toMatchObject({ retry: expect.stringMatching(/^\d+$/), id: expect.any(String) })
+      const response = await carrying.post(answerTo(segment.last, { roots: [{ uri: 'file:///one' }] }))
       expect(response.status).toBe(202)
-      const { last } = await fetchLeg(carrying, leg.lastId)
+      const { last } = await fetchSegment(carrying, segment.lastId)
       expect(last).toMatchObject({ id: 1, result: { content: [{ text: 'file:///one' }] } })
     })
 
@@ -49,56 +59,58 @@ describe.each(hosts)('$name', (host) => {
     ['rounds by hand', 'wizard', {}, /^Ada, Ada$/, 2],
     ['a page by hand', 'look', {}, /^Was told accept\.$/, 1],
   ])('carries %s', async (_what, tool, args, says, questions) => {
-    const legs = await callThrough(on.session, tool, answer, args)
-    const asks = legs.flatMap(({ messages }) => messages.filter(({ id, method }) => id !== undefined && method))
-    expect(textOf(legs.at(-1)?.last)).toMatch(says)
+    const segments = await callThrough(on.session, tool, answer, args)
+    const asks = segments.flatMap(({ messages }) => messages.filter(({ id, method }) => id !== undefined && method))
+    expect(textOf(segments.at(-1)?.last)).toMatch(says)
     expect(asks).toHaveLength(questions)
     expect(new Set(asks.map(stateOf)).size).toBe(questions)
     expect(new Set(asks.map(({ id }) => id)).size).toBe(questions)
   })
 
   test('carries prompts and resources too', async () => {
-    const prompt = await legOf(await on.session.request('prompts/get', { name: 'brief', arguments: { topic: 'tea' } }))
+    const prompt = await readSegment(
+      await on.session.request('prompts/get', { name: 'brief', arguments: { topic: 'tea' } }),
+    )
     await on.session.post(answerTo(prompt.last, accepted({ context: 'school' })))
-    expect((await fetchLeg(on.session, prompt.lastId)).last).toMatchObject({ id: 1, result: { messages: [{}] } })
-    const resource = await legOf(await on.session.request('resources/read', { uri: 'note://by/7' }))
+    expect((await fetchSegment(on.session, prompt.lastId)).last).toMatchObject({ id: 1, result: { messages: [{}] } })
+    const resource = await readSegment(await on.session.request('resources/read', { uri: 'note://by/7' }))
     await on.session.post(answerTo(resource.last, accepted({ context: 'school' })))
-    expect((await fetchLeg(on.session, resource.lastId)).last).toMatchObject({ id: 2, result: { contents: [{}] } })
+    expect((await fetchSegment(on.session, resource.lastId)).last).toMatchObject({ id: 2, result: { contents: [{}] } })
   })
 
   test.each([
     ['decline', /The user said decline/],
     ['cancel', /The user said cancel/],
   ])('tells a %s to the handler', async (action, says) => {
-    const legs = await callThrough(on.session, 'outcome', () => ({ action }))
-    expect(textOf(legs.at(-1)?.last)).toMatch(says)
+    const segments = await callThrough(on.session, 'outcome', () => ({ action }))
+    expect(textOf(segments.at(-1)?.last)).toMatch(says)
   })
 
   test('asks again, with a state that is another one, where an answer does not fit', async () => {
     let times = 0
-    const legs = await callThrough(on.session, 'survey', (question) => {
+    const segments = await callThrough(on.session, 'survey', (question) => {
       times += 1
       return times === 1 ? accepted({ name: 'nobody' }) : answer(question)
     })
-    expect(legs[1]?.last?.params?.['message']).toContain('must be the name of somebody')
-    expect(textOf(legs.at(-1)?.last)).toBe('Ada is 36.')
+    expect(segments[1]?.last?.params?.['message']).toContain('must be the name of somebody')
+    expect(textOf(segments.at(-1)?.last)).toBe('Ada is 36.')
   })
 
   test('an error in place of an answer ends the call with its reason', async () => {
     const { question, lastId } = await askedBy(on.session)
     expect((await on.session.post(errorTo(question, 'The user has left.'))).status).toBe(202)
-    const { last } = await fetchLeg(on.session, lastId)
+    const { last } = await fetchSegment(on.session, lastId)
     expect(last?.result).toMatchObject({ isError: true })
     expect(textOf(last)).toBe('The client could not answer the question "confirm": The user has left.')
   })
 
-  test('each step runs once, and what a leg tells is told in its order and once', async () => {
-    const first = await legOf(
+  test('each step runs once, and the messages of a segment arrive in order and once', async () => {
+    const first = await readSegment(
       await on.session.request('tools/call', { name: 'count', arguments: { by: 'A' }, _meta: { progressToken: 7 } }),
     )
     expect(first.messages.map(({ method }) => method)).toEqual(['notifications/progress', 'elicitation/create'])
     await on.session.post(answerTo(first.last, accepted({ confirm: true })))
-    const second = await fetchLeg(on.session, first.lastId)
+    const second = await fetchSegment(on.session, first.lastId)
     expect(second.messages).toMatchObject([
       { method: 'notifications/progress', params: { progressToken: 7, progress: 2 } },
       { method: 'notifications/message', params: { level: 'warning', data: 'It is done.' } },
@@ -106,12 +118,12 @@ describe.each(hosts)('$name', (host) => {
     ])
     expect(on.made.effects).toEqual(['A before', 'A after'])
     const [, middle] = second.events
-    expect((await fetchLeg(on.session, middle?.id ?? '')).messages).toEqual(second.messages.slice(1))
+    expect((await fetchSegment(on.session, middle?.id ?? '')).messages).toEqual(second.messages.slice(1))
   })
 
-  test('who comes back before the answer waits for what comes of it', async () => {
+  test('a client that reconnects before the answer waits for what follows it', async () => {
     const { question, lastId } = await askedBy(on.session)
-    const waiting = fetchLeg(on.session, lastId)
+    const waiting = fetchSegment(on.session, lastId)
     const other = await RawSession.open(on.ask)
     expect((await other.json('ping')).result).toEqual({})
     await on.session.post(answerTo(question, accepted({ confirm: true })))
@@ -124,12 +136,12 @@ describe.each(hosts)('$name', (host) => {
     expect(textOf(last)).toMatch(/^The call state has \d+ bytes, at most 65536 are allowed.*"much"/)
   })
 
-  test('a client that takes no events cannot be asked, and is told so', async () => {
+  test('a client that takes no events cannot be asked, and gets an error that says so', async () => {
     const response = await on.session.call('deploy', { env: 'x' }, { Accept: 'application/json' })
     expect(textOf((await response.json()) as Wired)).toContain('there is no event stream to the client')
   })
 
-  test('in a batch the connection carries, because one stream cannot be gone on with for two calls', async () => {
+  test('in a batch the connection carries the calls, because one stream cannot resume two', async () => {
     const old = await openCarrying(on.ask, '2025-03-26')
     const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'workspace' } }
     const events = new Events(await old.post([call, { jsonrpc: '2.0', id: 2, method: 'ping' }]))
@@ -152,7 +164,7 @@ describe.each(hosts)('$name', (host) => {
     controller.abort()
   })
 
-  test('a call that has been taken up is cancelled where it runs', async () => {
+  test('a resumed call is cancelled on the instance that runs it', async () => {
     const { question } = await askedBy(on.session, 'hold', {})
     const answered = on.session.post(answerTo(question, accepted({ confirm: true })))
     await expect.poll(() => on.made.effects, SOON).toEqual(['holding'])
@@ -161,11 +173,11 @@ describe.each(hosts)('$name', (host) => {
     expect((await answered).status).toBe(202)
   })
 
-  test('that a page was visited is told under the id that it was asked for by', async () => {
-    const legs = await callThrough(on.session, 'sign_in', answer, { looks: 2 })
-    const ids = legs.map(({ last }) => last?.params?.['elicitationId']).filter(Boolean)
+  test('a completed visit is reported under the id of its question', async () => {
+    const segments = await callThrough(on.session, 'sign_in', answer, { looks: 2 })
+    const ids = segments.map(({ last }) => last?.params?.['elicitationId']).filter(Boolean)
     expect(new Set(ids).size).toBe(1)
-    expect(legs.at(-1)?.messages[0]).toMatchObject({
+    expect(segments.at(-1)?.messages[0]).toMatchObject({
       method: 'notifications/elicitation/complete',
       params: { elicitationId: ids[0] },
     })
@@ -184,14 +196,14 @@ describe.each(hosts)('$name', (host) => {
     expect(JSON.stringify(seen)).not.toContain(STATE)
   })
 
-  test('a stream that was lost before the question is gone on with where it was', async () => {
+  test('a stream that was lost before the question is resumed where it was', async () => {
     const events = new Events(await on.session.call('late'))
     expect(await events.message()).toMatchObject({ method: 'notifications/message' })
     await events.lose()
     on.made.open()
-    const leg = await fetchLeg(on.session, events.lastId)
-    expect(leg.last).toMatchObject({ method: 'elicitation/create' })
-    await on.session.post(answerTo(leg.last, accepted({ confirm: true })))
-    expect(textOf((await fetchLeg(on.session, leg.lastId)).last)).toBe('Yes.')
+    const segment = await fetchSegment(on.session, events.lastId)
+    expect(segment.last).toMatchObject({ method: 'elicitation/create' })
+    await on.session.post(answerTo(segment.last, accepted({ confirm: true })))
+    expect(textOf((await fetchSegment(on.session, segment.lastId)).last)).toBe('Yes.')
   })
 })

@@ -100,7 +100,7 @@ test('What names its revision is served by that on the same connection', async (
   expect((await line.response('modern')).result).toMatchObject({ resultType: 'complete' })
 })
 
-test('Changes are told once the handshake is over, and of resources those that were subscribed to', async () => {
+test('Changes are sent once the handshake is over, and of resources those that were subscribed to', async () => {
   const subscribe = { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://plain' } }
   line.send(initializeMessage(), subscribe)
   await line.response(1)
@@ -212,7 +212,7 @@ test('A client that carries its calls is asked one question at a time', async ()
   expect(textOf(await line.response(1))).toBe('sea, Hm., 0')
 })
 
-test('On a connection an error carries the state as well, and a state that is none is passed over', async () => {
+test('On a connection an error carries the state as well, and an invalid state is ignored', async () => {
   line.send(initializeMessage({ capabilities: CARRIES }), toolCall(1, 'outcome'))
   const question = await line.find(({ method }) => method === 'elicitation/create')
   line.send(
@@ -226,7 +226,7 @@ test('On a connection an error carries the state as well, and a state that is no
   expect(textOf(await line.response(1))).toContain('Nobody is there.')
 })
 
-test('A call that is carried is cancelled on a connection, and its answer comes to nothing', async () => {
+test('A suspended call is cancelled on a connection, and its answer is ignored', async () => {
   line.send(initializeMessage({ capabilities: CARRIES }), toolCall(1, 'outcome'))
   const question = await line.find(({ method }) => method === 'elicitation/create')
   line.send({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } })

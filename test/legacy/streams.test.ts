@@ -58,7 +58,7 @@ describe.each(hosts)('$name', (host) => {
     session = await RawSession.open(ask)
   })
 
-  test('a lost stream cancels no call, and Last-Event-ID goes on with what came after it', async () => {
+  test('a lost stream cancels no call, and Last-Event-ID resumes it with the next event', async () => {
     const { app, begun, goOn, ended } = patientApp()
     const patient = await RawSession.open(await begin(host, app))
     const lost = new Events(await patient.call('patient'))
@@ -74,7 +74,7 @@ describe.each(hosts)('$name', (host) => {
     expect(more).toEqual([])
   })
 
-  test('what was told may be told again, from any event on, for as long as it is kept', async () => {
+  test('events can be read again, from any event on, for as long as they are kept', async () => {
     const events = new Events(await session.call('report'))
     const { id = '' } = (await events.next()) ?? {}
     const all = await events.rest()
@@ -107,7 +107,7 @@ describe.each(hosts)('$name', (host) => {
     expect(textOf(await after.message())).toBe('The user said decline.')
   })
 
-  test('an event is for its own session, and what is no event of it is a 400', async () => {
+  test('an event belongs to its session, and any other Last-Event-ID is a 400', async () => {
     const events = new Events(await session.call('report'))
     await events.rest()
     const { lastId } = events
@@ -162,7 +162,7 @@ describe.each(hosts)('$name', (host) => {
     expect(messages.length - 1).toBeGreaterThanOrEqual(told)
   })
 
-  test('a cancelled call is told to stop, and its stream ends without a result', async () => {
+  test('the signal of a cancelled call aborts, and its stream ends without a result', async () => {
     const { app, begun, ended } = patientApp()
     const patient = await RawSession.open(await begin(host, app))
     const message = { jsonrpc: '2.0', id: 'it', method: 'tools/call', params: { name: 'patient' } }
@@ -204,7 +204,7 @@ describe.each(hosts)('$name', (host) => {
     await expect.poll(status, { interval: 25, timeout: 5_000 }).toBe(400)
   })
 
-  test('changes are told on a stream of their own, and of resources only those that were subscribed to', async () => {
+  test('changes are sent on a stream of their own, and of resources only those that were subscribed to', async () => {
     const app = olderApp()
     const listener = await RawSession.open(await begin(host, app))
     const events = new Events(await listener.get())

@@ -162,7 +162,7 @@ describe.each(wires)('2026-06-XX over $name', (wire) => {
     const cancelled = await say('tasks/cancel', { taskId })
     expect(cancelled).toEqual(standing(taskId, 'cancelled'))
     expect(specValidator('CancelTaskResult', '2025-11-25')(cancelled)).toEqual([])
-    const refusal = { code: -32602, message: expect.stringMatching(/is over, as cancelled/) as string }
+    const refusal = { code: -32602, message: expect.stringMatching(/already ended with status "cancelled"/) as string }
     expect(await say('tasks/cancel', { taskId })).toEqual(refusal)
     expect(await say('tasks/result', { taskId })).toMatchObject({ code: -32602 })
     expect(await say('tasks/get', { taskId })).toEqual(standing(taskId, 'cancelled'))
@@ -174,7 +174,7 @@ describe.each(wires)('2026-06-XX over $name', (wire) => {
     const waiting = say('tasks/result', { taskId })
     await until(taskId, 'working')
     await say('tasks/cancel', { taskId })
-    expect(await waiting).toMatchObject({ code: -32602, message: 'The task was cancelled: it has no result.' })
+    expect(await waiting).toMatchObject({ code: -32602, message: 'The task was cancelled, so it has no result.' })
   })
 
   test('what went wrong is told as the call would have told it, and such a task has failed', async () => {
@@ -196,9 +196,9 @@ describe.each(wires)('2026-06-XX over $name', (wire) => {
   })
 
   test.each([
-    ['a tool that is never a task', { name: 'never', task: {} }, -32601, /never a task/],
-    ['a tool that is always one, without', { name: 'always' }, -32601, /as a task only/],
-    ['a tool that goes on as a task only, without', { name: 'insists' }, -32601, /as a task only/],
+    ['a tool that is never a task', { name: 'never', task: {} }, -32601, /never runs as a task/],
+    ['a tool that is always one, without', { name: 'always' }, -32601, /only as a task/],
+    ['a tool that goes on as a task only, without', { name: 'insists' }, -32601, /only as a task/],
     ['a task that is no object', { name: 'echo', task: 'yes' }, -32602, /task must be an object/],
     ['a list as a task', { name: 'echo', task: [] }, -32602, /task must be an object/],
     ['no time', { name: 'echo', task: { ttl: 0 } }, -32602, /whole number of milliseconds above 0/],
@@ -292,7 +292,7 @@ describe.each(wires)('2026-06-XX over $name', (wire) => {
     for (const name of ['always', 'insists']) {
       const { isError, content } = await say('tools/call', { name, task: {} })
       expect(isError).toBe(true)
-      expect(content).toMatchObject([{ text: `This goes on as a task only. Revision ${revision} has none.` }])
+      expect(content).toMatchObject([{ text: `This call runs only as a task, and revision ${revision} has no tasks.` }])
     }
   })
 })

@@ -1,4 +1,4 @@
-// Tasks in sessions: what the extension of 2026-07-28 says of them, in the words of the revisions that had them before.
+// The methods of tasks in a session, in the words of the older revisions that have tasks.
 import { derivedUuid } from '../../flow/derive.ts'
 import { INTERNAL_ERROR, MISSING_CAPABILITY, ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
@@ -29,7 +29,7 @@ export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<R
     case 'tasks/cancel':
       return cancel(tasks, params['taskId'], principal)
     case 'tasks/list':
-      // Nobody in particular has no tasks of their own.
+      // A caller without a principal has no tasks of its own to list.
       return principal === undefined ? undefined : list(tasks, principal, params['cursor'])
     case 'tasks/input_response':
       return revision.rounds && takeInput(tasks, params, principal)
@@ -43,10 +43,12 @@ async function cancel(tasks: Tasks, taskId: unknown, principal: string | undefin
   if (!hasEnded(task)) {
     await tasks.cancel(taskId, principal)
     task = await tasks.get(taskId, principal)
-    // Or it came to its end by itself just then.
+    // Otherwise it ended by itself just before.
     if (task.status === 'cancelled') return olderTask(task)
   }
-  throw invalidParams(`The task is over, as ${String(olderTask(task)['status'])}: there is nothing left to cancel.`)
+  throw invalidParams(
+    `The task has already ended with status "${String(olderTask(task)['status'])}", so it cannot be cancelled.`,
+  )
 }
 
 async function list(tasks: Tasks, principal: string, cursor: unknown): Promise<Result> {
@@ -54,7 +56,7 @@ async function list(tasks: Tasks, principal: string, cursor: unknown): Promise<R
   return { ...page, tasks: page.tasks.map(olderTask) }
 }
 
-/** Acknowledged, whatever comes of it: what does not fit is asked again. */
+/** Always acknowledged: a question whose answer does not fit is asked again. */
 async function takeInput(
   tasks: Tasks,
   { _meta: meta, taskId, inputResponses }: Record<string, unknown>,
@@ -87,7 +89,7 @@ async function waitForResult(
   session.enter(id, wait)
   try {
     host.waits.add(wait)
-    // It is told why it does not wait.
+    // After `run`, so that the client gets the reason.
     const waited = wait.run()
     if (host.app.handover.draining) wait.interrupt()
     const ready = await waited
@@ -98,7 +100,7 @@ async function waitForResult(
   }
 }
 
-/** What the call would have come to. Throws what it would have failed with. */
+/** Returns the result that the call would have had. Throws the error that it would have failed with. */
 function resultOf(
   revision: OlderRevision,
   { taskId, status, inputRequests = {}, result = {}, error }: DetailedTask,
@@ -113,12 +115,12 @@ function resultOf(
       }
     case 'failed': {
       const { code = INTERNAL_ERROR, message = 'Internal error', data } = error ?? {}
-      // These revisions have no error for it, and a result is what the model can do something about.
+      // These revisions have no error for a missing capability. The model can act on a result that says so.
       if (code === MISSING_CAPABILITY) return { ...errorResult(message), _meta: related }
       throw new ProtocolError(code, message, data)
     }
     case 'cancelled':
-      throw invalidParams('The task was cancelled: it has no result.')
+      throw invalidParams('The task was cancelled, so it has no result.')
     default: {
       const { _meta: meta, ...rest } = result
       const { [META_SERVER_INFO]: _server, ...own } = isObject(meta) ? meta : {}

@@ -1,4 +1,4 @@
-// Which calls of a session become tasks: what the client asks for, and what the tool has to say to it.
+// Which calls of a session become tasks: what the client requests, and what the tool allows.
 import { METHOD_NOT_FOUND, ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { Result } from '../../protocol/revisions/rounds.ts'
@@ -9,47 +9,47 @@ import type { Target } from '../../server/round.ts'
 import type { LegacyHost } from '../host.ts'
 import type { Session } from '../session.ts'
 
-/** What a call that is to be a task says of it. */
-export interface TaskWish {
+/** What a call that requests a task says about it. */
+export interface RequestedTask {
   readonly ttlMs: number | undefined
 }
 
-/** Whether calls may become tasks in this session. */
+/** True if calls may become tasks in this session. */
 export function hasTasks({ app }: LegacyHost, { revision }: Session): boolean {
   return app.tasks !== undefined && revision.tasks
 }
 
-/** A hundred years, which every store can count. */
-const LONGEST_TTL_MS = 3_153_600_000_000
+/** A hundred years, which every store can represent. */
+const MAX_TTL_MS = 3_153_600_000_000
 
-/** Whether a call is to be a task. Throws where its tool will not have that, or nothing else. */
-export function readWish(tool: Target, { task }: Record<string, unknown>): TaskWish | undefined {
+/** Returns `undefined` if the call requests no task. Throws if the tool never runs as a task, or only as one. */
+export function readRequestedTask(tool: Target, { task }: Record<string, unknown>): RequestedTask | undefined {
   if (task === undefined || task === null) {
-    if (tool.task === 'always') throw onlyAsTask()
+    if (tool.task === 'always') throw taskRequired()
     return undefined
   }
   if (tool.task === 'never') {
-    throw new ProtocolError(METHOD_NOT_FOUND, `The tool "${tool.target}" is never a task: call it without "task".`)
+    throw new ProtocolError(METHOD_NOT_FOUND, `Tool "${tool.target}" never runs as a task. Call it without "task".`)
   }
   const ttl = isObject(task) ? (task['ttl'] ?? undefined) : null
   if (ttl === undefined) return { ttlMs: undefined }
-  if (Number.isSafeInteger(ttl) && Number(ttl) > 0) return { ttlMs: Math.min(Number(ttl), LONGEST_TTL_MS) }
-  throw invalidParams('task must be an object, and its ttl a whole number of milliseconds above 0')
+  if (Number.isSafeInteger(ttl) && Number(ttl) > 0) return { ttlMs: Math.min(Number(ttl), MAX_TTL_MS) }
+  throw invalidParams('task must be an object, and its ttl must be a whole number of milliseconds above 0')
 }
 
-export function onlyAsTask(): ProtocolError {
-  return new ProtocolError(METHOD_NOT_FOUND, 'This goes on as a task only: call it with "task" in its params.')
+export function taskRequired(): ProtocolError {
+  return new ProtocolError(METHOD_NOT_FOUND, 'This call runs only as a task. Add "task" to its params.')
 }
 
-/** The capabilities of a request that tasks come into. */
+/** Adds the capability for tasks, which clients of these revisions do not declare. */
 export function withTasks(capabilities: number): number {
   return capabilities | bitsOf(['tasks'])
 }
 
-/** What a client that asks for it gets of each mode; where the revision cannot defer the making of a task, it is one at once. */
+/** The `taskSupport` of each mode. These revisions cannot create a task later in a call, so `detach` is a task from the start. */
 const SUPPORT = { always: 'required', optional: 'optional', detach: 'optional', never: 'forbidden' } as const
 
-/** A page of tools, with what each has to do with tasks. */
+/** Adds to each tool of the page whether it runs as a task. */
 export function withTaskSupport({ app: { registry } }: LegacyHost, page: Result): Result {
   const supportOf = (name: unknown): string => SUPPORT[registry.tools.get(String(name))?.task ?? 'never']
   return mapped(page, 'tools', (tool) => ({

@@ -203,7 +203,7 @@ test('a task that outlives its ttl ends the wait for it', async () => {
   expect(server.held).toMatchObject({ waits: 0 })
 })
 
-test('no more than a thousand wait on an instance, and the next one is told to poll', async () => {
+test('no more than a thousand wait on an instance, and the next one gets an error that says to poll', async () => {
   const { server } = newSetting()
   const clients = await Promise.all(Array.from({ length: 5 }, () => Client.begin(server)))
   const taskId = await clients[0]?.task('work')
