@@ -1,6 +1,6 @@
 // The kill drill on PostgreSQL, which itself goes away once in the middle.
 import pg from 'pg'
-import type { TestDatabase } from '../stores/database.ts'
+import type { RunningDatabase } from '../stores/database.ts'
 import type { Report } from './kill-drill.ts'
 import { every, killDrill } from './kill-drill.ts'
 import { PostgresLedger } from './ledger.ts'
@@ -21,7 +21,7 @@ export interface PostgresDrillOptions {
 }
 
 export async function killOnPostgres(
-  { url }: TestDatabase,
+  { url }: RunningDatabase,
   schema: string,
   options: PostgresDrillOptions,
 ): Promise<Report & { standing: unknown }> {

@@ -1,6 +1,6 @@
 // The kill drill at its full size.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
+import { afterAll, expect, test } from 'vitest'
+import { useDatabase } from '../stores/database.ts'
 import type { Report } from './kill-drill.ts'
 import { expectClean } from './kill-drill.ts'
 import { killOnPostgres } from './kill-postgres.ts'
@@ -11,17 +11,10 @@ const JOBS = 500
 const STEPS = 10
 const LIMIT_MS = 900_000
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 const reports: Report[] = []
 
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
 afterAll(async () => {
-  await schemas?.drop()
-  await database?.stop()
   console.table(Object.fromEntries(reports.map((report) => [report.name, row(report)])))
 })
 
@@ -45,7 +38,7 @@ test(
   '4 workers on PostgreSQL, one killed every 300 ms, and PostgreSQL restarted once',
   { timeout: LIMIT_MS },
   async () => {
-    const report = await killOnPostgres(database, schemas.next(), {
+    const report = await killOnPostgres(database, database.nextSchema(), {
       workers: 4,
       jobs: JOBS,
       steps: STEPS,

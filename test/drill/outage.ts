@@ -2,9 +2,9 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import pg from 'pg'
-import { isOwnServer, type TestDatabase } from '../stores/database.ts'
+import { isOwnServer, type RunningDatabase } from '../stores/database.ts'
 
-export async function outage(database: TestDatabase): Promise<void> {
+export async function outage(database: RunningDatabase): Promise<void> {
   const command = process.env['RALLY_DRILL_RESTART']
   if (isOwnServer) await database.restart()
   else if (command !== undefined) await promisify(execFile)('sh', ['-c', command])

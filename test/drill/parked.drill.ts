@@ -1,6 +1,6 @@
 // A hundred thousand parked tasks, and what they cost an instance.
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
+import { afterAll, expect, test } from 'vitest'
+import { useDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
 import { parkMany, type Parked } from './parking.ts'
 import type { StoreTarget } from './workers.ts'
@@ -12,18 +12,11 @@ const MOST_BYTES = 20 * MEGABYTE
 /** As fast, on a machine that does other things too. */
 const MOST_TIMES = 2
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 const folder = new Folder()
 const rows: Record<string, object> = {}
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
 afterAll(async () => {
   folder.remove()
-  await schemas?.drop()
-  await database?.stop()
   console.table(rows)
 })
 
@@ -42,7 +35,7 @@ function row({ few, many }: Parked): object {
 }
 
 test.each<{ name: string; target: () => StoreTarget }>([
-  { name: 'PostgreSQL', target: () => ({ url: database.url, schema: schemas.next() }) },
+  { name: 'PostgreSQL', target: () => ({ url: database.url, schema: database.nextSchema() }) },
   { name: 'SQLite', target: () => ({ file: folder.file() }) },
 ])('a hundred thousand in $name', { timeout: 300_000 }, async ({ name, target }) => {
   const parked = await parkMany(target(), COUNT, LOOKS)

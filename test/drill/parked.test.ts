@@ -1,10 +1,10 @@
 // Tasks that wait for an answer cost an instance nothing. `npm run drill` has a hundred thousand of them, and compares times.
 import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/sqlite/driver.ts'
 import { taskStatements } from '../../src/store/postgres/statements.ts'
 import { SQL } from '../../src/store/sqlite/statements.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
+import { useDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
 import { parkMany } from './parking.ts'
 
@@ -13,17 +13,10 @@ const LOOKS = 300
 /** A tenth of what a hundred thousand may grow it by, and a little for the noise of a collector. */
 const MOST_BYTES = 4_000_000 + 2_000_000
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 const folder = new Folder()
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
 afterAll(async () => {
   folder.remove()
-  await schemas?.drop()
-  await database?.stop()
 })
 
 test(
@@ -47,7 +40,7 @@ test(
   'an instance holds nothing of tasks that are parked in PostgreSQL, and finds one by its index',
   { timeout: 60_000 },
   async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const { few, many } = await parkMany({ url: database.url, schema }, COUNT, LOOKS)
     expect(many.held - few.held).toBeLessThan(MOST_BYTES)
     const client = new pg.Client(database.url)

@@ -4,10 +4,10 @@ import type { Store } from 'mcp-rally'
 import { rally, send } from 'mcp-rally'
 import { postgres } from 'mcp-rally/postgres'
 import { sqlite } from 'mcp-rally/sqlite'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { afterAll, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import { Process } from '../drain/process.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from '../stores/database.ts'
+import { useDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
 import type { WireRequest } from '../wire/messages.ts'
 import type { WireTask } from './task-wire.ts'
@@ -23,23 +23,16 @@ interface Said {
   readonly taken?: boolean
 }
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 const folder = new Folder()
 
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
 afterAll(async () => {
   folder.remove()
-  await schemas?.drop()
-  await database?.stop()
 })
 
 const stores: { name: string; target: () => StoreTarget }[] = [
   { name: 'SQLite', target: () => ({ file: folder.file() }) },
-  { name: 'PostgreSQL', target: () => ({ url: database.url, schema: schemas.next() }) },
+  { name: 'PostgreSQL', target: () => ({ url: database.url, schema: database.nextSchema() }) },
 ]
 
 function open(target: StoreTarget): Store {

@@ -1,4 +1,4 @@
-// The mailbox that the tests of several processes share is one, too.
+// The mailbox in files, which tests with several processes use, fulfils the contract too.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { mailboxContract } from './contract.ts'
 mailboxContract('files', async () => {
   const root = await mkdtemp(join(tmpdir(), 'mailbox-'))
   return {
-    mailbox: new FileMailbox(root),
+    part: new FileMailbox(root),
     another: new FileMailbox(root),
     elapse: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
     close: () => rm(root, { recursive: true, force: true }),

@@ -6,7 +6,7 @@ mailboxContract('memory', () => {
   let now = 0
   const mailbox = new MemoryMailbox({ now: () => now })
   return {
-    mailbox,
+    part: mailbox,
     another: mailbox,
     elapse: (ms) => {
       now += ms
@@ -16,21 +16,21 @@ mailboxContract('memory', () => {
 
 const KEPT_MS = 60_000
 
-test('The oldest boxes give way where there is no more room', async () => {
+test('The oldest channels are dropped when the mailbox is full', async () => {
   const mailbox = new MemoryMailbox({ maxBytes: 10_000 })
-  for (let i = 0; i < 100; i += 1) await mailbox.leave(`box ${i}`, 1, 'x'.repeat(800), KEPT_MS)
+  for (let i = 0; i < 100; i += 1) await mailbox.leave(`channel ${i}`, 1, 'x'.repeat(800), KEPT_MS)
   expect(mailbox.size).toBe(10)
-  expect(await mailbox.after('box 89', 0)).toEqual([])
-  expect(await mailbox.after('box 99', 0)).toHaveLength(1)
+  expect(await mailbox.after('channel 89', 0)).toEqual([])
+  expect(await mailbox.after('channel 99', 0)).toHaveLength(1)
 })
 
-test('Letters without a text are bounded too', async () => {
+test('The number of events without a text is bounded too', async () => {
   const mailbox = new MemoryMailbox({ maxBytes: 10_000 })
-  for (let i = 0; i < 1_000; i += 1) await mailbox.leave(`box ${i}`, 1, '', KEPT_MS)
+  for (let i = 0; i < 1_000; i += 1) await mailbox.leave(`channel ${i}`, 1, '', KEPT_MS)
   expect(mailbox.size).toBe(50)
 })
 
-test('A letter that is larger than all the room there is is refused, and nothing gives way to it', async () => {
+test('An event that is larger than the whole mailbox is refused, and nothing is dropped for it', async () => {
   const mailbox = new MemoryMailbox({ maxBytes: 10_000 })
   await mailbox.leave('small', 1, 'x', KEPT_MS)
   await expect(mailbox.leave('large', 1, 'x'.repeat(10_000), KEPT_MS)).rejects.toMatchObject({ code: 'MAILBOX_FULL' })

@@ -1,31 +1,17 @@
 // What every OnceStore must do. Each store runs this suite.
 import type { OnceClaim, OnceStore } from 'mcp-rally'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { LONG_MS, PAST_SHORT_MS, SHORT_MS, type Open, type UnderTest } from '../stores/under-test.ts'
 
-/** A store under test. */
-export interface OnceUnderTest {
-  readonly store: OnceStore
-  /** What another instance of the fleet has in its hands: it remembers the same. */
-  readonly another: OnceStore
-  /** Lets time go by for the store, by its clock or by waiting. */
-  elapse(ms: number): void | Promise<void>
-  close?(): void | Promise<void>
-}
-
-/** Long and short, by any clock and on any machine. */
-const LONG_MS = 60_000
-const SHORT_MS = 50
-const PAST_SHORT_MS = 100
-
-export function onceStoreContract(name: string, open: () => OnceUnderTest | Promise<OnceUnderTest>): void {
+export function onceStoreContract(name: string, open: Open<OnceStore>): void {
   describe(`the contract of a OnceStore: ${name}`, () => {
-    let opened: OnceUnderTest
+    let opened: UnderTest<OnceStore>
     let store: OnceStore
     let another: OnceStore
 
     beforeEach(async () => {
       opened = await open()
-      ;({ store, another } = opened)
+      ;({ part: store, another } = opened)
     })
     afterEach(() => opened.close?.())
 

@@ -5,7 +5,7 @@ onceStoreContract('memory', () => {
   let now = 0
   const store = new MemoryOnceStore(() => now)
   return {
-    store,
+    part: store,
     another: store,
     elapse: (ms) => {
       now += ms

@@ -1,23 +1,63 @@
-// A real PostgreSQL for tests: one of its own in a folder of its own, or the one that RALLY_TEST_POSTGRES names.
+// A real PostgreSQL for tests: a server of our own in a temporary folder, or the server that RALLY_TEST_POSTGRES names.
 import { fork, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
+import { afterAll, beforeAll } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 
-export interface TestDatabase {
+export interface RunningDatabase {
   readonly url: string
-  /** Stopped and started again on the same data: whoever is connected is thrown out. Only where it is our own. */
+  /** Stops and starts it on the same data, which cuts every connection. Only for a server of our own. */
   restart(): Promise<void>
-  /** Stopped until `start`. Only where it is our own. */
+  /** Stops it until `start`. Only for a server of our own. */
   halt(): Promise<void>
   start(): Promise<void>
-  /** The end of it: nothing stays behind. */
+}
+
+export interface TestDatabase extends RunningDatabase {
+  /** Ends it for good, and removes its data. */
   stop(): Promise<void>
 }
 
-/** Whether the server is one that tests may stop. */
+/** A server that the tests of a file share. It starts before the first test and stops after the last. */
+export interface SharedDatabase extends RunningDatabase {
+  /** A new name of a schema, so that tests share the server and nothing else. */
+  nextSchema(): string
+}
+
+export function useDatabase(): SharedDatabase {
+  let server: TestDatabase | undefined
+  const prefix = `test_${randomBytes(6).toString('hex')}`
+  const schemas: string[] = []
+  beforeAll(async () => {
+    server = await startDatabase()
+  }, 60_000)
+  afterAll(async () => {
+    if (!isOwnServer && server !== undefined) await dropSchemas(server.url, schemas)
+    await server?.stop()
+  })
+  const started = (): TestDatabase => {
+    if (server === undefined) throw new Error('The database starts in beforeAll: use it in hooks and tests only.')
+    return server
+  }
+  return {
+    get url() {
+      return started().url
+    },
+    restart: () => started().restart(),
+    halt: () => started().halt(),
+    start: () => started().start(),
+    nextSchema: () => {
+      const name = `${prefix}_${schemas.length}`
+      schemas.push(name)
+      return name
+    },
+  }
+}
+
+/** False if RALLY_TEST_POSTGRES names the server: tests must not stop that one. */
 export const isOwnServer = process.env['RALLY_TEST_POSTGRES'] === undefined
 
 export async function startDatabase(): Promise<TestDatabase> {
@@ -58,7 +98,7 @@ interface Answer {
 
 async function answerOf(keeper: ChildProcess): Promise<string> {
   const answered = once(keeper, 'message') as Promise<[Answer]>
-  const exited = once(keeper, 'exit').then((): [Answer] => [{ failed: 'The keeper of PostgreSQL has ended.' }])
+  const exited = once(keeper, 'exit').then((): [Answer] => [{ failed: 'The process that runs PostgreSQL has ended.' }])
   const [{ failed, url }] = await Promise.race([answered, exited])
   if (url !== undefined) return url
   throw new Error(failed)
@@ -69,36 +109,17 @@ function otherServer(url: string): TestDatabase {
 }
 
 async function refuse(): Promise<never> {
-  throw new Error('The server of RALLY_TEST_POSTGRES is not ours to stop.')
+  throw new Error('The server that RALLY_TEST_POSTGRES names must not be stopped.')
 }
 
-/** Names for the tables of one test each, so that tests share a server and nothing else. */
-export interface EmptySchemas {
-  next(): string
-  /** Removes all that were given out, for a server that stays. */
-  drop(): Promise<void>
+async function dropSchemas(url: string, names: readonly string[]): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  for (const name of names) await client.query(`DROP SCHEMA IF EXISTS "${name}" CASCADE`)
+  await client.end()
 }
 
-export function emptySchemas(url: string): EmptySchemas {
-  const prefix = `test_${randomBytes(6).toString('hex')}`
-  const given: string[] = []
-  return {
-    next: () => {
-      const name = `${prefix}_${given.length}`
-      given.push(name)
-      return name
-    },
-    drop: async () => {
-      if (isOwnServer) return
-      const client = new pg.Client(url)
-      await client.connect()
-      for (const name of given) await client.query(`DROP SCHEMA IF EXISTS "${name}" CASCADE`)
-      await client.end()
-    },
-  }
-}
-
-/** A store calls everybody that watches once it hears from the others: news before that are missed. */
+/** Resolves when the store receives the events of other stores. It misses events before that. */
 export async function listening({ tasks }: Store): Promise<void> {
   await new Promise<void>((resolve) => {
     const stop = tasks.watch(() => {

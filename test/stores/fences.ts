@@ -1,8 +1,8 @@
-// The fences of a task numbered from 1 on as it is claimed: what a fence is, beyond being never given twice, is a store's own affair.
+// Numbers the fences of each task from 1 on, so that stores can be compared: their fences grow, but each store has its own.
 import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
 
-/** What stands in for a fence that was never given. */
-const NEVER_GIVEN = Number.MAX_SAFE_INTEGER
+/** Stands for a fence that no claim has. */
+const UNKNOWN_FENCE = Number.MAX_SAFE_INTEGER
 
 interface Life {
   readonly createdAt: number
@@ -12,41 +12,48 @@ interface Life {
 export class Fences {
   readonly #lives = new Map<string, Life>()
 
-  /** The handle, asked and answering by these numbers. */
+  /** The same store, with these numbers in place of its fences. */
   numbered(tasks: TaskStore): TaskStore {
     return {
-      create: async (task) => this.#made(await tasks.create(task)),
+      create: async (task) => this.#created(await tasks.create(task)),
       read: (id) => tasks.read(id),
       list: (owner, limit, after) => tasks.list(owner, limit, after),
-      claim: async (turn) => this.#claimed(await tasks.claim(turn)),
-      renew: async (held, leaseMs) => {
-        const standing = await tasks.renew(
-          held.map((each) => this.#given(each)),
+      claim: async (request) => this.#claimed(await tasks.claim(request)),
+      renew: async (leases, leaseMs) => {
+        const renewed = await tasks.renew(
+          leases.map((lease) => this.#real(lease)),
           leaseMs,
         )
-        return standing.map(({ id, fence, version }) => ({ id, fence: this.#fencesOf(id).indexOf(fence) + 1, version }))
+        return renewed.map(({ id, fence, version }) => ({ id, fence: this.#fencesOf(id).indexOf(fence) + 1, version }))
       },
-      append: (held, entries) => tasks.append(this.#given(held), entries),
-      change: (id, { fence, ...belief }, change) =>
-        tasks.change(id, fence === undefined ? belief : { ...belief, fence: this.#given({ id, fence }).fence }, change),
+      append: (lease, entries) => tasks.append(this.#real(lease), entries),
+      change: (id, { fence, ...precondition }, change) =>
+        tasks.change(
+          id,
+          fence === undefined ? precondition : { ...precondition, fence: this.#real({ id, fence }).fence },
+          change,
+        ),
       sweep: () => tasks.sweep(),
       watch: (listener) => tasks.watch(listener),
     }
   }
 
-  /** A task that is made again begins anew. */
-  #made(task: TaskRecord): TaskRecord {
+  /** A task that is created again has new numbers. */
+  #created(task: TaskRecord): TaskRecord {
     const { id, createdAt } = task
     if (this.#lives.get(id)?.createdAt !== createdAt) this.#lives.set(id, { createdAt, fences: [] })
     return task
   }
 
   #claimed(task: ClaimedTask | undefined): ClaimedTask | undefined {
-    return task && { ...task, fence: this.#fencesOf(task.id).push(task.fence) }
+    if (task === undefined) return undefined
+    const fences = this.#fencesOf(task.id)
+    if (task.fence <= (fences.at(-1) ?? 0)) throw new Error('A fence is not higher than the one before.')
+    return { ...task, fence: fences.push(task.fence) }
   }
 
-  #given({ id, fence }: TaskLease): TaskLease {
-    return { id, fence: this.#fencesOf(id)[fence - 1] ?? NEVER_GIVEN }
+  #real({ id, fence }: TaskLease): TaskLease {
+    return { id, fence: this.#fencesOf(id)[fence - 1] ?? UNKNOWN_FENCE }
   }
 
   #fencesOf(id: string): number[] {

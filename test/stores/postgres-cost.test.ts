@@ -1,51 +1,19 @@
-// What the PostgreSQL store costs its database: round trips, and pages looked at however many tasks there are.
-import { postgres, type QueryLike } from 'mcp-rally/postgres'
+// What the PostgreSQL store costs its database: round trips, and how many pages it reads when there are many tasks.
+import type { QueryLike } from 'mcp-rally/postgres'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import type { ClaimedTask, TaskStore } from '../../src/store/tasks.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { newTask } from './contract.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
-import { askedBy, recordedPool, type RecordedPool } from './recorded-pool.ts'
+import { LONG_MS, useRecordedStore, type RecordedStore } from './recorded-store.ts'
 
-const LONG_MS = 60_000
-
-let database: TestDatabase
-let schemas: EmptySchemas
-let pool: pg.Pool
-let recorded: RecordedPool
-let schema: string
-let store: Store
-let tasks: TaskStore
-
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-  pool = new pg.Pool({ connectionString: database.url, max: 20 })
-  // Its connections may outlive it by a moment, and the server not.
-  pool.on('error', () => {})
-}, 60_000)
-afterAll(async () => {
-  await schemas?.drop()
-  await pool?.end()
-  await database?.stop()
+const recorded = useRecordedStore()
+const { queriesOf, claimed } = recorded
+let pool: RecordedStore['pool']
+let schema: RecordedStore['schema']
+let store: RecordedStore['store']
+let tasks: RecordedStore['tasks']
+beforeEach(() => {
+  ;({ pool, schema, store, tasks } = recorded)
 })
-beforeEach(async () => {
-  schema = schemas.next()
-  recorded = recordedPool(pool)
-  store = postgres(recorded, { schema })
-  tasks = store.tasks
-  await tasks.sweep()
-})
-afterEach(() => store.close())
-
-const asked = (run: () => Promise<unknown>): Promise<QueryLike[]> => askedBy(recorded, run)
-
-async function claimed(leaseMs = LONG_MS): Promise<ClaimedTask> {
-  const task = await tasks.claim({ after: '', leaseMs })
-  if (task === undefined) throw new Error('A task should be due, and none is.')
-  return task
-}
 
 /** How many pages of tables and indexes it looks at, planned for any values rather than for these. */
 async function pagesOf({ text, values = [] }: QueryLike): Promise<number> {
@@ -69,7 +37,7 @@ async function numberOf(query: string): Promise<number> {
 }
 
 async function trips(run: () => Promise<unknown>): Promise<number> {
-  return (await asked(run)).length
+  return (await queriesOf(run)).length
 }
 
 test('each operation on a task is one round trip', async () => {
@@ -87,7 +55,7 @@ test('each operation on a task is one round trip', async () => {
 })
 
 test('every statement is prepared, and by one name only', async () => {
-  const statements = await asked(async () => {
+  const statements = await queriesOf(async () => {
     await tasks.create(newTask('t'))
     await tasks.read('t')
     await tasks.read('u')
@@ -102,7 +70,7 @@ test('entries of one task that wait for each other are written together', async 
   await tasks.create(newTask('t'))
   const held = await claimed(0)
   const numbers = Array.from({ length: 100 }, (_, i) => i)
-  const statements = await asked(() => Promise.all(numbers.map((n) => tasks.append(held, String(n)))))
+  const statements = await queriesOf(() => Promise.all(numbers.map((n) => tasks.append(held, String(n)))))
   expect(statements).toHaveLength(2)
   expect((await claimed()).journal).toBe(JSON.stringify(numbers))
 })
@@ -147,7 +115,7 @@ describe.each(['no', 'fresh'])('with many tasks that nobody has to take up, and 
   test('a look for work looks at few pages, whether there is any or not', async () => {
     expect(await numberOf(`SELECT pg_relation_size('"${schema}".tasks') / 8192 AS number`)).toBeGreaterThan(500)
     const turns = [{ after: '' }, { after: 'owner 5', except: 'ada' }, { after: '', except: 'owner 7' }]
-    const claims = await asked(async () => {
+    const claims = await queriesOf(async () => {
       for (const turn of turns) expect(await tasks.claim({ ...turn, leaseMs: 0 })).toBeUndefined()
     })
     expect(new Set(claims.map(({ name }) => name)).size).toBe(turns.length)
@@ -160,7 +128,7 @@ describe.each(['no', 'fresh'])('with many tasks that nobody has to take up, and 
   test('the work of an owner that is left out is not gone through', async () => {
     await pool.query(`UPDATE "${schema}".tasks SET due_at = 0 WHERE owner = 'ada'`)
     await tasks.create(newTask('due', { owner: 'zoe' }))
-    const claims = await asked(async () => {
+    const claims = await queriesOf(async () => {
       for (const after of ['', 'ada', 'zoe'])
         expect(await tasks.claim({ after, except: 'ada', leaseMs: 0 })).toMatchObject({ id: 'due' })
     })
@@ -168,7 +136,7 @@ describe.each(['no', 'fresh'])('with many tasks that nobody has to take up, and 
   })
 
   test('reading, listing and sweeping look at few pages', async () => {
-    const queries = await asked(async () => {
+    const queries = await queriesOf(async () => {
       expect(await tasks.read('parked 77')).toBeDefined()
       expect(await tasks.list('ada', 10, { id: 'parked 9000', createdAt: 9_000 })).toHaveLength(10)
       expect(await tasks.sweep()).toBe(0)

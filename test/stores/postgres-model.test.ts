@@ -3,23 +3,20 @@ import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
-import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+import type { TaskStore } from '../../src/store/tasks.ts'
+import { useDatabase } from './database.ts'
 import { likeTheModel } from './model.ts'
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 let pool: pg.Pool
 let clock: string
 let schema: string
 let stores: Store[]
 
 beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-  clock = schemas.next()
-  schema = schemas.next()
-  // What is found first by the name of now() is this clock.
+  clock = database.nextSchema()
+  schema = database.nextSchema()
+  // now() finds this function first, so it is the clock of the stores.
   pool = new pg.Pool({ connectionString: database.url, options: `-c search_path=${clock},pg_catalog` })
   pool.on('error', () => {})
   await pool.query(`
@@ -32,79 +29,35 @@ beforeAll(async () => {
 }, 60_000)
 afterAll(async () => {
   await Promise.all(stores?.map((store) => store.close()) ?? [])
-  await schemas?.drop()
   await pool?.end()
-  await database?.stop()
 })
 
-/** Numbers the fences of each task from 1 on, as the model does. */
-class Fences {
-  readonly #lives = new Map<string, { createdAt: number; fences: number[] }>()
-
-  made({ id, createdAt }: TaskRecord): void {
-    if (this.#lives.get(id)?.createdAt !== createdAt) this.#lives.set(id, { createdAt, fences: [] })
-  }
-
-  claimed(task: ClaimedTask | undefined): ClaimedTask | undefined {
-    if (task === undefined) return undefined
-    const { fences = [] } = this.#lives.get(task.id) ?? {}
-    if (task.fence <= (fences.at(-1) ?? 0)) throw new Error('A fence is not higher than the one before.')
-    return { ...task, fence: fences.push(task.fence) }
-  }
-
-  real<T extends TaskLease>(held: T): T {
-    return { ...held, fence: this.#lives.get(held.id)?.fences[held.fence - 1] ?? Number.MAX_SAFE_INTEGER }
-  }
-
-  counted<T extends TaskLease>(held: T): T {
-    return { ...held, fence: (this.#lives.get(held.id)?.fences.indexOf(held.fence) ?? -1) + 1 }
-  }
-}
-
-/** A store that is asked once the clock stands right. */
-function atTheTime(tasks: TaskStore, ready: () => Promise<unknown>, fences: Fences): TaskStore {
+/** A store that sets the database's clock before each call. */
+function atTheTime(tasks: TaskStore, setClock: () => Promise<unknown>): TaskStore {
   const at = async <T>(ask: () => Promise<T>): Promise<T> => {
-    await ready()
+    await setClock()
     return ask()
   }
   return {
-    create: (task) =>
-      at(async () => {
-        const made = await tasks.create(task)
-        fences.made(made)
-        return made
-      }),
+    create: (task) => at(() => tasks.create(task)),
     read: (id) => at(() => tasks.read(id)),
     list: (owner, limit, after) => at(() => tasks.list(owner, limit, after)),
-    claim: (turn) => at(async () => fences.claimed(await tasks.claim(turn))),
-    renew: (held, leaseMs) =>
-      at(async () => {
-        const real = held.map((each) => fences.real(each))
-        return (await tasks.renew(real, leaseMs)).map((standing) => fences.counted(standing))
-      }),
-    append: (held, entries) => at(() => tasks.append(fences.real(held), entries)),
-    change: (id, belief, change) =>
-      at(() => {
-        const { fence } = belief
-        return tasks.change(id, fence === undefined ? belief : { ...belief, ...fenceOf(fences, id, fence) }, change)
-      }),
+    claim: (request) => at(() => tasks.claim(request)),
+    renew: (leases, leaseMs) => at(() => tasks.renew(leases, leaseMs)),
+    append: (lease, entries) => at(() => tasks.append(lease, entries)),
+    change: (id, precondition, change) => at(() => tasks.change(id, precondition, change)),
     sweep: () => at(() => tasks.sweep()),
     watch: (listener) => tasks.watch(listener),
   }
 }
 
-function fenceOf(fences: Fences, id: string, fence: number): { fence: number } {
-  return { fence: fences.real({ id, fence }).fence }
-}
-
 test('whatever is asked of two stores on one database, they answer as the store in memory does', async () => {
   await likeTheModel((now) => {
     const emptied = pool.query(`TRUNCATE ${schema}.tasks CASCADE`)
-    const ready = async (): Promise<void> => {
+    const setClock = async (): Promise<void> => {
       await emptied
       await pool.query(`UPDATE ${clock}.at SET ms = ${now()}`)
     }
-    const fences = new Fences()
-    return { handles: stores.map(({ tasks }) => atTheTime(tasks, ready, fences)), close: async () => {} }
+    return { handles: stores.map(({ tasks }) => atTheTime(tasks, setClock)), close: async () => {} }
   }, 40)
 })

@@ -1,35 +1,19 @@
 // A database that goes away and comes back. A crash of the process would fail this file: errors that nobody hears do.
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 import type { TaskEvent, TaskRecord } from '../../src/store/tasks.ts'
 import { newTask } from './contract.ts'
-import {
-  emptySchemas,
-  isOwnServer,
-  listening,
-  startDatabase,
-  type EmptySchemas,
-  type TestDatabase,
-} from './database.ts'
+import { isOwnServer, listening, useDatabase } from './database.ts'
 
 const LONG_MS = 60_000
 
-let database: TestDatabase
-let schemas: EmptySchemas
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
-afterAll(async () => {
-  await schemas?.drop()
-  await database?.stop()
-})
+const database = useDatabase()
 
 /** A URL whose connections are known by a name, so that they can be told from those of others on the server. */
 function namedUrl(): { url: string; name: string } {
-  const name = schemas.next()
+  const name = database.nextSchema()
   const { url } = database
   return { name, url: `${url}${url.includes('?') ? '&' : '?'}application_name=${name}` }
 }
@@ -57,7 +41,7 @@ describe.each(['a URL', 'a pool that was given'])('a store on %s', (on) => {
     const named = namedUrl()
     name = named.name
     pool = new pg.Pool({ connectionString: named.url })
-    store = postgres(on === 'a URL' ? named.url : pool, { schema: schemas.next() })
+    store = postgres(on === 'a URL' ? named.url : pool, { schema: database.nextSchema() })
   })
   afterEach(async () => {
     await store.close()
@@ -142,7 +126,7 @@ const ALL_ANSWERED = Object.fromEntries(Object.keys(QUESTIONS).map((name) => [na
 
 describe.runIf(isOwnServer)('a store whose database is stopped', () => {
   test('rejects whatever it is asked (5), and answers again once the database is back', async () => {
-    const store = postgres(database.url, { schema: schemas.next() })
+    const store = postgres(database.url, { schema: database.nextSchema() })
     await listening(store)
     const made = await store.tasks.create(newTask('t'))
     await database.halt()
@@ -156,7 +140,7 @@ describe.runIf(isOwnServer)('a store whose database is stopped', () => {
   })
 
   test('is set up once the database is there, where it was away at first', async () => {
-    const store = postgres(database.url, { schema: schemas.next() })
+    const store = postgres(database.url, { schema: database.nextSchema() })
     const heard = listening(store)
     await database.halt()
     await expect(store.tasks.read('t')).rejects.toThrow(/./)
@@ -167,7 +151,7 @@ describe.runIf(isOwnServer)('a store whose database is stopped', () => {
   })
 
   test('never answers as if a task were not there, also what is under way when the database is stopped', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const store = postgres(database.url, { schema })
     await store.tasks.create(newTask('t'))
     const blocker = await connected()
@@ -189,7 +173,7 @@ describe.runIf(isOwnServer)('a store whose database is stopped', () => {
 describe('a store that is closed', () => {
   test('has no connection left, and says that it is closed', async () => {
     const { url, name } = namedUrl()
-    const store = postgres(url, { schema: schemas.next() })
+    const store = postgres(url, { schema: database.nextSchema() })
     await listening(store)
     await store.tasks.create(newTask('t'))
     const client = await connected()
@@ -207,7 +191,7 @@ describe('a store that is closed', () => {
 
   test('leaves a pool that was given as it found it', async () => {
     const pool = new pg.Pool({ connectionString: database.url })
-    const store = postgres(pool, { schema: schemas.next() })
+    const store = postgres(pool, { schema: database.nextSchema() })
     await listening(store)
     await store.close()
     expect(pool.listenerCount('error')).toBe(0)
@@ -217,10 +201,10 @@ describe('a store that is closed', () => {
   })
 
   test('may be closed before it was ever used, twice, and while it is being set up', async () => {
-    const unused = postgres(database.url, { schema: schemas.next() })
+    const unused = postgres(database.url, { schema: database.nextSchema() })
     await unused.close()
     await unused.close()
-    const busy = postgres(database.url, { schema: schemas.next() })
+    const busy = postgres(database.url, { schema: database.nextSchema() })
     busy.tasks.watch(() => {})
     const reading = busy.tasks.read('t').catch((error: unknown) => error)
     await busy.close()

@@ -1,22 +1,13 @@
 // The store in a process of its own, from the built package.
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { ROOT } from '../package/consumer.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+import { useDatabase } from './database.ts'
 
 const execute = promisify(execFile)
 
-let database: TestDatabase
-let schemas: EmptySchemas
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-}, 60_000)
-afterAll(async () => {
-  await schemas?.drop()
-  await database?.stop()
-})
+const database = useDatabase()
 
 /** Runs a program to its end; one that does not end by itself fails. */
 async function run(program: string, ...nodeOptions: readonly string[]): Promise<string> {
@@ -38,11 +29,11 @@ const opened = (schema: string): string => `
 `
 
 test('keeps no process alive that has nothing left to do', async () => {
-  expect(await run(`${opened(schemas.next())}\nconsole.log('through')`)).toBe('through\n')
+  expect(await run(`${opened(database.nextSchema())}\nconsole.log('through')`)).toBe('through\n')
 })
 
 test('lets a process come to the end of closing it', async () => {
-  expect(await run(`${opened(schemas.next())}\nawait store.close()\nconsole.log('closed')`)).toBe('closed\n')
+  expect(await run(`${opened(database.nextSchema())}\nawait store.close()\nconsole.log('closed')`)).toBe('closed\n')
 })
 
 const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`

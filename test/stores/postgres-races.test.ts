@@ -1,56 +1,26 @@
-// Workers that come too late, on connections of their own.
+// Workers that have lost their lease, on connections of their own.
 import { postgres } from 'mcp-rally/postgres'
-import pg from 'pg'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import type { ClaimedTask, TaskStore } from '../../src/store/tasks.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { ClaimedTask } from '../../src/store/tasks.ts'
 import { newTask } from './contract.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
-import { askedBy, recordedPool, type RecordedPool } from './recorded-pool.ts'
+import { LONG_MS, useRecordedStore, type RecordedStore } from './recorded-store.ts'
 
-const LONG_MS = 60_000
-
-let database: TestDatabase
-let schemas: EmptySchemas
-let pool: pg.Pool
-let recorded: RecordedPool
-let schema: string
-let store: Store
-let tasks: TaskStore
-
-beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
-  pool = new pg.Pool({ connectionString: database.url, max: 20 })
-  // Its connections may outlive it by a moment, and the server not.
-  pool.on('error', () => {})
-}, 60_000)
-afterAll(async () => {
-  await schemas?.drop()
-  await pool?.end()
-  await database?.stop()
-})
+const recorded = useRecordedStore()
+const { queriesOf, claimed } = recorded
+let pool: RecordedStore['pool']
+let schema: RecordedStore['schema']
+let tasks: RecordedStore['tasks']
 beforeEach(async () => {
-  schema = schemas.next()
-  recorded = recordedPool(pool)
-  store = postgres(recorded, { schema })
-  tasks = store.tasks
+  ;({ pool, schema, tasks } = recorded)
   await tasks.create(newTask('t'))
 })
-afterEach(() => store.close())
 
-async function claimed(leaseMs = LONG_MS, by = tasks): Promise<ClaimedTask> {
-  const task = await by.claim({ after: '', leaseMs })
-  if (task === undefined) throw new Error('A task should be due, and none is.')
-  return task
-}
-
-/** Does what was asked last again, with other values, on a connection of its own, and holds it back. */
+/** Runs the query of `ask` again, with other values, in a transaction on its own connection that stays open until `commit`. */
 async function heldBack(
   ask: () => Promise<unknown>,
   values: unknown[],
 ): Promise<{ rows: unknown[]; commit: () => Promise<void> }> {
-  const [query] = await askedBy(recorded, ask)
+  const [query] = await queriesOf(ask)
   const connection = await pool.connect()
   await connection.query('BEGIN')
   const { rows } = await connection.query(query?.text ?? '', values)
@@ -63,7 +33,7 @@ async function heldBack(
   }
 }
 
-/** Takes the task over. */
+/** Claims the task as another worker, in a transaction that stays open until the returned function is called. */
 async function takeOver(): Promise<() => Promise<void>> {
   const takesNothing = { after: '', except: 'ada', leaseMs: 0 }
   const { rows, commit } = await heldBack(() => tasks.claim(takesNothing), [LONG_MS, '', 'nobody'])
@@ -71,7 +41,7 @@ async function takeOver(): Promise<() => Promise<void>> {
   return commit
 }
 
-/** Until something that was asked waits for a lock of another. */
+/** Resolves when a query waits for a lock. */
 async function oneWaits(): Promise<void> {
   for (;;) {
     const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`

@@ -2,21 +2,16 @@ import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { newTask } from './contract.ts'
-import { emptySchemas, startDatabase, type EmptySchemas, type TestDatabase } from './database.ts'
+import { useDatabase } from './database.ts'
 
-let database: TestDatabase
-let schemas: EmptySchemas
+const database = useDatabase()
 let client: pg.Client
 beforeAll(async () => {
-  database = await startDatabase()
-  schemas = emptySchemas(database.url)
   client = new pg.Client(database.url)
   await client.connect()
 }, 60_000)
 afterAll(async () => {
-  await schemas?.drop()
   await client?.end()
-  await database?.stop()
 })
 
 async function versionsOf(schema: string): Promise<unknown[]> {
@@ -25,7 +20,7 @@ async function versionsOf(schema: string): Promise<unknown[]> {
 
 describe('the tables of the PostgreSQL store', () => {
   test('are made once when 20 instances start at once', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const stores = Array.from({ length: 20 }, () => postgres(database.url, { schema, connections: 2 }))
     await Promise.all(stores.map((store, i) => store.tasks.create(newTask(`task ${i}`))))
     expect(await stores[0]?.tasks.list('ada', 100)).toHaveLength(20)
@@ -34,7 +29,7 @@ describe('the tables of the PostgreSQL store', () => {
   })
 
   test('are made completely or not at all', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     // In the way of one of the last.
     await client.query(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".letters ()`)
     const store = postgres(database.url, { schema })
@@ -48,7 +43,7 @@ describe('the tables of the PostgreSQL store', () => {
   })
 
   test('of a later version are left alone, with an error that says what to do', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const store = postgres(database.url, { schema })
     await store.tasks.create(newTask('t'))
     await store.close()
@@ -66,7 +61,7 @@ describe('the tables of the PostgreSQL store', () => {
   })
 
   test('need nobody that may make tables once they are there', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const first = postgres(database.url, { schema })
     await first.tasks.create(newTask('t'))
     await first.close()
@@ -90,7 +85,7 @@ describe('the tables of the PostgreSQL store', () => {
   })
 
   test('are made whatever isolation the database has by default', async () => {
-    const schema = schemas.next()
+    const schema = database.nextSchema()
     const pool = new pg.Pool({
       connectionString: database.url,
       options: '-c default_transaction_isolation=repeatable\\ read',
@@ -104,7 +99,7 @@ describe('the tables of the PostgreSQL store', () => {
 
   test('of two schemas in one database, on one pool, have nothing to do with each other', async () => {
     const pool = new pg.Pool({ connectionString: database.url, max: 4 })
-    const [one, other] = [schemas.next(), schemas.next()].map((schema) => postgres(pool, { schema }))
+    const [one, other] = [database.nextSchema(), database.nextSchema()].map((schema) => postgres(pool, { schema }))
     if (one === undefined || other === undefined) return
     await one.tasks.create(newTask('t'))
     for (let i = 0; i < 5; i += 1) {
@@ -116,7 +111,7 @@ describe('the tables of the PostgreSQL store', () => {
   })
 
   test('are refused in a database that cannot hold every text', async () => {
-    const name = `${schemas.next()}_ascii`
+    const name = `${database.nextSchema()}_ascii`
     await client.query(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'`)
     const store = postgres(database.url.replace(/\/[^/?]+(?=\?|$)/, `/${name}`))
     await expect(store.tasks.read('t')).rejects.toMatchObject({

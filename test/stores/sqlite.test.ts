@@ -1,50 +1,25 @@
 import { sqlite } from 'mcp-rally/sqlite'
 import { test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { mailboxContract } from '../mailbox/contract.ts'
-import { onceStoreContract } from '../once/contract.ts'
-import { taskStoreContract } from './contract.ts'
+import { storeContract } from './contract.ts'
 import { Folder } from './folder.ts'
 import { likeTheModel } from './model.ts'
 
-interface TwoStores {
-  store: Store
-  other: Store
-  elapse: (ms: number) => void
-  close: () => Promise<void>
-}
-
-/** Two stores on one file, as two processes have them, and one clock. */
-function openTwo(): TwoStores {
+/** Two stores on one file, as two processes have them, with one clock. */
+storeContract('SQLite', () => {
   let now = 1_000_000
   const folder = new Folder()
-  // As safe as the contract can tell, and faster.
+  // The contract cannot tell `normal` from `full`, which is slower.
   const options = { now: () => now, pollMs: 5, synchronous: 'normal' } as const
   const [store, other] = [sqlite(folder.file(), options), sqlite(folder.file(), options)]
   return {
-    store,
-    other,
+    part: store,
+    another: other,
     elapse: (ms) => void (now += ms),
     close: async () => {
       await Promise.all([store.close(), other.close()])
       folder.remove()
     },
   }
-}
-
-taskStoreContract('SQLite', () => {
-  const { store, other, elapse, close } = openTwo()
-  return { tasks: store.tasks, another: other.tasks, elapse, close }
-})
-
-onceStoreContract('SQLite', () => {
-  const { store, other, elapse, close } = openTwo()
-  return { store: store.once, another: other.once, elapse, close }
-})
-
-mailboxContract('SQLite', () => {
-  const { store, other, elapse, close } = openTwo()
-  return { mailbox: store.mailbox, another: other.mailbox, elapse, close }
 })
 
 test('whatever is asked of two stores on one file, they answer as the store in memory does', async () => {

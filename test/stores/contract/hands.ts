@@ -1,21 +1,11 @@
-// A store under test, and what the tests of its contract do with it again and again.
+// What the tests of the contract of tasks do again and again.
 import { expect } from 'vitest'
 import type { ClaimedTask, TaskLease, NewTask, TaskRecord, TaskStatus, TaskStore } from '../../../src/store/tasks.ts'
 
-/** A store under test. */
-export interface TasksUnderTest {
-  readonly tasks: TaskStore
-  /** What another instance of the fleet has in its hands: it keeps the same tasks. */
-  readonly another: TaskStore
-  /** Lets time go by for the store, by its clock or by waiting. */
-  elapse(ms: number): void | Promise<void>
-  close?(): void | Promise<void>
-}
+import type { UnderTest } from '../under-test.ts'
+import { LONG_MS, PAST_SHORT_MS, SHORT_MS } from '../under-test.ts'
 
-/** Long and short, by any clock and on any machine. */
-export const LONG_MS = 60_000
-export const SHORT_MS = 50
-export const PAST_SHORT_MS = 100
+export { LONG_MS, PAST_SHORT_MS, SHORT_MS } from '../under-test.ts'
 /** Time enough to do something before it is over, also by a clock that goes on by itself. */
 export const TTL_MS = 1_000
 export const PAST_TTL_MS = 1_100
@@ -39,8 +29,8 @@ export function newTask(id: string, given: Partial<NewTask> = {}): NewTask {
 
 export type Hands = ReturnType<typeof handsOn>
 
-export function handsOn(opened: TasksUnderTest) {
-  const { tasks, another } = opened
+export function handsOn(opened: UnderTest<TaskStore>) {
+  const { part: tasks, another } = opened
   const elapse = async (ms: number): Promise<void> => opened.elapse(ms)
 
   const claim = (after = '', leaseMs = LONG_MS, by = tasks): Promise<ClaimedTask | undefined> =>
@@ -48,7 +38,7 @@ export function handsOn(opened: TasksUnderTest) {
 
   const claimed = async (leaseMs = LONG_MS, by = tasks): Promise<ClaimedTask> => {
     const task = await claim('', leaseMs, by)
-    if (task === undefined) throw new Error('A task should be due, and none is.')
+    if (task === undefined) throw new Error('A task should be due, but none is.')
     return task
   }
 
@@ -56,7 +46,7 @@ export function handsOn(opened: TasksUnderTest) {
 
   const present = async (id: string, by = tasks): Promise<TaskRecord> => {
     const task = await by.read(id)
-    if (task === undefined) throw new Error(`"${id}" should be there, and is not.`)
+    if (task === undefined) throw new Error(`"${id}" should exist, but does not.`)
     return task
   }
 

@@ -8,7 +8,7 @@ import { Folder } from './folder.ts'
 let folder: Folder
 let database: SqliteDatabase
 let other: SqliteDatabase
-let turn: GroupCommit
+let commits: GroupCommit
 /** What was executed beside the writes themselves. */
 let executed: string[]
 
@@ -21,7 +21,7 @@ beforeEach(() => {
     CREATE TABLE owner (id INTEGER PRIMARY KEY);
     CREATE TABLE note (text TEXT PRIMARY KEY, owner INTEGER REFERENCES owner DEFERRABLE INITIALLY DEFERRED)`)
   executed = []
-  turn = new GroupCommit({
+  commits = new GroupCommit({
     get inTransaction() {
       return database.inTransaction
     },
@@ -48,7 +48,7 @@ const notes = (by = other): string[] =>
 test('what is written in one turn is one transaction, and is there for others when its promise resolves (1)', async () => {
   const seen: string[][] = []
   const writes = ['a', 'b', 'c'].map(async (text) => {
-    expect(await turn.write(() => note(text))).toBe(1)
+    expect(await commits.write(() => note(text))).toBe(1)
     seen.push(notes())
   })
   expect(notes()).toEqual([])
@@ -62,15 +62,15 @@ test('what is written in one turn is one transaction, and is there for others wh
 })
 
 test('what is written in the next turn is another one', async () => {
-  await turn.write(() => note('a'))
-  await turn.write(() => note('b'))
+  await commits.write(() => note('a'))
+  await commits.write(() => note('b'))
   expect(executed).toEqual(['BEGIN IMMEDIATE', 'COMMIT', 'BEGIN IMMEDIATE', 'COMMIT'])
 })
 
 test('each write sees those that were asked for before it (2)', async () => {
   const counts = await Promise.all(
     ['a', 'b', 'c'].map((text) =>
-      turn.write(() => {
+      commits.write(() => {
         note(text)
         return notes(database).length
       }),
@@ -82,7 +82,7 @@ test('each write sees those that were asked for before it (2)', async () => {
 test('very many writes are more than one transaction, and come in their order', async () => {
   const texts = Array.from({ length: 1_200 }, (_, i) => String(i).padStart(4, '0'))
   let order = 0
-  const orders = await Promise.all(texts.map((text) => turn.write(() => note(text) && (order += 1))))
+  const orders = await Promise.all(texts.map((text) => commits.write(() => note(text) && (order += 1))))
   expect(orders).toEqual(texts.map((_, i) => i + 1))
   expect(notes()).toEqual(texts)
   expect(executed.filter((sql) => sql === 'COMMIT').length).toBeGreaterThan(1)
@@ -90,55 +90,55 @@ test('very many writes are more than one transaction, and come in their order', 
 
 test('a write that fails takes no other one with it, and nothing of it stays (3)', async () => {
   const settled = await Promise.allSettled([
-    turn.write(() => note('a')),
-    turn.write(() => {
+    commits.write(() => note('a')),
+    commits.write(() => {
       note('half')
       note('a')
     }),
-    turn.write(() => note('b')),
-    turn.write(() => {
+    commits.write(() => note('b')),
+    commits.write(() => {
       throw new TypeError('Not even tried.')
     }),
-    turn.write(() => note('c')),
+    commits.write(() => note('c')),
   ])
   expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'rejected', 'fulfilled'])
   expect(settled[1]).toMatchObject({ reason: { code: 'STORE_FAILED', message: expect.stringContaining('UNIQUE') } })
   expect(settled[3]).toMatchObject({ reason: { cause: new TypeError('Not even tried.') } })
   expect(notes()).toEqual(['a', 'b', 'c'])
-  await turn.write(() => note('d'))
+  await commits.write(() => note('d'))
   expect(notes()).toContain('d')
 })
 
 test('a commit that fails fails all that was to be written, and is not tried again (4)', async () => {
-  const settled = await Promise.allSettled([turn.write(() => note('a')), turn.write(() => note('orphan', 7))])
+  const settled = await Promise.allSettled([commits.write(() => note('a')), commits.write(() => note('orphan', 7))])
   expect(settled.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
   expect(executed).toEqual(['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'])
   expect(notes()).toEqual([])
-  await turn.write(() => note('b'))
+  await commits.write(() => note('b'))
   expect(notes()).toEqual(['b'])
 })
 
 test('while another process writes, the event loop goes on and the writes wait', async () => {
   other.exec('BEGIN IMMEDIATE')
-  const written = turn.write(() => note('a'))
+  const written = commits.write(() => note('a'))
   while (executed.length < 2) await new Promise((resolve) => setImmediate(resolve))
-  const later = turn.write(() => note('b'))
+  const later = commits.write(() => note('b'))
   other.exec('COMMIT')
   await Promise.all([written, later])
   expect(notes()).toEqual(['a', 'b'])
 })
 
 test('who closes it waits for what is to be written, and then it takes nothing more', async () => {
-  const written = turn.write(() => note('a'))
-  await turn.close()
+  const written = commits.write(() => note('a'))
+  await commits.close()
   expect(notes()).toEqual(['a'])
   expect(await written).toBe(1)
-  await expect(turn.write(() => note('b'))).rejects.toMatchObject({ code: 'STORE_CLOSED' })
-  await expect(turn.read(() => notes())).rejects.toMatchObject({ code: 'STORE_CLOSED' })
+  await expect(commits.write(() => note('b'))).rejects.toMatchObject({ code: 'STORE_CLOSED' })
+  await expect(commits.read(() => notes())).rejects.toMatchObject({ code: 'STORE_CLOSED' })
 })
 
 test('a read that fails says that the store did', async () => {
-  await expect(turn.read(() => database.prepare('SELECT * FROM nobody').all([]))).rejects.toMatchObject({
+  await expect(commits.read(() => database.prepare('SELECT * FROM nobody').all([]))).rejects.toMatchObject({
     code: 'STORE_FAILED',
     message: 'SQLite failed: no such table: nobody',
   })
