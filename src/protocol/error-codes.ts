@@ -34,7 +34,7 @@ export type SetupErrorCode =
   | 'TOOL_INVALID'
   /** `app.prompt()`: the name, the options, the handler or an argument cannot be used. */
   | 'PROMPT_INVALID'
-  /** `app.resource()` or `app.template()`: the URI, the template, the options or the reader cannot be used. */
+  /** `app.resource()` or `app.resourceTemplate()`: the URI, the template, the options or the reader cannot be used. */
   | 'RESOURCE_INVALID'
   /** The handler is not a function, or its `timeoutMs` or `scopes` cannot be used. */
   | 'HANDLER_INVALID'
@@ -97,7 +97,7 @@ export type HandlerErrorCode =
 export type StateErrorCode =
   /** The state did not open: it was changed, has expired, or belongs to another call, caller or key. Start the call again. */
   | 'STATE_INVALID'
-  /** The state would be larger than `maxBytes`. Record less in steps, or raise the limit. */
+  /** The state would be larger than `maxStateBytes`. Record less in steps, or raise the limit. */
   | 'STATE_TOO_LARGE'
   /** The `codec` returned a value that is not a token. Its `seal` must return a string. */
   | 'CODEC_INVALID'
@@ -206,7 +206,7 @@ export type ClientErrorCode =
 export type TestingErrorCode =
   /** The handler, run again, did something else than before. See `ReplayMismatch`. */
   | 'REPLAY_MISMATCH'
-  /** The test has no valid answer for a question. Pass one in `answers`. */
+  /** The test has no valid answer for a question. Return one from `answer`. */
   | 'UNANSWERED'
   /** The flow was not done after `maxRounds` rounds. */
   | 'TOO_MANY_ROUNDS'
