@@ -5,7 +5,7 @@ let consumer: Consumer
 
 beforeAll(async () => {
   consumer = await Consumer.install(['zod', '@types/node'])
-})
+}, 60_000)
 afterAll(() => consumer.remove())
 
 const DEPLOY = `

@@ -16,7 +16,7 @@ beforeAll(async () => {
   const { stdout } = await npmPack('--dry-run')
   const [{ files }] = JSON.parse(stdout) as [Packed]
   paths = files.map(({ path }) => path)
-})
+}, 60_000)
 
 test('what is published is the compiled code, its types and the documents, and nothing else', () => {
   const compiled = paths.filter((path) => path.startsWith('dist/'))
