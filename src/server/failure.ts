@@ -1,10 +1,10 @@
-// How a failure is told: as a protocol error, or as a result that the model reads.
+// How a failure is reported: as a protocol error, or as a result that the model reads.
 import { Declined, FlowError } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { messageOf } from './content.ts'
 
-/** `undefined` where it is a result that the model reads. */
+/** The protocol error to respond with; `undefined` if the failure is a result that the model reads. */
 export function protocolErrorOf(error: unknown): ProtocolError | undefined {
   if (error instanceof ProtocolError) return error
   if (error instanceof Declined) return undefined
@@ -14,7 +14,7 @@ export function protocolErrorOf(error: unknown): ProtocolError | undefined {
   return undefined
 }
 
-/** For what has no result that tells a failure, such as a prompt: a protocol error does. */
+/** Reports a failure as a protocol error, for a prompt or a resource: their results cannot report one. */
 export function tellFailure(error: unknown, what: string, logger: Logger): never {
   if (error instanceof ProtocolError) throw error
   if (error instanceof Declined) {

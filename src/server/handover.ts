@@ -7,10 +7,10 @@ import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Logger } from '../protocol/logger.ts'
 
-/** Whether to hand flows over for load: past this lag of the event loop, or by the author's own test. */
+/** When this instance is overloaded: if the event loop lags by more than `lagMs`, or if the function returns true. */
 export type ShedLoad = { lagMs: number } | (() => boolean)
 
-/** Most clients give up after ten rounds, and a flow that is only pushed around gets nowhere. */
+/** Limits for overload: most clients give up after ten rounds, and a flow that is only handed over makes no progress. */
 const MOST_DEFERRALS = 3
 const LAST_ROUND = 5
 
@@ -22,14 +22,14 @@ export class Handover {
   #draining = false
 
   constructor(shed: ShedLoad | undefined, logger: Logger) {
-    this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed && harmless(shed, logger)
+    this.#overloaded = typeof shed === 'object' ? laggingBy(shed.lagMs) : shed && withoutThrowing(shed, logger)
   }
 
   get draining(): boolean {
     return this.#draining
   }
 
-  /** For a drain always; for load only as long as it does the flow no harm. `round` is 0 in the first one. */
+  /** True always while draining, and under overload as long as the flow can afford more rounds. `round` is 0 in the first round. */
   wanted(round: number, deferrals: number): boolean {
     if (this.#draining) return true
     if (this.#overloaded === undefined || deferrals >= MOST_DEFERRALS || round >= LAST_ROUND) return false
@@ -40,25 +40,25 @@ export class Handover {
     this.#draining = true
   }
 
-  /** Ends what still runs: with what is recorded, it goes on elsewhere. */
+  /** Ends the passes that still run. Another instance continues from what they recorded. */
   interrupt(): void {
     for (const pass of this.underway.all()) pass.interrupt()
   }
 }
 
-/** A test that fails is no reason for a call to. */
-function harmless(test: () => boolean, logger: Logger): () => boolean {
+/** An error in the author's function must not fail a call. */
+function withoutThrowing(test: () => boolean, logger: Logger): () => boolean {
   return () => {
     try {
       return test()
     } catch (error) {
-      logger.error('The test for load failed, so nothing is handed over for it.', { error })
+      logger.error('`shed()` threw; load shedding is skipped for this call.', { error })
       return false
     }
   }
 }
 
-/** How late a timer comes is how long a request waits before anybody looks at it. */
+/** A timer that fires late shows how long a request waits before it is served. */
 function laggingBy(lagMs: number): () => boolean {
   let lag = 0
   let due = performance.now() + LAG_SAMPLE_MS
@@ -67,6 +67,6 @@ function laggingBy(lagMs: number): () => boolean {
     lag = now - due
     due = now + LAG_SAMPLE_MS
   }, LAG_SAMPLE_MS).unref()
-  // The sample that is overdue right now counts too.
+  // A sample that is overdue right now counts too.
   return () => Math.max(lag, performance.now() - due) > lagMs
 }

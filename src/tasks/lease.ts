@@ -1,13 +1,13 @@
-// A task that this worker has taken up: its state as the worker knows it, and every write that rests on the claim.
+// A worker's lease on a task: the state as the worker knows it, and every write under the claim.
 //
-// Writes follow each other, and each stands on the version that the one before made or read: what others wrote in between is
-// taken in, and never lost.
+// Writes run one after the other. Each is made against the version that the write before it produced or read, so what others
+// wrote in between is read first and never lost.
 import type { TaskFlowState } from './state.ts'
 import { readState, writeState } from './state.ts'
 import type { ClaimedTask, TaskChange, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 
-/** Another worker has the task, or it is over. */
+/** Another worker has the task, or the task has ended. */
 export class LeaseLost extends Error {}
 
 export class Lease {
@@ -15,7 +15,7 @@ export class Lease {
   readonly #store: TaskStore
   #version: number
   #stateText: string
-  /** What the text says, once somebody has looked. */
+  /** The parsed text, once it was needed. */
   #stateRead: TaskFlowState | undefined
   #writing: Promise<unknown> = Promise.resolve()
 
@@ -35,14 +35,14 @@ export class Lease {
   }
 
   /**
-   * Changes the state as it stands then; `make` is asked again where it has changed meanwhile. `written` is called before anything
-   * else is written, and told whether there was something of others to take in.
+   * Changes the latest state. Calls `make` again if others have changed the state meanwhile. Calls `written` before the next write,
+   * with true if there was such a change.
    */
   change(make: (state: TaskFlowState) => TaskChange, written: (isNewer: boolean) => void): Promise<void> {
     return this.#next(async () => {
       for (let isNewer = false; ; isNewer = true) {
         const { state } = this
-        // Changed from here on, whether or not the store takes it.
+        // `make` changes this object even if the store rejects the write, so it must be read again.
         this.#stateRead = undefined
         const change = make(state)
         const text = writeState(state)
@@ -54,7 +54,7 @@ export class Lease {
           this.#stateRead = state
           return written(isNewer)
         }
-        await this.#takeIn()
+        await this.#reload()
       }
     })
   }
@@ -65,7 +65,7 @@ export class Lease {
     })
   }
 
-  /** Whatever has come meanwhile is too late. */
+  /** Ends the task. Answers that arrived meanwhile are too late. */
   end(makeEnding: () => TaskChange): Promise<void> {
     return this.#next(async () => {
       const { id, fence } = this.#task
@@ -73,16 +73,16 @@ export class Lease {
     })
   }
 
-  /** Takes in what others have written, up to this version at least. */
+  /** Reads what others have written, up to this version at least. */
   catchUp(version: number): Promise<void> {
     return this.#next(async () => {
-      // It may have been a change of our own that was heard of.
-      if (version > this.#version) await this.#takeIn()
+      // The version may be that of a change of our own.
+      if (version > this.#version) await this.#reload()
     })
   }
 
-  /** Only answers come in between: whatever else has changed, the task is not ours any more. */
-  async #takeIn(): Promise<void> {
+  /** While the lease is valid, others only add answers. After any other change, the lease is lost. */
+  async #reload(): Promise<void> {
     const record = await this.#store.read(this.#task.id)
     if (record === undefined || isEnd(record.status) || record.version === this.#version) throw new LeaseLost()
     this.#version = record.version

@@ -1,4 +1,4 @@
-// An answer to any question: made up, and such that it fits what the wire says of the question.
+// An answer to any question that matches what the wire says about the question.
 import type {
   FormValue,
   InputResponse,
@@ -11,8 +11,9 @@ import type { AskedQuestion } from './questions.ts'
 import { accept } from './questions.ts'
 
 /**
- * Accepts every form with its defaults, or else with true, the first option, a short text or a small number; every visit;
- * says "ok" as the model; has one root. What the wire does not tell, such as a pattern, it cannot know: answer that yourself.
+ * The default answerer. Accepts every form with its default values, or else with true, the first option, a short text or a small
+ * number. Accepts every visit, says "ok" as the model, and has one root. It does not know rules that the wire cannot carry, such
+ * as a pattern: answer those questions yourself.
  */
 export function madeUp(question: AskedQuestion): InputResponse {
   switch (question.method) {

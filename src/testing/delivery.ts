@@ -1,5 +1,4 @@
-// How answers reach a flow when nothing goes smoothly: in any order, late, a few at a time, wrong at first, with others
-// that nobody asked for.
+// Delivers answers in the worst way: in any order, late, a few at a time, wrong at first, and with answers to other questions.
 import type { Question } from '../flow/question.ts'
 import type { OpenQuestion } from '../flow/flow-state.ts'
 import type { InputResponse } from '../protocol/messages.ts'
@@ -8,7 +7,7 @@ import type { Answerer, AskedQuestion } from './questions.ts'
 import { toAsked } from './questions.ts'
 import type { Sent } from './rounds.ts'
 
-/** The engine asks a question this often at most; the kit never uses that up by its own doing. */
+/** The engine asks a question this many times at most. The kit never causes that limit itself. */
 const MOST_ASKED = 3
 
 type Answer = Record<string, unknown>
@@ -16,7 +15,7 @@ type Answer = Record<string, unknown>
 export class Delivery {
   readonly #random: Random
   readonly #answer: Answerer
-  /** The right answers, each made when its question was first shown. By hand a key may be used for another question. */
+  /** The right answers, each created when its question was first shown. By hand, a key may be used for another question later. */
   readonly #made = new Map<string, { question: string; answer: InputResponse }>()
 
   constructor(random: Random, answer: Answerer) {
@@ -24,7 +23,7 @@ export class Delivery {
     this.#answer = answer
   }
 
-  /** The right answer to a question, the same however often it is asked for. */
+  /** The right answer to a question, the same every time. */
   async made(question: AskedQuestion): Promise<InputResponse | undefined> {
     const text = JSON.stringify(question)
     const made = this.#made.get(question.key)
@@ -34,7 +33,7 @@ export class Delivery {
     return answer
   }
 
-  /** What the client sends in the next round. */
+  /** The answers that the client sends in the next round. */
   async next(
     open: ReadonlyMap<string, OpenQuestion>,
     questions: ReadonlyMap<string, Question>,
@@ -52,7 +51,7 @@ export class Delivery {
     return Object.fromEntries(this.#random.shuffled([...sent, ...extras]))
   }
 
-  /** The right answer, a wrong one, or none. A question left out or answered wrongly may count as asked once more. */
+  /** The right answer, a wrong one, or none. A wrong or missing answer may count as asking once more. */
   async #deliver(right: InputResponse, question: Question, asked: number): Promise<InputResponse | Answer | undefined> {
     if (asked >= MOST_ASKED || this.#random.chance(0.5)) return right
     return this.#random.chance(0.5) ? this.#wrong(question) : undefined
@@ -62,13 +61,13 @@ export class Delivery {
     const { method, params } = toAsked('', question.text()) as { method: string; params?: { mode?: string } }
     if (method === 'elicitation/create' && params?.mode === 'form') {
       const answer = this.#random.pick(WRONG_CONTENT)
-      // A schema may take what its form does not say: only what does not fit is wrong.
+      // A schema may accept more than its form says, so check that the answer is really wrong.
       if ('misfit' in (await question.fit(answer))) return answer
     }
     return this.#random.pick(method === 'elicitation/create' ? NO_ELICITATION : ELICITATIONS)
   }
 
-  /** Answers that do not count: to questions never asked, and again, with something else in them, to settled ones. */
+  /** Answers that the engine must ignore: to questions that were never asked, and different ones to settled questions. */
   #extras(open: ReadonlyMap<string, OpenQuestion>): [string, object][] {
     const extras: [string, object][] = []
     if (this.#random.chance(0.3))
@@ -88,7 +87,7 @@ const WRONG_CONTENT: readonly [Answer, ...Answer[]] = [
   { action: 'accept', content: { nobody: 'asked for this' } },
 ]
 
-/** Answers of another kind, or of none: never right for a form or a visit. */
+/** Never right for a form or a visit. */
 const NO_ELICITATION: readonly [Answer, ...Answer[]] = [
   {},
   { action: 'maybe' },

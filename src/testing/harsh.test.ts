@@ -4,7 +4,7 @@ import { elicit, inputRequired } from '../flow/by-hand.ts'
 import type { Io } from '../flow/io.ts'
 import { resolver } from '../flow/resolver.ts'
 import { accept, cancel, decline, harsh, straight, type Report } from '../testing.ts'
-import { ReplayMismatch } from './mismatch.ts'
+import { ReplayMismatch } from './replay-check.ts'
 
 const CONFIRM = z.object({ confirm: z.boolean() })
 const asks = { confirm: CONFIRM }
@@ -123,7 +123,8 @@ describe('harsh runs a handler to its end', () => {
     })
     await expect(visiting).rejects.toMatchObject({
       code: 'TOO_MANY_ROUNDS',
-      message: 'The flow was not over after 20 rounds.',
+      message:
+        "harsh: the flow was not done after maxRounds = 20 rounds. Check that the handler's loop ends, or raise maxRounds.",
     })
   })
 })
@@ -163,8 +164,8 @@ describe('harsh finds what does not replay, and says what to do', () => {
     expect(found.message).toBe(
       'The question "sure" changed from one pass to the next. It was ' +
         `${questionText('Order number 1?')} and is now ${questionText('Order number 2?')}. ` +
-        'Make questions of arguments and recorded values only; io.now(), io.random() and io.uuid() are the same on every pass. ' +
-        'To see it again: { seed: 1, runs: 1 }.',
+        'Build questions from arguments and recorded values only; io.now(), io.random() and io.uuid() are the same in every pass. ' +
+        'To reproduce it: { seed: 1, runs: 1 }.',
     )
   })
 
@@ -176,9 +177,9 @@ describe('harsh finds what does not replay, and says what to do', () => {
     })
     expect(found.key).toBe('order-1')
     expect(found.message).toBe(
-      'A later pass did not go as the pass before it: "order-1" was called (io.step), and then, in its place, "order-2" was ' +
-        'called (io.step). Between io calls a handler may depend only on its arguments and on what io gave it, and so must ' +
-        'every key. To see it again: { seed: 1, runs: 1 }.',
+      'A pass did not repeat the pass before it. Then: "order-1" was called (io.step). Now: "order-2" was called (io.step). ' +
+        'Between io calls, a handler and its keys may depend only on its arguments and on what io returned. ' +
+        'To reproduce it: { seed: 1, runs: 1 }.',
     )
   })
 
@@ -189,7 +190,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
       await io.step(passes % 2 === 0 ? 'even' : 'odd', () => 1)
       await io.confirm('sure', 'Sure?')
     })
-    expect(found.message).toContain('"odd" was called (io.step), and then, in its place, "even" was called (io.step).')
+    expect(found.message).toContain('Then: "odd" was called (io.step). Now: "even" was called (io.step).')
   })
 
   test('an effect outside a step, in what it leaves behind', async () => {
@@ -202,7 +203,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
       { reset: () => void mails.splice(0), observe: () => mails.length },
     )
     expect(found.message).toMatch(
-      /^With every answer at hand the handler left 1 behind, and over \d rounds \d\. Likely it has an effect outside a step, which happens again on every pass: put it into io\.step\. To see it again: \{ seed: \d+, runs: 1 \}\.$/,
+      /^`observe` returned 1 after a single pass, and \d after \d rounds\. A side effect outside a step happens again in every pass: put it into io\.step\. To reproduce it: \{ seed: \d+, runs: 1 \}\.$/,
     )
   })
 
@@ -217,7 +218,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
       { reset: () => void (counter = 0) },
     )
     expect(found.message).toMatch(
-      /^With every answer at hand the handler came to 1, and over (\d) rounds to \1\. Likely a step assigns a variable outside it \(return the value instead\), something outside a step is done again on every pass \(put it into io\.step\)/,
+      /^The handler returned 1 in a single pass, and (\d) over \1 rounds\. Possible causes: a step assigns an outer variable \(return the value instead\), a side effect is outside a step \(put it into io\.step\)/,
     )
   })
 
@@ -228,7 +229,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
       await io.confirm('sure', 'Sure?')
       return total
     })
-    expect(found.message).toMatch(/^With every answer at hand the handler came to 7, and over \d rounds to 0\./)
+    expect(found.message).toMatch(/^The handler returned 7 in a single pass, and 0 over \d rounds\./)
     expect(found).toMatchObject({ before: 7, after: 0 })
   })
 
@@ -240,7 +241,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
       if (asked) await io.step('extra', () => 1)
     })
     expect(found.key).toBe('extra')
-    expect(found.message).toMatch(/^The step "extra" ran only when every answer was at hand\./)
+    expect(found.message).toMatch(/^The step "extra" ran in a single pass, but not over several rounds\./)
   })
 
   test('a handler that changes its arguments is given fresh ones on every pass, so that this is no mistake', async () => {
@@ -282,9 +283,7 @@ describe('harsh finds what does not replay, and says what to do', () => {
         return inputRequired({ inputRequests: { name: elicit('Name?', z.object({ name: z.string() })) } })
       return (answer['content'] as { name?: string } | undefined)?.name ?? 'nobody'
     })
-    expect(found.message).toMatch(
-      /^With every answer at hand the handler came to 'text', and over \d rounds to 'nobody'\./,
-    )
+    expect(found.message).toMatch(/^The handler returned 'text' in a single pass, and 'nobody' over \d rounds\./)
   })
 
   test('a race is no mistake, where it is told that the order of answers may decide', async () => {
@@ -308,7 +307,7 @@ describe('straight runs a handler in one pass', () => {
     { name: 'an answer that does not fit', answer: () => accept({ confirm: 'maybe' }) },
   ])('and says which questions got $name', async ({ answer }) => {
     const { error } = await straight(askBoth, { answer })
-    expect(error).toMatchObject({ code: 'UNANSWERED', message: expect.stringContaining('Asked were: "a", "b".') })
+    expect(error).toMatchObject({ code: 'UNANSWERED', message: expect.stringContaining('Questions asked: "a", "b".') })
   })
 
   test('and the rounds that are taken by hand', async () => {

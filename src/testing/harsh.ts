@@ -1,46 +1,45 @@
-// The harshest way to run a handler: every pass from scratch, everything through JSON, answers in any order, late, wrong
-// at first, a few at a time.
+// Runs a handler under the hardest conditions: every pass from the top, everything through JSON, and answers in any order, late,
+// wrong at first, or a few at a time.
 import { isDeepStrictEqual } from 'node:util'
 import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './default-answer.ts'
-import { ReplayMismatch, shown } from './mismatch.ts'
 import type { Random } from './random.ts'
 import { seeded } from './random.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
 import { toReport, toRun } from './report.ts'
 import { Rounds } from './rounds.ts'
 import { straight } from './single-pass.ts'
-import { essenceOfError, Watch } from './replay-check.ts'
+import { ReplayCheck, ReplayMismatch, lastingError, shown } from './replay-check.ts'
 
 export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<Args, A, N> {
-  /** Decides how the answers come; the same seed is the same run. Default 1. */
+  /** Decides when and in which order answers arrive. The same seed gives the same run. Default 1. */
   seed?: number
-  /** How many ways to try: each is a whole flow with the next seed. Default 10. */
+  /** How many flows to run, each with the next seed. Default 10. */
   runs?: number
-  /** Whether the instance hands the flow over at random step boundaries. Default: in every second run. */
+  /** If true, the flow is handed over at random steps. Default: in every second run. */
   deferrals?: boolean
   /** How many rounds a flow may take. Default 1000. */
   maxRounds?: number
   /**
-   * Runs the handler once more with every answer at hand (`straight`), and compares. Switch it off where the order of
-   * answers may decide what comes out: a race, or calls made together of which one fails or is declined. Default true.
+   * Runs the handler once more in a single pass (`straight`), and compares the results. Set it to false if the result may depend on
+   * the order of answers: a race, or concurrent calls of which one fails or is declined. Default true.
    */
   compare?: boolean
-  /** Called before each flow: puts what the handler writes to back to its start. Default: nothing. */
+  /** Called before each flow: restores whatever the handler writes to. Default: nothing. */
   reset?: () => void | Promise<void>
   /**
-   * Gives what the handler has written to, such as the rows of a table, to be compared too. It shows effects outside of
-   * steps, which happen again on every pass. Default: nothing.
+   * Returns what the handler has written, such as the rows of a table. `harsh` compares that too, and so finds side effects outside
+   * steps, which happen again in every pass. Default: nothing is compared.
    */
   observe?: () => unknown
 }
 
 /**
- * Runs a handler to its end in the harshest way, and checks on every pass that it does again what it did before. Throws
- * `ReplayMismatch` where it does not; a failure of the handler itself is `error` in the report, which is of the first run.
+ * Runs a handler to its end under the hardest conditions, and checks that every pass repeats what the pass before it did. Throws
+ * `ReplayMismatch` if one does not. If the handler itself fails, its error is `error` in the report. The report is of the first run.
  *
  * @example
  * const { result, effects } = await harsh(deploy, { args: { env: 'prod' }, answer: () => accept({ confirm: true }) })
@@ -54,15 +53,15 @@ export async function harsh<
   N extends Requirements = {},
 >(handler: Handler<Args, A, R, N>, options: HarshOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
   const { seed = 1, runs = 10 } = options
-  const report = await oneWay(handler, { ...options, seed })
+  const report = await runSeed(handler, { ...options, seed })
   for (let run = 1; run < runs; run += 1) {
-    await oneWay(handler, { deferrals: run % 2 === 1, ...options, seed: seed + run })
+    await runSeed(handler, { deferrals: run % 2 === 1, ...options, seed: seed + run })
   }
   return report
 }
 
-/** One flow, and the same with every answer at hand. */
-async function oneWay<R, Args, A extends Asks, N extends Requirements>(
+/** Runs one flow, and the same handler in a single pass. */
+async function runSeed<R, Args, A extends Asks, N extends Requirements>(
   handler: Handler<Args, A, R, N>,
   options: HarshOptions<Args, A, N> & { seed: number },
 ): Promise<Report<Ended<R>>> {
@@ -76,13 +75,13 @@ async function oneWay<R, Args, A extends Asks, N extends Requirements>(
     const left = structuredClone(observe?.())
     await reset?.()
     const once = await straight(handler, { ...options, answer: (question) => delivery.made(question) })
-    // A question that nobody answers leaves nothing to compare.
+    // A question without an answer: there is no result to compare.
     if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return report
     checkSame(report, once)
     checkLeft(report, left, observe?.())
     return report
   } catch (error) {
-    throw error instanceof ReplayMismatch ? error.in(`seed: ${seed}, runs: 1`) : error
+    throw error instanceof ReplayMismatch ? error.withOptions(`seed: ${seed}, runs: 1`) : error
   }
 }
 
@@ -93,31 +92,34 @@ async function inRounds<R, Args, A extends Asks, N extends Requirements>(
   random: Random,
 ): Promise<Report<Ended<R>>> {
   const { asks, capabilities, deferrals = false, maxRounds = 1_000 } = options
-  const watch = new Watch()
+  const check = new ReplayCheck()
   const rounds = new Rounds({
     asks,
     capabilities,
     observer: {
       asked: (key, question) => {
-        watch.asked(key, question.text())
+        check.asked(key, question.text())
         return question
       },
-      ran: (key) => watch.ran(key),
+      ran: (key) => check.ran(key),
     },
   })
   const run = toRun(handler, options)
   const wantsHandover = deferrals ? (): boolean => random.chance(0.5) : undefined
   let answers: Awaited<ReturnType<Delivery['next']>>
   for (let round = 0; round < maxRounds; round += 1) {
-    // What a handler does after a round by hand is a new beginning.
+    // By hand, a pass continues from the handler's state and repeats nothing.
     const before = rounds.byHand ? [] : (rounds.passes.at(-1) ?? [])
     const outcome = await rounds.next(run, answers, { wantsHandover })
-    watch.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
+    check.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
     answers = outcome.kind === 'asks' ? await delivery.next(outcome.flowState.open, rounds.questions) : undefined
   }
-  throw new RallyError('TOO_MANY_ROUNDS', `The flow was not over after ${maxRounds} rounds.`)
+  throw new RallyError(
+    'TOO_MANY_ROUNDS',
+    `harsh: the flow was not done after maxRounds = ${maxRounds} rounds. Check that the handler's loop ends, or raise maxRounds.`,
+  )
 }
 
 function checkSame(harshly: Report, straightly: Report): void {
@@ -125,10 +127,10 @@ function checkSame(harshly: Report, straightly: Report): void {
   const after = harshly.error ?? harshly.result
   if (
     !isDeepStrictEqual(harshly.result, straightly.result) ||
-    !isDeepStrictEqual(essenceOfError(harshly.error), essenceOfError(straightly.error))
+    !isDeepStrictEqual(lastingError(harshly.error), lastingError(straightly.error))
   ) {
     throw new ReplayMismatch(
-      `With every answer at hand the handler came to ${shown(before)}, and over ${harshly.rounds} rounds to ${shown(after)}. ${LIKELY}`,
+      `The handler returned ${shown(before)} in a single pass, and ${shown(after)} over ${harshly.rounds} rounds. ${LIKELY}`,
       undefined,
       before,
       after,
@@ -139,7 +141,7 @@ function checkSame(harshly: Report, straightly: Report): void {
     straightly.effects.find((key) => !harshly.effects.includes(key))
   if (odd !== undefined) {
     throw new ReplayMismatch(
-      `The step "${odd}" ran ${harshly.effects.includes(odd) ? 'over several rounds, and not' : 'only'} when every answer was at hand. ${LIKELY}`,
+      `The step "${odd}" ran ${harshly.effects.includes(odd) ? 'over several rounds, but not in a single pass' : 'in a single pass, but not over several rounds'}. ${LIKELY}`,
       odd,
       straightly.effects,
       harshly.effects,
@@ -150,7 +152,7 @@ function checkSame(harshly: Report, straightly: Report): void {
 function checkLeft({ rounds }: Report, after: unknown, before: unknown): void {
   if (isDeepStrictEqual(after, before)) return
   throw new ReplayMismatch(
-    `With every answer at hand the handler left ${shown(before)} behind, and over ${rounds} rounds ${shown(after)}. Likely it has an effect outside a step, which happens again on every pass: put it into io.step.`,
+    `\`observe\` returned ${shown(before)} after a single pass, and ${shown(after)} after ${rounds} rounds. A side effect outside a step happens again in every pass: put it into io.step.`,
     undefined,
     before,
     after,
@@ -158,4 +160,4 @@ function checkLeft({ rounds }: Report, after: unknown, before: unknown): void {
 }
 
 const LIKELY =
-  'Likely a step assigns a variable outside it (return the value instead), something outside a step is done again on every pass (put it into io.step), or the handler uses Date.now() or Math.random() (use io.now(), io.random()). If the order of answers may decide, as in a race, pass compare: false.'
+  'Possible causes: a step assigns an outer variable (return the value instead), a side effect is outside a step (put it into io.step), or the handler uses Date.now() or Math.random() (use io.now(), io.random()). If the result may depend on the order of answers, as in a race, pass compare: false.'

@@ -1,4 +1,4 @@
-// A scheduler that a test drives by hand: nothing goes on until the test says so.
+// A scheduler that a test drives: nothing happens until the test says so.
 import type { Io } from '../flow/io.ts'
 import { startPass } from '../flow/io.ts'
 import type { Outcome } from '../flow/carrier.ts'
@@ -15,12 +15,12 @@ export class ManualScheduler implements Scheduler {
   turn = (run: () => void): void => void this.#turns.push(run)
   sleep = (ms: number): Promise<void> => new Promise((wake) => void this.#sleepers.push({ ms, wake }))
 
-  /** Whether the engine waits for a turn to go by. */
+  /** True if the engine waits for a turn. */
   get awaitsTurn(): boolean {
     return this.#turns.length > 0
   }
 
-  /** Lets one settlement happen and the handler go on from it; false when none was due. */
+  /** Runs one settlement and what the handler does after it. Returns false if none was due. */
   async settleOne(): Promise<boolean> {
     await microtasks()
     const run = this.#drained.shift()
@@ -29,19 +29,19 @@ export class ManualScheduler implements Scheduler {
     return run !== undefined
   }
 
-  /** Lets everything settle that can without a turn going by. */
+  /** Settles everything that needs no turn. */
   async settle(): Promise<void> {
     while (await this.settleOne());
   }
 
-  /** Lets one turn go by. */
+  /** Runs one turn. */
   async passTurn(): Promise<void> {
     await this.settle()
     this.#turns.shift()?.()
     await this.settle()
   }
 
-  /** Wakes the next sleeper, and gives how long it meant to sleep; undefined when nobody sleeps. */
+  /** Ends the next sleep. Returns its length in milliseconds, or undefined if nothing sleeps. */
   async wake(): Promise<number | undefined> {
     await this.settle()
     const sleeper = this.#sleepers.shift()
@@ -51,7 +51,7 @@ export class ManualScheduler implements Scheduler {
   }
 }
 
-/** A real turn of the event loop: every microtask that is due has then run. */
+/** A real turn of the event loop: all microtasks that are due have run then. */
 export function microtasks(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }
@@ -75,7 +75,7 @@ export function gate<T = void>(): Gate<T> {
 
 function unset(): void {}
 
-/** Runs one pass of a handler and tells how it ended. */
+/** Runs one pass of a handler and returns its outcome. */
 export function runPass(input: PassInput, handler: (io: Io) => unknown): Promise<Outcome> {
   return new Promise((finish) => startPass(new Pass(input, finish), handler))
 }

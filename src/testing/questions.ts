@@ -1,18 +1,18 @@
-// Questions as a client sees them, and the answers it may give.
+// Questions as a client sees them, and its answers.
 import type { ElicitResult, FormValue, InputRequest, InputResponse } from '../protocol/messages.ts'
 
-/** A question on its way to the client, under its key. Switch on `method`. */
+/** A question to the client, with its key. Switch on `method`. */
 export type AskedQuestion = { readonly key: string } & InputRequest
 
-/** What the user, the model or the client says to a question; `undefined` is no answer in this round. */
+/** Returns the answer of the user, the model or the client to a question; `undefined` for no answer in this round. */
 export type Answerer = (question: AskedQuestion) => InputResponse | undefined | Promise<InputResponse | undefined>
 
-/** The user accepts: a form with its content, a visit without. */
+/** The user accepts. A form needs content, a visit does not. */
 export function accept(content?: Record<string, FormValue>): ElicitResult {
   return content === undefined ? { action: 'accept' } : { action: 'accept', content }
 }
 
-/** The user says no. */
+/** The user declines. */
 export function decline(): ElicitResult {
   return { action: 'decline' }
 }
@@ -22,7 +22,7 @@ export function cancel(): ElicitResult {
   return { action: 'cancel' }
 }
 
-/** From the wire text of a question. */
+/** Reads the wire text of a question. */
 export function toAsked(key: string, text: string): AskedQuestion {
   return { key, ...(JSON.parse(text) as InputRequest) }
 }

@@ -1,4 +1,4 @@
-// Random choices that come out the same for the same seed, so that a failure can be run again.
+// Random choices that are the same for the same seed, so that a failure can be reproduced.
 
 export interface Random {
   /** A number in [0, 1). */
@@ -8,7 +8,7 @@ export interface Random {
   shuffled<T>(items: Iterable<T>): T[]
 }
 
-/** Mulberry32: small, and good enough to choose with. */
+/** Mulberry32: a small generator, good enough for tests. */
 export function seeded(seed: number): Random {
   let state = seed | 0
   const next = (): number => {

@@ -1,4 +1,4 @@
-// What a test asks for, and what it gets back.
+// The options and the report of a test run.
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { TraceEvent } from '../flow/carrier.ts'
@@ -8,7 +8,7 @@ import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Answerer } from './questions.ts'
 import type { Rounds, Run } from './rounds.ts'
 
-/** A handler as a tool, prompt or resource has it. */
+/** The handler of a tool, prompt or resource. */
 export type Handler<Args, A extends Asks, R, N = {}> = (
   args: Args,
   io: Io<A>,
@@ -16,35 +16,35 @@ export type Handler<Args, A extends Asks, R, N = {}> = (
 ) => R | Promise<R>
 
 export interface RunOptions<Args, A extends Asks, N = {}> {
-  /** What the handler is called with; every pass gets a copy. Default: `{}`. */
+  /** The arguments of the handler. Every pass gets a copy. Default: `{}`. */
   args?: Args
-  /** Schemas of the questions it asks, as they are declared with the tool. Default: none. */
+  /** Schemas of the questions it asks, as declared with the tool. Default: none. */
   asks?: A
-  /** Resolvers of the values it needs, as they are declared with the tool. Default: none. */
+  /** Resolvers of the values it needs, as declared with the tool. Default: none. */
   needs?: N
-  /** Says what the user, the model or the client answers. Default: `madeUp`, which accepts everything. */
+  /** Answers the questions. Default: `madeUp`, which accepts everything. */
   answer?: Answerer
-  /** What the client declared. Default: everything. */
+  /** The capabilities that the client declares. Default: all. */
   capabilities?: readonly Capability[]
 }
 
 export interface Report<R = unknown> {
-  /** What the handler returned; `undefined` when it failed. */
+  /** The return value of the handler; `undefined` if it failed. */
   readonly result: R | undefined
-  /** What ended the flow, when it failed. */
+  /** The error that ended the flow; `undefined` if it did not fail. */
   readonly error: unknown
   readonly rounds: number
-  /** The trace of each pass: its io calls and what they came to. */
+  /** The trace of each pass: its io calls and their results. */
   readonly passes: readonly (readonly TraceEvent[])[]
-  /** The keys of steps, in the order they were run. */
+  /** The keys of the steps, in the order in which they ran. */
   readonly effects: readonly string[]
   /** The text of the journal when the flow ended. */
   readonly journal: string
-  /** What the engine would have logged. */
+  /** The warnings and errors that the engine logged. */
   readonly warnings: readonly string[]
 }
 
-/** A round taken by hand is not how a handler ends. */
+/** The final results of a handler: `inputRequired` is not one. */
 export type Ended<R> = Exclude<R, InputRequired>
 
 export function toReport<R>(rounds: Rounds, end: { result?: unknown; error?: unknown }): Report<R> {

@@ -1,4 +1,4 @@
-// A flow under test, taken from round to round as a carrier would: nothing but text survives a pass.
+// A flow under test and its carrier: only text survives from one pass to the next.
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
 import { InputRequired } from '../flow/by-hand.ts'
@@ -19,20 +19,20 @@ export type Run = (io: Io) => unknown
 export type Sent = Readonly<Record<string, object>>
 
 export interface RoundsOptions {
-  /** Schemas declared with the handler. */
+  /** Schemas declared with the handler. Default: none. */
   readonly asks?: Asks | undefined
-  /** What the client declared. Default: everything. */
+  /** The capabilities that the client declares. Default: all. */
   readonly capabilities?: readonly Capability[] | undefined
-  /** Sees what the handler does, as it does it. */
+  /** Is told what the handler does. Default: none. */
   readonly observer?: Partial<Observer> | undefined
 }
 
 export interface Observer {
-  /** A question is being asked. What this gives is asked in its place. */
+  /** A question is asked. Returns the question to ask instead. */
   asked(key: string, question: Question): Question
   /** A step's function is about to run. */
   ran(key: string): void
-  /** The handler takes this round by hand. */
+  /** The handler returned `inputRequired`. */
   tookByHand(required: InputRequired): void
 }
 
@@ -44,13 +44,13 @@ const JOURNAL_BYTES = 65_536
 export class Rounds {
   /** The trace of each pass. */
   readonly passes: TraceEvent[][] = []
-  /** The keys of steps, in the order they were run. */
+  /** The keys of the steps, in the order in which they ran. */
   readonly effects: string[] = []
-  /** What the engine logged. */
+  /** The warnings and errors that the engine logged. */
   readonly warnings: string[] = []
   /** The questions of the last pass. */
   readonly questions = new Map<string, Question>()
-  /** Whether the last pass took its round by hand. */
+  /** True if the last pass took its round by hand. */
   byHand = false
   readonly #options: RoundsOptions
   readonly #forms: ReadonlyMap<string, Form>
@@ -67,12 +67,12 @@ export class Rounds {
     this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
   }
 
-  /** The journal's text after the last pass, also when that was the flow's end. */
+  /** The journal's text after the last pass, even if the flow has ended. */
   get journal(): string {
     return this.#journal.text()
   }
 
-  /** Runs one round. One that fails leaves the state as it was, so the next call is a retry of it. */
+  /** Runs one round. If it fails, the state does not change: the next call retries the round. */
   async next(run: Run, sent?: Sent, input: Partial<PassInput> = {}): Promise<Outcome> {
     const { journal, flowState } = this.#open()
     this.#journal = journal
@@ -131,9 +131,9 @@ export class Rounds {
         error: (message) => void this.warnings.push(message),
       },
       strict: true,
-      // Nobody waits in a test: what would be a pause is one turn.
+      // A test does not wait: every sleep is one turn.
       scheduler: { ...scheduler, sleep: () => new Promise((resolve) => void setImmediate(resolve)) },
-      // A clock that goes by what has settled shows the same to a handler however the rounds fall.
+      // The clock advances with each settlement, so that a handler sees the same times however its rounds are split.
       now: () => (this.#now += SETTLING_MS),
       trace: (event) => void trace.push(snapshot(event)),
     }
@@ -167,7 +167,7 @@ class ObservedPass extends Pass {
   }
 }
 
-/** The handler may change what it was given; the trace keeps what that was. */
+/** A copy: the handler may change the value it got. */
 function snapshot(event: TraceEvent): TraceEvent {
   return 'value' in event ? { ...event, value: structuredClone(event.value) } : event
 }

@@ -1,4 +1,4 @@
-// The all-at-once run: one pass, with every answer at hand from the start.
+// Runs a handler in a single pass, in which every question is answered immediately.
 import type { Asks } from '../flow/io.ts'
 import type { Outcome } from '../flow/carrier.ts'
 import type { Fit, Question } from '../flow/question.ts'
@@ -16,8 +16,8 @@ import { Rounds } from './rounds.ts'
 const MOST_ROUNDS = 1_000
 
 /**
- * Runs a handler in one pass in which every question is answered as it is asked. One that takes its rounds by hand gets
- * the answers of each round with the next.
+ * Runs a handler in a single pass, in which every question is answered immediately. A handler that takes its rounds by hand gets the
+ * answers of each round in the next one.
  */
 export async function straight<
   R,
@@ -26,7 +26,7 @@ export async function straight<
   N extends Requirements = {},
 >(handler: Handler<Args, A, R, N>, options: RunOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
   const { asks, capabilities, answer = madeUp } = options
-  // Something under every key that is asked: what it is does not matter, because the question fetches its own answer.
+  // The engine looks for an answer under each key. Its content does not matter: `Answered` gets the real one.
   const answers: Record<string, Record<string, unknown>> = {}
   const asked = (key: string, question: Question): Question => {
     answers[key] = {}
@@ -48,7 +48,7 @@ function endOf(outcome: Outcome, { questions }: Rounds): { result?: unknown; err
   return { error: outcome.kind === 'failed' ? outcome.error : unanswered([...questions.keys()]) }
 }
 
-/** `undefined` when something was asked and nothing is answered. */
+/** `undefined` if there are questions and none has an answer. */
 async function answersTo(questions: ReadonlyMap<string, Question>, answer: Answerer): Promise<Sent | undefined> {
   const sent: [string, object][] = []
   for (const [key, question] of questions) {
@@ -58,7 +58,7 @@ async function answersTo(questions: ReadonlyMap<string, Question>, answer: Answe
   return questions.size > 0 && sent.length === 0 ? undefined : Object.fromEntries(sent)
 }
 
-/** A question that reads its answer from whoever answers, when the pass comes to it. */
+/** A question that asks the answerer for its answer when the pass reaches it. */
 class Answered implements Question {
   readonly needs: Question['needs']
   readonly #key: string
@@ -89,5 +89,8 @@ class Answered implements Question {
 
 function unanswered(keys: string[]): RallyError {
   const named = keys.map((key) => `"${key}"`).join(', ')
-  return new RallyError('UNANSWERED', `No answer that fits came for a question. Asked were: ${named}.`)
+  return new RallyError(
+    'UNANSWERED',
+    `A question has no valid answer. Questions asked: ${named}. Return an answer for each from \`answer\`.`,
+  )
 }
