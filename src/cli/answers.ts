@@ -1,25 +1,25 @@
-// Answers from a file, by the keys of their questions, for where there is nobody to ask.
+// Answers from a file, by the keys of their questions. For scripts, where there is no person to ask.
 import { readFile } from 'node:fs/promises'
 import type { Capability } from '../client/capabilities.ts'
 import type { ServerQuestion } from '../client/answers/question.ts'
 import type { InputResponse, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { readJsonObject } from './arguments.ts'
 import { cleanLine } from './clean.ts'
-import { WrongUse } from './exit.ts'
+import { UsageError } from './exit.ts'
 import { isObject } from '../protocol/json.ts'
 
-/** As they are in the file: what a form is filled in with, a word ("accept", "decline", "cancel"), or a whole answer. */
-export type Answers = ReadonlyMap<string, unknown>
+/** By key, as the file has them: the values of a form, a word ("accept", "decline", "cancel"), or a complete answer. */
+export type FileAnswers = ReadonlyMap<string, unknown>
 
-export async function readAnswers(path: string): Promise<Answers> {
+export async function readAnswers(path: string): Promise<FileAnswers> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new WrongUse(`The answers cannot be read: ${error.message}`)
+    throw new UsageError(`The answers cannot be read: ${error.message}`)
   })
   return new Map(Object.entries(readJsonObject(text, path)))
 }
 
-/** What the client has to declare so that the questions are asked that the file answers. */
-export function answeredBy(answers: Answers): Capability[] {
+/** The capabilities to declare, so that the server asks the questions that the file answers. */
+export function answeredBy(answers: FileAnswers): Capability[] {
   const all = [...answers.values()]
   return [
     ...(all.some(isSample) ? (['sampling'] as const) : []),
@@ -27,18 +27,18 @@ export function answeredBy(answers: Answers): Capability[] {
   ]
 }
 
-/** The answer to a question, or nothing where the file has none. Whether it fits, the client checks. */
-export function answerFrom(answers: Answers, { key, kind }: ServerQuestion): InputResponse | undefined {
+/** The answer to a question, or undefined if the file has none. The client checks whether it is valid. */
+export function answerFrom(answers: FileAnswers, { key, kind }: ServerQuestion): InputResponse | undefined {
   const answer = answers.get(key)
   if (answer === undefined) return undefined
   if (kind === 'sample' && isSample(answer)) return { model: 'answers', ...answer } as InputResponse
   if (kind === 'sample' || kind === 'roots') return answer as InputResponse
   if (answer === 'accept' || answer === 'decline' || answer === 'cancel') return { action: answer }
-  if (isWhole(answer)) return answer as unknown as InputResponse
+  if (isCompleteAnswer(answer)) return answer as unknown as InputResponse
   return { action: 'accept', content: answer } as InputResponse
 }
 
-/** What to put into the file for a question. */
+/** An example of what to put into the file for a question. */
 export function exampleOf(question: ServerQuestion): string {
   return `${JSON.stringify(cleanLine(question.key))}: ${JSON.stringify(exampleValue(question))}`
 }
@@ -79,8 +79,8 @@ function exampleField(field: PrimitiveSchemaDefinition): unknown {
   }
 }
 
-/** `{ action }`, with the content of an accepted form or not; a form may have a field named action, with others. */
-function isWhole(answer: unknown): answer is { action: string } {
+/** True for `{ action }` and `{ action, content }`. A form with a field named `action` has other fields beside it. */
+function isCompleteAnswer(answer: unknown): answer is { action: string } {
   if (!isObject(answer) || !['accept', 'decline', 'cancel'].includes(answer['action'] as string)) return false
   const { action: _action, content, ...others } = answer
   return Object.keys(others).length === 0 && (content === undefined || isObject(content))

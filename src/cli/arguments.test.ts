@@ -68,11 +68,11 @@ test.each([
   { words: ['object=[]'], says: 'object takes a JSON object, not "[]".' },
   { words: ['maybe=x'], says: 'maybe takes a whole number or null, not "x".' },
   { words: ['list=x'], says: 'list takes a whole number, not "x".' },
-  { words: ['list=[1'], says: 'list is no JSON: "[1".' },
-  { words: ['any:={'], says: 'any is no JSON: "{".' },
-  { words: ['text=a', 'text=b'], says: 'text is given 2 times, and is no list.' },
-  { words: ['prod'], says: '"prod" is no argument: write key=value, or key:=json for a JSON value.' },
-  { words: ['=x'], says: '"=x" is no argument: write key=value, or key:=json for a JSON value.' },
+  { words: ['list=[1'], says: 'list is not valid JSON: "[1".' },
+  { words: ['any:={'], says: 'any is not valid JSON: "{".' },
+  { words: ['text=a', 'text=b'], says: 'text is given 2 times, but is not a list.' },
+  { words: ['prod'], says: '"prod" is not an argument. Write key=value, or key:=json for a JSON value.' },
+  { words: ['=x'], says: '"=x" is not an argument. Write key=value, or key:=json for a JSON value.' },
 ])('$words is refused', ({ words, says }) => {
   expect(() => readArguments(words, schema)).toThrow(says)
 })
@@ -92,7 +92,7 @@ test('what is typed goes before what is given, and __proto__ is a key like other
 
 test('the arguments of a prompt are texts', () => {
   expect(readTexts(['a=1', 'b='])).toEqual({ a: '1', b: '' })
-  expect(() => readTexts(['a:=1'])).toThrow('a is an argument of a prompt, and takes one plain text.')
+  expect(() => readTexts(['a:=1'])).toThrow('a: an argument of a prompt takes one plain text.')
 })
 
 test.each([

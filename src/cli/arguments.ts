@@ -1,14 +1,14 @@
-// What is typed as key=value, turned into the arguments that a tool's input schema asks for.
+// Converts the typed key=value words to arguments, with the types of the tool's input schema.
 import { cleanLine } from './clean.ts'
-import { WrongUse } from './exit.ts'
+import { UsageError } from './exit.ts'
 import { isObject } from '../protocol/json.ts'
 
-type Schema = Readonly<Record<string, unknown>>
+type ToolSchema = Readonly<Record<string, unknown>>
 
-/** `words` are `key=value` or `key:=json`, and go before what `given` has. */
+/** `words` are `key=value` or `key:=json`. They override `given`. */
 export function readArguments(
   words: readonly string[],
-  schema: Schema,
+  schema: ToolSchema,
   given: Readonly<Record<string, unknown>> = {},
 ): Record<string, unknown> {
   const read = new Map<string, unknown>(Object.entries(given))
@@ -19,12 +19,12 @@ export function readArguments(
   return Object.fromEntries(read)
 }
 
-/** A prompt's arguments are always texts. */
+/** The arguments of a prompt are always strings. */
 export function readTexts(words: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     Array.from(grouped(words), ([key, typed]): [string, string] => {
       const { text, isJson } = lastOf(typed)
-      if (isJson || typed.length > 1) throw new WrongUse(`${key} is an argument of a prompt, and takes one plain text.`)
+      if (isJson || typed.length > 1) throw new UsageError(`${key}: an argument of a prompt takes one plain text.`)
       return [key, text]
     }),
   )
@@ -32,49 +32,49 @@ export function readTexts(words: readonly string[]): Record<string, string> {
 
 export function readJsonObject(text: string, what: string): Record<string, unknown> {
   const value = readJson(text, what)
-  if (!isObject(value)) throw new WrongUse(`${what} must be a JSON object, such as '{"env":"prod"}'.`)
+  if (!isObject(value)) throw new UsageError(`${what} must be a JSON object, such as '{"env":"prod"}'.`)
   return value
 }
 
-/** The types that a value may have, for people: `integer`, `Active|Closed`. */
-export function typeText(schema: unknown, root: Schema): string {
+/** The types that a value may have, as a person reads them: `integer`, `Active|Closed`. */
+export function typeText(schema: unknown, root: ToolSchema): string {
   const { types, values } = shapeOf(schema, root)
   if (values.length > 0) return values.map((value) => (typeof value === 'string' ? value : json(value))).join('|')
   return types.size === 0 ? 'any' : [...types].join('|')
 }
 
-interface Typed {
+interface TypedValue {
   readonly text: string
   readonly isJson: boolean
 }
 
-function grouped(words: readonly string[]): Map<string, Typed[]> {
-  const byKey = new Map<string, Typed[]>()
+function grouped(words: readonly string[]): Map<string, TypedValue[]> {
+  const byKey = new Map<string, TypedValue[]>()
   for (const word of words) {
     const at = word.indexOf('=')
     const isJson = word[at - 1] === ':'
     const key = word.slice(0, isJson ? at - 1 : at)
     if (at < 0 || key === '') {
-      throw new WrongUse(`${quoted(word)} is no argument: write key=value, or key:=json for a JSON value.`)
+      throw new UsageError(`${quoted(word)} is not an argument. Write key=value, or key:=json for a JSON value.`)
     }
     byKey.set(key, [...(byKey.get(key) ?? []), { text: word.slice(at + 1), isJson }])
   }
   return byKey
 }
 
-function valueOf(key: string, typed: readonly Typed[], schema: unknown, root: Schema): unknown {
+function valueOf(key: string, typed: readonly TypedValue[], schema: unknown, root: ToolSchema): unknown {
   const { text, isJson } = lastOf(typed)
   const { types, items } = shapeOf(schema, root)
   const isList = types.has('array') && !types.has('string')
-  if (typed.length > 1 && !isList) throw new WrongUse(`${key} is given ${typed.length} times, and is no list.`)
+  if (typed.length > 1 && !isList) throw new UsageError(`${key} is given ${typed.length} times, but is not a list.`)
   if (isJson && typed.length === 1) return readJson(text, key)
   if (!isList) return converted(key, text, schema, root)
   if (typed.length === 1 && text.trimStart().startsWith('[')) return readJson(text, key)
   return typed.map((each) => (each.isJson ? readJson(each.text, key) : converted(key, each.text, items, root)))
 }
 
-/** A text stays one wherever a text may be; `key:=json` says otherwise. */
-function converted(key: string, text: string, schema: unknown, root: Schema): unknown {
+/** A value stays a string if the schema accepts one. `key:=json` overrides that. */
+function converted(key: string, text: string, schema: unknown, root: ToolSchema): unknown {
   const { types, values } = shapeOf(schema, root)
   if (types.has('string') || types.size === 0) return text
   const listed = values.find((value) => json(value) === text)
@@ -83,7 +83,9 @@ function converted(key: string, text: string, schema: unknown, root: Schema): un
     const value = CONVERSIONS[type]?.(text)
     if (value !== undefined) return value
   }
-  throw new WrongUse(`${key} takes ${[...types].map((type) => NAMES[type] ?? type).join(' or ')}, not ${quoted(text)}.`)
+  throw new UsageError(
+    `${key} takes ${[...types].map((type) => NAMES[type] ?? type).join(' or ')}, not ${quoted(text)}.`,
+  )
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
@@ -106,7 +108,7 @@ const NAMES: Readonly<Record<string, string>> = {
   array: 'a JSON list',
 }
 
-/** Gives nothing where it is none. */
+/** The number, or undefined if the text is not one. */
 export function readNumber(text: string): number | undefined {
   const value = Number(text)
   return NUMBER.test(text.trim()) && Number.isFinite(value) ? value : undefined
@@ -129,21 +131,21 @@ function readJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new WrongUse(`${what} is no JSON: ${quoted(text)}.`)
+    throw new UsageError(`${what} is not valid JSON: ${quoted(text)}.`)
   }
 }
 
 interface Shape {
   readonly types: Set<string>
-  /** Where only some are allowed. */
+  /** The allowed values, if the schema lists them. */
   readonly values: readonly unknown[]
   readonly items: unknown
 }
 
 const DEEPEST = 10
 
-/** What a schema says of types, through unions and references within it. It is the server's: nothing is relied on. */
-function shapeOf(schema: unknown, root: Schema, depth = 0): Shape {
+/** The types of a schema, including those of unions and local references. The schema is untrusted. */
+function shapeOf(schema: unknown, root: ToolSchema, depth = 0): Shape {
   const none = { types: new Set<string>(), values: [], items: undefined }
   if (!isObject(schema) || depth > DEEPEST) return none
   const { $ref, type, enum: options, const: only, items } = schema
@@ -160,13 +162,13 @@ function shapeOf(schema: unknown, root: Schema, depth = 0): Shape {
   }
 }
 
-function propertyOf(schema: Schema, key: string): unknown {
+function propertyOf(schema: ToolSchema, key: string): unknown {
   const { properties, additionalProperties } = schema
   if (isObject(properties) && Object.hasOwn(properties, key)) return properties[key]
   return additionalProperties
 }
 
-function referred(ref: string, root: Schema): unknown {
+function referred(ref: string, root: ToolSchema): unknown {
   const [start, ...keys] = ref.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (start !== '#') return undefined
   let found: unknown = root
@@ -180,7 +182,7 @@ function typeName(value: unknown): string {
   return typeof value
 }
 
-function lastOf(typed: readonly Typed[]): Typed {
+function lastOf(typed: readonly TypedValue[]): TypedValue {
   return typed.at(-1) ?? { text: '', isJson: false }
 }
 

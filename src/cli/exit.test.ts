@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { ClientError } from '../client/errors.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { exitCodeOf, Interrupted, Unanswered, whyOf, WrongUse } from './exit.ts'
+import { exitCodeOf, Interrupted, Unanswered, whyOf, UsageError } from './exit.ts'
 
 test.each([
-  { error: new WrongUse('x'), code: 2 },
+  { error: new UsageError('x'), code: 2 },
   { error: new ClientError('OPTION_INVALID', 'x'), code: 2 },
   { error: new ClientError('PENDING_INVALID', 'x'), code: 2 },
   { error: new ClientError('ANSWER_INVALID', 'x'), code: 2 },

@@ -1,17 +1,18 @@
-// How the program ends: its exit codes, and the sentences that say why.
+// The exit codes of the program, and the messages that explain them.
 import { MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
 import { ClientError } from '../client/errors.ts'
 import { cleanMessage } from './clean.ts'
 
 export const EXIT = {
-  /** There is a result. */
+  /** The call has a result. */
   done: 0,
-  /** There is one, and it says that the tool failed. */
+  /** The call has a result, which says that the tool failed. */
   toolFailed: 1,
-  wrongUse: 2,
-  /** The server cannot be reached, or does not keep to the protocol, or refuses. */
+  /** What was typed is wrong. */
+  usage: 2,
+  /** The server cannot be reached, violates the protocol, or refuses. */
   serverFailed: 3,
-  /** The user said no, or a question has no answer. */
+  /** The user declined, or a question has no answer. */
   unanswered: 4,
   interrupted: 130,
 } as const
@@ -19,9 +20,9 @@ export const EXIT = {
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** What was typed is wrong. */
-export class WrongUse extends Error {}
+export class UsageError extends Error {}
 
-/** A question that nobody here answers. */
+/** A question has no answer. */
 export class Unanswered extends Error {}
 
 /** Ctrl-C, or a signal. */
@@ -32,14 +33,14 @@ export class Interrupted extends Error {
 }
 
 export function exitCodeOf(error: unknown): ExitCode {
-  if (error instanceof WrongUse) return EXIT.wrongUse
+  if (error instanceof UsageError) return EXIT.usage
   if (error instanceof Unanswered) return EXIT.unanswered
   if (error instanceof Interrupted) return EXIT.interrupted
   if (error instanceof ProtocolError && error.rpcCode === MISSING_CAPABILITY) return EXIT.unanswered
   return error instanceof ClientError ? codeOfClient(error) : EXIT.serverFailed
 }
 
-/** One or two sentences for the person at the terminal. Much of it may be the server's own words. */
+/** One or two sentences for the person at the terminal. They may contain text of the server. */
 export function whyOf(error: unknown): string {
   const message = cleanMessage(error instanceof Error ? error.message : String(error))
   const advice = adviceFor(error)
@@ -51,7 +52,7 @@ function codeOfClient({ code }: ClientError): ExitCode {
     case 'OPTION_INVALID':
     case 'PENDING_INVALID':
     case 'ANSWER_INVALID':
-      return EXIT.wrongUse
+      return EXIT.usage
     case 'NO_ANSWERER':
     case 'NOT_RESUMABLE':
       return EXIT.unanswered
@@ -62,11 +63,12 @@ function codeOfClient({ code }: ClientError): ExitCode {
 
 function adviceFor(error: unknown): string | undefined {
   if (error instanceof ClientError) {
-    if (error.code === 'UNAUTHORIZED') return "Give a token in RALLY_TOKEN, or a header with -H 'Authorization: ...'."
-    if (error.code === 'TIMEOUT') return 'Give it longer with --timeout <seconds>.'
+    if (error.code === 'UNAUTHORIZED') return "Set a token in RALLY_TOKEN, or pass a header: -H 'Authorization: ...'."
+    if (error.code === 'TIMEOUT') return 'Allow more time with --timeout <seconds>.'
   }
   if (!(error instanceof ProtocolError) || error.rpcCode !== MISSING_CAPABILITY) return undefined
   const { requiredCapabilities: needed = {} } = (error.data ?? {}) as { requiredCapabilities?: object }
-  if ('sampling' in needed) return 'It asks a model, and there is none here: put what a model said into --answers.'
-  return 'roots' in needed ? 'It asks for folders: name them with --root <path>.' : undefined
+  if ('sampling' in needed)
+    return 'The server asks a model, and rally has none. Put the answer of a model into the file for --answers.'
+  return 'roots' in needed ? 'The server asks for folders. Name them with --root <path>.' : undefined
 }

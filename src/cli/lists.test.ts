@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Client } from '../client/client.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { listPrompts, listResources, listTools } from './lists.ts'
+import { listPrompts, listResources, listTools, table } from './lists.ts'
 
 /** Whose lists are these, however odd. */
 function clientOf(lists: Readonly<Record<string, unknown[]>>): Client {
@@ -53,4 +53,26 @@ test('templates stand beside resources, and a server that knows only one of the 
 test('a list that fails in another way fails', async () => {
   const client = { listTools: () => Promise.reject(new ProtocolError(-32603, 'No.')) } as unknown as Client
   await expect(listTools(client)).rejects.toThrow('No.')
+})
+
+const rows = [
+  ['short', 'a=string', 'What it does, at some length'],
+  ['much-longer', '', 'line\nbreak \u001B[2J'],
+]
+
+test('columns line up, and the last takes what is left of the screen', () => {
+  expect(table(['NAME', 'ARGUMENTS', 'DESCRIPTION'], rows, 48)).toEqual([
+    'NAME         ARGUMENTS  DESCRIPTION',
+    'short        a=string   What it does, at some...',
+    'much-longer             line break \\x1b[2J',
+  ])
+})
+
+test('nothing is cut where there is no screen', () => {
+  expect(table(['NAME', 'ARGUMENTS', 'DESCRIPTION'], rows, Infinity)[1]).toMatch(/at some length$/)
+})
+
+test('a name that is too wide for its column is whole all the same', () => {
+  const name = 'n'.repeat(60)
+  expect(table(['NAME', 'DESCRIPTION'], [[name, 'about']], 80)[1]).toBe(`${name}  about`)
 })

@@ -1,14 +1,14 @@
-// What a server has, in tables.
+// Lists the tools, prompts and resources of a server in tables.
 import type { Client } from '../client/client.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
 import { typeText } from './arguments.ts'
-import { table } from './table.ts'
+import { cleanLine } from './clean.ts'
 
 export interface Listing {
-  /** For scripts. */
+  /** The list as JSON, for scripts. */
   readonly value: unknown
-  /** For people; the first line is the headings. */
+  /** The lines of a table for people. The first line has the headings. */
   readonly lines: (columns: number) => string[]
 }
 
@@ -24,7 +24,7 @@ export async function listPrompts(client: Client): Promise<Listing> {
   return { value: prompts, lines: (columns) => table(['NAME', 'ARGUMENTS', 'DESCRIPTION'], rows, columns) }
 }
 
-/** With the templates: both are read by a URI. */
+/** Includes the templates, because both are read by a URI. */
 export async function listResources(client: Client): Promise<Listing> {
   const [resources, resourceTemplates] = await Promise.all([
     orNone(client.listResources()),
@@ -40,7 +40,7 @@ export async function listResources(client: Client): Promise<Listing> {
   }
 }
 
-/** A server that does not know of such a list has none of it. */
+/** A server that does not have the method has an empty list. */
 async function orNone<T>(list: Promise<T[]>): Promise<T[]> {
   try {
     return await list
@@ -58,7 +58,7 @@ function about({ title, description }: { title?: string; description?: string })
   return description ?? title ?? ''
 }
 
-/** As they are typed: `id=integer [note=string]`. */
+/** The arguments as a user types them: `id=integer [note=string]`. */
 function argumentsOf({ inputSchema }: Tool): string {
   const { properties, required } = inputSchema
   if (typeof properties !== 'object' || properties === null) return ''
@@ -71,9 +71,37 @@ function argumentsOf({ inputSchema }: Tool): string {
 
 function promptArguments({ arguments: args }: Prompt): string {
   if (!Array.isArray(args)) return ''
-  // Not checked by anybody yet.
+  // The client does not check the arguments of prompts.
   return (args as (Partial<PromptArgument> | null)[])
     .map((argument) => [argument?.name, argument?.required === true] as const)
     .map(([name, isRequired]) => (isRequired ? `${String(name)}=...` : `[${String(name)}=...]`))
     .join(' ')
+}
+
+const GAP = '  '
+const WIDEST = 44
+const NARROWEST = 20
+const LONGEST_CELL = 500
+
+/** The last column gets the rest of `columns`. Without a screen, `columns` is Infinity and nothing is cut. */
+export function table(headings: readonly string[], rows: readonly (readonly unknown[])[], columns: number): string[] {
+  const cells = [headings, ...rows.map((row) => row.map((cell) => cleanLine(cell, LONGEST_CELL)))]
+  const widths = headings.map((_, column) =>
+    Math.min(WIDEST, Math.max(...cells.map((row) => row[column]?.length ?? 0))),
+  )
+  const last = headings.length - 1
+  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0)
+  widths[last] = Number.isFinite(columns) ? Math.max(columns - before, NARROWEST) : Infinity
+  return cells.map((row) =>
+    row
+      .map((cell, column) => fitted(cell, widths[column] ?? 0, column === last))
+      .join(GAP)
+      .trimEnd(),
+  )
+}
+
+/** Only the last cell is cut. The others may be names, so they push the rest to the right. */
+function fitted(cell: string, width: number, isLast: boolean): string {
+  if (!isLast) return cell.padEnd(width)
+  return cell.length <= width ? cell : `${cell.slice(0, width - 3)}...`
 }

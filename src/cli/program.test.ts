@@ -17,7 +17,7 @@ const console: Console = {
   colours: { results: false, errors: false },
 }
 
-const around = { console, env: {}, signal: new AbortController().signal, version: '1.0.0' }
+const runContext = { console, env: {}, signal: new AbortController().signal, version: '1.0.0' }
 
 function unexpected(said: unknown): never {
   throw new Error(`This was not to be said: ${String(said)}`)
@@ -27,26 +27,26 @@ const URL = 'http://127.0.0.1:9/mcp'
 
 test.each([
   { argv: ['call'], says: 'Which server? Give a URL first, or the command that starts it after --.' },
-  { argv: ['call', 'deploy', 'env=prod'], says: '"deploy" is no address of a server. Give a URL first' },
+  { argv: ['call', 'deploy', 'env=prod'], says: '"deploy" is not the URL of a server. Give a URL first' },
   { argv: ['call', URL], says: 'Which tool? rally tools <server> lists them.' },
   { argv: ['call', '--', 'node'], says: 'Which tool? rally tools <server> lists them.' },
   { argv: ['call', URL, 'x', '--args', '[]'], says: '--args must be a JSON object' },
-  { argv: ['call', URL, 'x', '--args', '{'], says: '--args is no JSON' },
-  { argv: ['call', URL, 'x', '--', 'node'], says: 'The server is named twice' },
+  { argv: ['call', URL, 'x', '--args', '{'], says: '--args is not valid JSON' },
+  { argv: ['call', URL, 'x', '--', 'node'], says: 'The server is given twice' },
   { argv: ['call', URL, 'x', '--answers', '/nowhere'], says: 'The answers cannot be read' },
-  { argv: ['call', URL, 'x', '--save', '/nowhere/at/all'], says: 'nothing can be written there' },
-  { argv: ['call', 'x', '-e', 'MISSING', '--', 'node'], says: 'there is no variable of that name to pass on' },
-  { argv: ['tools', '--'], says: 'After -- comes the command that starts the server.' },
-  { argv: ['tools', URL, 'more'], says: '"more" is too much' },
+  { argv: ['call', URL, 'x', '--save', '/nowhere/at/all'], says: 'cannot write there' },
+  { argv: ['call', 'x', '-e', 'MISSING', '--', 'node'], says: 'there is no variable with that name to pass on' },
+  { argv: ['tools', '--'], says: 'The command that starts the server is missing after --.' },
+  { argv: ['tools', URL, 'more'], says: '"more" is not expected' },
   { argv: ['tools', URL, '-H', 'secret'], says: "A header is written as -H 'Name: value'." },
   { argv: ['tools', 'http://user:secret@127.0.0.1:9/mcp'], says: 'not into the address' },
   { argv: ['prompt', URL], says: 'Which prompt? rally prompts <server> lists them.' },
   { argv: ['prompt', URL, 'x', 'a:=1'], says: 'takes one plain text' },
   { argv: ['read', URL], says: 'Which resource? rally resources <server> lists them.' },
-  { argv: ['read', URL, 'a:b', 'more'], says: '"more" is too much' },
+  { argv: ['read', URL, 'a:b', 'more'], says: '"more" is not expected' },
   { argv: ['resume', '/nowhere'], says: 'The saved call cannot be read' },
 ])('$argv is wrong use, told before a server is asked anything', async ({ argv, says }) => {
-  const error: unknown = await runProgram(argv, around).catch((thrown: unknown) => thrown)
+  const error: unknown = await runProgram(argv, runContext).catch((thrown: unknown) => thrown)
   expect((error as Error).message).toContain(says)
   expect(exitCodeOf(error)).toBe(2)
 })
@@ -57,7 +57,7 @@ test.each([
   { argv: ['resume'], says: "missing required argument 'file'" },
   { argv: ['resume', 'a', URL, 'more'], says: 'too many arguments' },
 ])('$argv is refused by what reads the options', async ({ argv, says }) => {
-  const error: unknown = await runProgram(argv, around).catch((thrown: unknown) => thrown)
+  const error: unknown = await runProgram(argv, runContext).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(CommanderError)
   expect((error as Error).message).toContain(says)
 })

@@ -1,4 +1,4 @@
-// The commands, their words and their options.
+// The commands, their arguments and their options.
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { readArguments, readJsonObject, readTexts } from './arguments.ts'
 import type { CallCommandOptions } from './call.ts'
@@ -6,20 +6,20 @@ import { findTool, runCall } from './call.ts'
 import { clean, cleanJson } from './clean.ts'
 import { bold } from './console.ts'
 import type { ExitCode } from './exit.ts'
-import { EXIT, WrongUse } from './exit.ts'
+import { EXIT, UsageError } from './exit.ts'
 import type { Listing } from './lists.ts'
 import { listPrompts, listResources, listTools } from './lists.ts'
 import { readSaved } from './saved.ts'
 import type { Server } from './server.ts'
 import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
-import type { ServerOptions, Surroundings } from './session.ts'
+import type { ServerOptions, RunContext } from './session.ts'
 import { withClient } from './session.ts'
 import type { TaskCommandOptions } from './task.ts'
 import { runTask } from './task.ts'
 import type { Client } from '../client/client.ts'
 
 const EXAMPLES = `
-<server> is a URL. A server that is a program of its own is started by a command after --, and <server> is left out:
+<server> is a URL. To start a server as a program, leave <server> out and put its command after --:
 
   rally tools http://127.0.0.1:3000/mcp
   rally call http://127.0.0.1:3000/mcp update_work_item id=4522 state=Resolved
@@ -30,54 +30,54 @@ const EXAMPLES = `
   rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
   rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
 
-RALLY_TOKEN holds a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 wrong use, 3 the server failed,
+RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 usage error, 3 the server failed,
 4 declined or not answered, 130 stopped.`
 
 const CALL_HELP = `
-Values become what the tool's input schema asks for: n=3 a number, a list by repeating its key. key:=json is taken as
-JSON. Answers for --answers go by the keys of their questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+Values are converted to the types of the tool's input schema: n=3 is a number, a repeated key is a list. key:=json passes
+JSON. The file for --answers has the answers by the keys of the questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
 
 const TASK_HELP = `
-It is shown until it comes to its end, and asks you what it asks. Ctrl-C leaves it to the server, and so does a question
-that nobody answers: it can be come back to.`
+Shows the task until it ends, and asks you its questions. Ctrl-C leaves the task running on the server, and so does a
+question without an answer. You can return to it later.`
 
-/** Does what was typed, and gives the exit code. */
-export async function runProgram(argv: readonly string[], around: Surroundings): Promise<ExitCode> {
+/** Runs the command that was typed, and returns the exit code. */
+export async function runProgram(argv: readonly string[], runContext: RunContext): Promise<ExitCode> {
   const { words, command } = splitCommand(argv)
   let code: ExitCode = EXIT.done
   const program = newProgram({
-    around,
+    runContext,
     serverOf: (typed) => takeServer({ words: typed, command }),
     isCommandGiven: command !== undefined,
     run: async (running) => {
       code = await running
     },
-  }).version(around.version)
+  }).version(runContext.version)
   if (words.length === 0) {
     program.outputHelp({ error: true })
-    return EXIT.wrongUse
+    return EXIT.usage
   }
   await program.parseAsync(withoutDashes(words, program), { from: 'user' })
   return code
 }
 
-/** What the commands need of a run. */
-interface Context {
-  readonly around: Surroundings
-  /** The server that is meant, and the words that are left. */
+/** What the actions of the commands need. */
+interface CommandContext {
+  readonly runContext: RunContext
+  /** Splits the words of a command into the server and the rest. */
   readonly serverOf: (words: readonly string[]) => { server: Server; rest: readonly string[] }
   readonly isCommandGiven: boolean
   readonly run: (running: Promise<ExitCode>) => Promise<void>
 }
 
-function newProgram(context: Context): Command {
+function newProgram(context: CommandContext): Command {
   const program = new Command('rally')
-    .description('Calls the tools of MCP servers from a terminal, however many rounds it takes.')
+    .description('Calls the tools of MCP servers from a terminal, and answers their questions.')
     .helpCommand(false)
     .addHelpText('after', EXAMPLES)
     .configureHelp({ subcommandTerm: termOf })
     .exitOverride()
-    // Errors are told where all others are.
+    // src/cli.ts reports these errors, like all others.
     .configureOutput({ outputError: () => {} })
   addCall(program, context)
   addResume(program, context)
@@ -88,20 +88,20 @@ function newProgram(context: Context): Command {
   return program
 }
 
-function addCall(program: Command, { around, serverOf, run }: Context): void {
+function addCall(program: Command, { runContext, serverOf, run }: CommandContext): void {
   withCallOptions(program.command('call').usage('<server> <tool> [key=value...] [options]'))
     .description('call a tool')
     .argument('[words...]')
     .option('--args <json>', 'arguments as one JSON object')
-    .option('--detach', 'do not wait where the call becomes a task: print its id')
+    .option('--detach', 'if the call becomes a task, print its id and do not wait')
     .addHelpText('after', CALL_HELP)
     .action((words: string[], options: CallCommandOptions & { args?: string }) => {
       const { server, rest } = serverOf(words)
       const [tool, ...pairs] = rest
-      if (tool === undefined) throw new WrongUse('Which tool? rally tools <server> lists them.')
+      if (tool === undefined) throw new UsageError('Which tool? rally tools <server> lists them.')
       const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
       return run(
-        runCall(server, options, around, async (client) => {
+        runCall(server, options, runContext, async (client) => {
           const { inputSchema } = await findTool(client, tool)
           return { tool, arguments: readArguments(pairs, inputSchema, args) }
         }),
@@ -109,39 +109,39 @@ function addCall(program: Command, { around, serverOf, run }: Context): void {
     })
 }
 
-function addResume(program: Command, { around, serverOf, isCommandGiven, run }: Context): void {
+function addResume(program: Command, { runContext, serverOf, isCommandGiven, run }: CommandContext): void {
   withCallOptions(program.command('resume').usage('<file> [server] [options]'))
-    .description('go on with a call that --save has put into a file')
+    .description('resume a call that --save wrote to a file')
     .argument('<file>')
     .argument('[server]', 'another address of the same server')
     .action(async (file: string, other: string | undefined, options: CallCommandOptions) => {
       const saved = await readSaved(file)
       const isElsewhere = other !== undefined || isCommandGiven
       const server = isElsewhere ? serverOf(other === undefined ? [] : [other]).server : saved.server
-      // The file says where the token goes and what is started: the user is to see it.
-      around.console.tell(`Going on with ${clean(describeServer(server))}`)
-      return run(runCall(server, options, around, async () => saved.pending))
+      // The file decides where the token is sent and which program is started, so the user must see it.
+      runContext.console.tell(`Resuming with ${clean(describeServer(server))}`)
+      return run(runCall(server, options, runContext, async () => saved.pending))
     })
 }
 
-function addTask(program: Command, { around, serverOf, run }: Context): void {
+function addTask(program: Command, { runContext, serverOf, run }: CommandContext): void {
   withAnswerOptions(program.command('task').usage('<server> <id> [options]'))
-    .description('come back to a call that has become a task')
+    .description('follow a call that became a task')
     .argument('[words...]')
-    .option('--no-wait', 'show how it stands, and no more')
+    .option('--no-wait', 'show its status once, and do not wait')
     .option('--cancel', 'ask the server to cancel it')
     .addOption(new Option('--id <id>').hideHelp())
     .addHelpText('after', TASK_HELP)
     .action((words: string[], options: TaskCommandOptions & { id?: string }) => {
       const { server, rest } = serverOf(words)
       const [id, ...others] = options.id === undefined ? rest : [options.id, ...rest]
-      if (id === undefined) throw new WrongUse('Which task? rally call <server> <tool> --detach prints its id.')
+      if (id === undefined) throw new UsageError('Which task? rally call <server> <tool> --detach prints its id.')
       noMore(others)
-      return run(runTask(server, id, options, around))
+      return run(runTask(server, id, options, runContext))
     })
 }
 
-/** Ids are the server's to choose, and may begin as options do: what comes right after the server is one all the same. */
+/** A server may choose an id that begins like an option. The word right after the server is the id all the same. */
 function withoutDashes(words: readonly string[], program: Command): string[] {
   const [name, first = ''] = words
   const at = isAddress(first) ? 2 : 1
@@ -153,29 +153,29 @@ function withoutDashes(words: readonly string[], program: Command): string[] {
   return flags.includes(flag) ? [...words] : words.with(at, `--id=${word}`)
 }
 
-function addPrompt(program: Command, { around, serverOf, run }: Context): void {
+function addPrompt(program: Command, { runContext, serverOf, run }: CommandContext): void {
   withCallOptions(program.command('prompt').usage('<server> <name> [key=value...] [options]'))
     .description('get a prompt')
     .argument('[words...]')
     .action((words: string[], options: CallCommandOptions) => {
       const { server, rest } = serverOf(words)
       const [prompt, ...pairs] = rest
-      if (prompt === undefined) throw new WrongUse('Which prompt? rally prompts <server> lists them.')
+      if (prompt === undefined) throw new UsageError('Which prompt? rally prompts <server> lists them.')
       const args = readTexts(pairs)
-      return run(runCall(server, options, around, async () => ({ prompt, arguments: args })))
+      return run(runCall(server, options, runContext, async () => ({ prompt, arguments: args })))
     })
 }
 
-function addRead(program: Command, { around, serverOf, run }: Context): void {
+function addRead(program: Command, { runContext, serverOf, run }: CommandContext): void {
   withCallOptions(program.command('read').usage('<server> <uri> [options]'))
     .description('read a resource')
     .argument('[words...]')
     .action((words: string[], options: CallCommandOptions) => {
       const { server, rest } = serverOf(words)
       const [resource, ...others] = rest
-      if (resource === undefined) throw new WrongUse('Which resource? rally resources <server> lists them.')
+      if (resource === undefined) throw new UsageError('Which resource? rally resources <server> lists them.')
       noMore(others)
-      return run(runCall(server, options, around, async () => ({ resource })))
+      return run(runCall(server, options, runContext, async () => ({ resource })))
     })
 }
 
@@ -183,7 +183,7 @@ function addList(
   program: Command,
   name: string,
   list: (client: Client) => Promise<Listing>,
-  { around, serverOf, run }: Context,
+  { runContext, serverOf, run }: CommandContext,
 ): void {
   withServerOptions(program.command(name).usage('<server> [options]'))
     .description(`list the ${name} of a server`)
@@ -192,8 +192,8 @@ function addList(
       const { server, rest } = serverOf(words)
       noMore(rest)
       return run(
-        withClient(server, options, [], around, async (client) => {
-          show(await list(client), options, around)
+        withClient(server, options, [], runContext, async (client) => {
+          show(await list(client), options, runContext)
           return EXIT.done
         }),
       )
@@ -214,22 +214,22 @@ function withServerOptions(command: Command): Command {
   return command
     .option('--json', 'print JSON, for scripts')
     .option('-H, --header <header>', "send a header, such as 'Authorization: Bearer ...' (repeatable)", added)
-    .option('-e, --env <variable>', 'NAME=value, or NAME, for the command that is started (repeatable)', added)
+    .option('-e, --env <variable>', 'pass a variable to the command: NAME=value, or NAME (repeatable)', added)
     .option('--timeout <seconds>', 'how long to wait for the server (default: 60)', readSeconds)
 }
 
 function withCallOptions(command: Command): Command {
   return withAnswerOptions(command).option(
     '--save <file>',
-    'stop at the first question that is not answered, and put the call into a file',
+    'stop at the first question without an answer, and save the call to a file',
   )
 }
 
 function withAnswerOptions(command: Command): Command {
   return withServerOptions(command)
-    .option('--answers <file>', 'take the answers from a JSON file, and ask nobody')
-    .option('--no-open', 'show pages to visit, and never open one')
-    .option('--root <path>', 'a folder that the server may know of (repeatable)', added)
+    .option('--answers <file>', 'take the answers from a JSON file, and do not ask')
+    .option('--no-open', 'show the pages to visit, but never open one')
+    .option('--root <path>', 'a folder to tell the server about (repeatable)', added)
 }
 
 function added(value: string, before: readonly string[] = []): string[] {
@@ -243,10 +243,10 @@ function readSeconds(text: string): number {
 }
 
 function noMore(words: readonly string[]): void {
-  if (words.length > 0) throw new WrongUse(`"${words.join(' ')}" is too much: nothing more is taken here.`)
+  if (words.length > 0) throw new UsageError(`Too many arguments: "${words.join(' ')}" is not expected.`)
 }
 
-function show({ value, lines }: Listing, { json }: ServerOptions, { console }: Surroundings): void {
+function show({ value, lines }: Listing, { json }: ServerOptions, { console }: RunContext): void {
   if (json === true) return console.print(cleanJson(value))
   const [headings = '', ...rows] = lines(console.columns)
   if (rows.length === 0) return console.tell('There are none.')

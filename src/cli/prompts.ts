@@ -1,4 +1,4 @@
-// Questions to the person at the terminal, one at a time. Escape leaves a question; Ctrl-C stops the call.
+// Asks the person at the terminal, one question at a time. Escape leaves a question, Ctrl-C stops the call.
 import type { Writable } from 'node:stream'
 import type { ReadStream } from 'node:tty'
 import { type CANCEL_SYMBOL, confirm, isCancel, log, multiselect, select, text } from '@clack/prompts'
@@ -6,10 +6,10 @@ import type { Console } from './console.ts'
 import { Colourless } from './console.ts'
 import { Interrupted } from './exit.ts'
 
-/** The user wants out of a question, and has not said how. */
+/** The user pressed Escape. */
 export class Escaped extends Error {}
 
-/** The server does not want to know any more. */
+/** The server withdrew the question. */
 export class Withdrawn extends Error {}
 
 export interface Choice<T> {
@@ -34,12 +34,12 @@ export class Prompts {
     this.#output = colours.errors ? errors : new Colourless(errors)
   }
 
-  /** What is asked from now on is asked until then. */
+  /** The next questions are withdrawn when the signal is aborted. */
   until(signal: AbortSignal | undefined): void {
     this.#signal = signal
   }
 
-  /** A line of the conversation that is no question. */
+  /** Shows a line that is not a question. */
   step(message: string): void {
     log.step(message, { output: this.#output })
   }
@@ -67,7 +67,7 @@ export class Prompts {
         validate: (value = '') => check(value),
       }),
     )
-    // Nothing typed at all is no text to it.
+    // The library returns undefined if nothing was typed.
     return typed ?? ''
   }
 
@@ -75,7 +75,7 @@ export class Prompts {
     return this.#ask((common) => confirm({ ...common, message, initialValue: initial }))
   }
 
-  /** One of the choices, told apart by its place. */
+  /** One of the choices. They are identified by index, because values may be equal. */
   async choose<T>(message: string, choices: readonly Choice<T>[], initial = 0): Promise<T> {
     const options = choices.map(({ label, hint }, index) => ({
       value: index,
@@ -110,7 +110,7 @@ export class Prompts {
     const watch = (_char: unknown, key: { ctrl?: boolean; name?: string } | undefined): void => {
       if (key?.ctrl !== true) return
       if (key.name === 'c') isInterrupted = true
-      // It ends the input, and a prompt without input would wait for ever.
+      // Ctrl-D ends the input, and a prompt without input would wait forever.
       if (key.name === 'd') left.abort()
     }
     const gone = (): void => {

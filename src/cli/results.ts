@@ -1,9 +1,43 @@
-// Results for people to read: of a tool, a prompt, a resource.
+// The end of a call: prints its result and returns the exit code.
 import type { Results, RoundMethod } from '../client/pending.ts'
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../protocol/messages.ts'
-import { clean, cleanLine } from './clean.ts'
+import { clean, cleanJson, cleanLine, cut } from './clean.ts'
+import type { Console } from './console.ts'
+import type { ExitCode } from './exit.ts'
+import { EXIT } from './exit.ts'
 
-/** `method` is what was called. */
+export interface CallEnd {
+  readonly method: RoundMethod
+  readonly result: Results[RoundMethod]
+  /** True if the user declined a question. */
+  readonly hasDeclined: boolean
+}
+
+/** The most characters shown on a screen. A file or a pipe gets all. */
+const MOST_ON_SCREEN = 20_000
+
+/** `server` is the name of the server. */
+export function finishCall(
+  { method, result, hasDeclined }: CallEnd,
+  server: string,
+  isJson: boolean,
+  console: Console,
+): ExitCode {
+  showResult(method, result, isJson, console)
+  if ((result as CallToolResult).isError !== true) return EXIT.done
+  if (hasDeclined) return EXIT.unanswered
+  if (!isJson) console.tell(`${server} reports that the call failed.`)
+  return EXIT.toolFailed
+}
+
+function showResult(method: RoundMethod, result: Results[RoundMethod], isJson: boolean, console: Console): void {
+  if (isJson) return console.print(cleanJson(result))
+  if (console.isResultOnScreen) return console.print(cut(resultText(method, result), MOST_ON_SCREEN))
+  const bytes = onlyBytes(method, result)
+  if (bytes === undefined) console.print(resultText(method, result))
+  else console.printBytes(bytes)
+}
+
 export function resultText(method: RoundMethod, result: Results[RoundMethod]): string {
   switch (method) {
     case 'tools/call':
@@ -19,7 +53,7 @@ function toolText({ content, structuredContent }: CallToolResult): string {
   const blocks = content.map((block) => blockText(block))
   if (structuredContent === undefined) return blocks.join('\n')
   const structured = cleanWhole(JSON.stringify(structuredContent, null, 2))
-  // Most servers say it twice, for clients that read only one of the two.
+  // Most servers repeat the structured content as text, for clients that read only one of them.
   const others = blocks.filter((_, index) => !isSame(content[index], structuredContent))
   return [...others, structured].join('\n')
 }
@@ -33,14 +67,14 @@ function resourceText({ contents }: ReadResourceResult): string {
   return contents.map((each) => contentsText(each)).join('\n')
 }
 
-/** The bytes, where they are all there is. */
+/** The bytes of a resource that is a single blob. */
 export function onlyBytes(method: RoundMethod, result: Results[RoundMethod]): Buffer | undefined {
   if (method !== 'resources/read') return undefined
   const [first, ...others] = (result as ReadResourceResult).contents as { blob?: unknown }[]
   return others.length === 0 && typeof first?.blob === 'string' ? Buffer.from(first.blob, 'base64') : undefined
 }
 
-/** Not checked any further than that it is an object: a server may say anything. */
+/** The client has only checked that a block is an object, so it may contain anything. */
 function blockText(block: ContentBlock): string {
   switch (block?.type) {
     case 'text':
@@ -76,7 +110,7 @@ function isSame(block: ContentBlock | undefined, structured: unknown): boolean {
   }
 }
 
-/** How much of it is shown is decided for all of a result together. */
+/** Not cut here: `MOST_ON_SCREEN` limits the result as a whole. */
 function cleanWhole(said: unknown): string {
   return clean(said, Infinity)
 }

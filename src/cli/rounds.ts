@@ -1,4 +1,4 @@
-// Takes a call through its rounds: shows each as it happens, has its questions answered, and stops where it is to be saved.
+// Runs a call through its rounds: reports each one, gets its questions answered, and stops where the call is to be saved.
 import type { ClientCall, ResultOf } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
 import type { AskingRound } from '../client/flow.ts'
@@ -12,60 +12,60 @@ import { exampleOf } from './answers.ts'
 import { cleanLine } from './clean.ts'
 import { Unanswered } from './exit.ts'
 
-/** Answers a question, or does not. The signal is aborted when it is not asked any more. */
+/** Answers a question, or returns undefined. The signal is aborted when the server withdraws the question. */
 export type Responder = (question: ServerQuestion, signal?: AbortSignal) => Promise<InputResponse | undefined>
 
-export interface Follower {
-  /** A line on how the call goes. */
+export interface Reporter {
+  /** Reports a round. */
   tell(line: string): void
   progress(progress: ProgressUpdate): void
-  /** How a task stands. */
+  /** Reports the status of a task. */
   status(line: string): void
-  /** The bar, if there is one, goes. */
+  /** Removes the progress bar, before anything else is shown. */
   pause(): void
 }
 
 export interface RoundOptions {
   readonly respond: Responder
-  readonly follower: Follower
+  readonly reporter: Reporter
   readonly signal: AbortSignal
-  /** Stops at the first round that is not answered, instead of failing there. */
+  /** Stop at the first round without an answer, instead of failing. */
   readonly stops: boolean
   /** Why a question has no answer. */
   readonly unanswered: string
 }
 
-export type Outcome<R> =
+export type CallOutcome<R> =
   | { readonly kind: 'done'; readonly result: R; readonly hasDeclined: boolean }
-  /** The server goes on by itself. */
+  /** The call became a task, which runs on the server. */
   | { readonly kind: 'task'; readonly task: ClientTask; readonly declined: ReadonlySet<string> }
   | { readonly kind: 'stopped'; readonly pending: PendingCall; readonly questions: readonly ServerQuestion[] }
 
-export async function goRounds<C extends ClientCall | PendingCall>(
+export async function runRounds<C extends ClientCall | PendingCall>(
   client: Client,
   call: C,
-  { respond, follower, signal, stops, unanswered }: RoundOptions,
-): Promise<Outcome<ResultOf<C>>> {
+  { respond, reporter, signal, stops, unanswered }: RoundOptions,
+): Promise<CallOutcome<ResultOf<C>>> {
   const server = cleanLine(client.server.title ?? client.server.name)
   const declined = new Set<string>()
   let count = 0
   try {
-    for await (const round of client.rounds(call, { signal, onProgress: (progress) => follower.progress(progress) })) {
-      follower.pause()
+    for await (const round of client.rounds(call, { signal, onProgress: (progress) => reporter.progress(progress) })) {
+      reporter.pause()
       count += 1
       if (round.kind === 'done') {
-        if (count > 1) follower.tell(`Round ${count}: ${server} is done.`)
+        if (count > 1) reporter.tell(`Round ${count}: ${server} is done.`)
         return { kind: 'done', result: round.result, hasDeclined: declined.size > 0 }
       }
       if (round.kind === 'task') {
-        follower.tell(`Round ${count}: ${server} goes on with it as a task.`)
+        reporter.tell(`Round ${count}: ${server} continues as a task.`)
         return { kind: 'task', task: round.task, declined }
       }
       if (round.kind === 'deferred') {
-        follower.tell(`Round ${count}: ${server} asks to be called again.`)
+        reporter.tell(`Round ${count}: ${server} asks to be called again.`)
         continue
       }
-      follower.tell(`Round ${count}: ${server} asks ${counted(round.questions.length)}.`)
+      reporter.tell(`Round ${count}: ${server} asks ${counted(round.questions.length)}.`)
       const answers = await answersTo(round, respond)
       const missing = round.questions.filter(({ key }) => !Object.hasOwn(answers, key))
       const [first] = missing
@@ -77,22 +77,22 @@ export async function goRounds<C extends ClientCall | PendingCall>(
       round.answer(answers)
     }
   } catch (error) {
-    // Prompts and resources have no result that tells of it.
+    // A prompt or a resource has no result that could say so.
     if (declined.size > 0 && error instanceof ProtocolError) throw new Unanswered(error.message, { cause: error })
     throw error
   } finally {
-    follower.pause()
+    reporter.pause()
   }
-  throw new Error('The call has ended without a result.')
+  throw new Error('The call ended without a result.')
 }
 
-/** In a sentence. */
+/** The beginning of a sentence about a question. */
 export function describe(question: ServerQuestion): string {
   const asked = 'message' in question ? ` (${cleanLine(question.message)})` : ''
   return `The server asks "${cleanLine(question.key)}"${asked}, ${KINDS[question.kind]}`
 }
 
-/** How it could have been answered. */
+/** How to answer a question from a file. */
 export function hintFor(question: ServerQuestion): string {
   return `An answer in a file for --answers looks like this: {${exampleOf(question)}}`
 }
@@ -103,7 +103,7 @@ function counted(questions: number): string {
   return questions === 1 ? '1 question' : `${questions} questions`
 }
 
-/** One after the other: there is one terminal. */
+/** One after the other, because there is one terminal. */
 async function answersTo({ questions }: AskingRound, respond: Responder): Promise<InputResponses> {
   const answers: [string, InputResponse][] = []
   for (const question of questions) {

@@ -1,12 +1,12 @@
-// A call that waits in a file for its answers: its pending round, and where its server is. No headers and no variables of
-// the environment: they may be secrets, and are given again.
+// A call that waits in a file for its answers: its pending round and its server. Headers and environment variables are
+// not saved, because they may be secrets. The user passes them again.
 import { constants } from 'node:fs'
 import { access, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import type { PendingCall } from '../client/pending.ts'
 import { readPending } from '../client/read-pending.ts'
 import { readJsonObject } from './arguments.ts'
-import { WrongUse } from './exit.ts'
+import { UsageError } from './exit.ts'
 import type { Server } from './server.ts'
 
 export interface Saved {
@@ -16,10 +16,10 @@ export interface Saved {
 
 const VERSION = 1
 
-/** Before a call is begun that could not be saved. */
-export async function checkPlace(path: string): Promise<void> {
+/** Checks the folder before the call begins, not when it has to be saved. */
+export async function checkWritable(path: string): Promise<void> {
   await access(dirname(resolve(path)), constants.W_OK).catch((error: Error) => {
-    throw new WrongUse(`--save ${path}: nothing can be written there (${error.message}).`)
+    throw new UsageError(`--save ${path}: cannot write there (${error.message}).`)
   })
 }
 
@@ -27,22 +27,22 @@ export async function save(path: string, { server, pending }: Saved): Promise<vo
   const text = `${JSON.stringify({ rally: VERSION, server, pending }, null, 2)}\n`
   const beside = `${path}.${process.pid}.tmp`
   try {
-    // For its owner alone: whoever has the state may be able to go on with the call.
+    // Readable by its owner only: the state may be enough to resume the call.
     await writeFile(beside, text, { mode: 0o600 })
     await rename(beside, path)
   } catch (error) {
     await rm(beside, { force: true })
-    throw new WrongUse(`The call cannot be saved: ${(error as Error).message}`, { cause: error })
+    throw new UsageError(`The call cannot be saved: ${(error as Error).message}`, { cause: error })
   }
 }
 
 export async function readSaved(path: string): Promise<Saved> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw new WrongUse(`The saved call cannot be read: ${error.message}`)
+    throw new UsageError(`The saved call cannot be read: ${error.message}`)
   })
   const { rally, server, pending } = readJsonObject(text, path)
   if (rally !== VERSION || !isServer(server)) {
-    throw new WrongUse(`${path} is no call that rally saved with --save.`)
+    throw new UsageError(`${path} is not a call that rally saved with --save.`)
   }
   return { server, pending: readPending(pending) }
 }

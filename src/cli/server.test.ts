@@ -18,10 +18,10 @@ describe('the server', () => {
 
   test.each([
     { argv: [], says: 'Which server? Give a URL first, or the command that starts it after --.' },
-    { argv: ['deploy'], says: '"deploy" is no address of a server.' },
-    { argv: ['ftp://example.com'], says: '"ftp://example.com" is no address of a server.' },
-    { argv: ['deploy', '--'], says: 'After -- comes the command that starts the server.' },
-    { argv: ['https://example.com', 'deploy', '--', 'node'], says: 'The server is named twice' },
+    { argv: ['deploy'], says: '"deploy" is not the URL of a server.' },
+    { argv: ['ftp://example.com'], says: '"ftp://example.com" is not the URL of a server.' },
+    { argv: ['deploy', '--'], says: 'The command that starts the server is missing after --.' },
+    { argv: ['https://example.com', 'deploy', '--', 'node'], says: 'The server is given twice' },
   ])('is not to be had from $argv', ({ argv, says }) => {
     expect(() => takeServer(splitCommand(argv))).toThrow(says)
   })
@@ -34,8 +34,8 @@ test('variables are given, or passed on from ours', () => {
     C: '',
     D: 'ours',
   })
-  expect(() => readEnvironment(['D'], {})).toThrow('-e D: there is no variable of that name to pass on.')
-  expect(() => readEnvironment(['=x'], {})).toThrow('names no variable')
+  expect(() => readEnvironment(['D'], {})).toThrow('-e D: there is no variable with that name to pass on.')
+  expect(() => readEnvironment(['=x'], {})).toThrow('the name of the variable is missing')
 })
 
 test('headers have a name and a value, and one that says who is calling goes before the token', () => {

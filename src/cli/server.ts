@@ -1,40 +1,40 @@
-// Which server is meant: an address, or a command after `--`; and what goes along to it.
+// The server of a command, as a URL or as a command after `--`, and the headers and variables for it.
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { ServerCommand } from '../client/transports/child.ts'
 import type { Root } from '../protocol/messages.ts'
 import { clean } from './clean.ts'
-import { WrongUse } from './exit.ts'
+import { UsageError } from './exit.ts'
 
-/** As it is kept in a file, too. */
+/** Also the form in which --save writes it. */
 export type Server = { readonly url: string } | ServerCommand
 
 /** What was typed before the `--`, and the command after it. */
-export interface Typed {
+export interface CommandLine {
   readonly words: readonly string[]
   readonly command: readonly string[] | undefined
 }
 
-export function splitCommand(argv: readonly string[]): Typed {
+export function splitCommand(argv: readonly string[]): CommandLine {
   const at = argv.indexOf('--')
   return at < 0 ? { words: argv, command: undefined } : { words: argv.slice(0, at), command: argv.slice(at + 1) }
 }
 
-/** The server, and the words that are left. Without a command, the first word is the server's address. */
-export function takeServer({ words, command }: Typed): { server: Server; rest: readonly string[] } {
+/** Splits the words into the server and the rest. Without a command, the first word is the URL of the server. */
+export function takeServer({ words, command }: CommandLine): { server: Server; rest: readonly string[] } {
   if (command !== undefined) {
     const [program, ...args] = command
-    if (program === undefined) throw new WrongUse('After -- comes the command that starts the server.')
+    if (program === undefined) throw new UsageError('The command that starts the server is missing after --.')
     const [first] = words
     if (first !== undefined && isAddress(first)) {
-      throw new WrongUse('The server is named twice: by its address and by the command after --. Leave one out.')
+      throw new UsageError('The server is given twice, as a URL and as a command after --. Leave one out.')
     }
     return { server: { command: program, args, cwd: process.cwd() }, rest: words }
   }
   const [url, ...rest] = words
   if (url === undefined || !isAddress(url)) {
-    const said = url === undefined ? 'Which server?' : `"${url}" is no address of a server.`
-    throw new WrongUse(`${said} Give a URL first, or the command that starts it after --.`)
+    const said = url === undefined ? 'Which server?' : `"${url}" is not the URL of a server.`
+    throw new UsageError(`${said} Give a URL first, or the command that starts it after --.`)
   }
   return { server: { url }, rest }
 }
@@ -43,28 +43,31 @@ export function describeServer(server: Server): string {
   return 'url' in server ? server.url : [server.command, ...(server.args ?? [])].join(' ')
 }
 
-/** What to type to come back to a task. The id is the server's word, and goes into a shell. */
+/** The command that follows a task. The id comes from the server and goes into a shell, so it is quoted. */
 export function commandFor(server: Server, taskId: string): string {
-  const id = quoted(taskId)
-  if ('url' in server) return `rally task ${quoted(server.url)} ${id}`
-  return ['rally task', id, '--', ...[server.command, ...(server.args ?? [])].map(quoted)].join(' ')
+  const id = shellQuoted(taskId)
+  if ('url' in server) return `rally task ${shellQuoted(server.url)} ${id}`
+  return ['rally task', id, '--', ...[server.command, ...(server.args ?? [])].map(shellQuoted)].join(' ')
 }
 
-/** A word of a shell that is nothing but itself. */
-function quoted(word: string): string {
+/** Quotes a word so that no shell interprets it. */
+function shellQuoted(word: string): string {
   if (/^[\w./:@%+,-]+$/.test(word)) return word
   return `'${clean(word, Infinity).replaceAll("'", `'\\''`)}'`
 }
 
-/** Our own environment is not a server's to see, but for what is named: `NAME=value`, or `NAME` for ours. */
+/** The variables for a server: `NAME=value`, or `NAME` for our own. It does not see the rest of our environment. */
 export function readEnvironment(named: readonly string[], own: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(
     named.map((text): [string, string] => {
       const [name = '', ...value] = text.split('=')
-      if (name === '') throw new WrongUse(`-e ${text} names no variable: write NAME=value, or NAME to pass on yours.`)
+      if (name === '')
+        throw new UsageError(
+          `-e ${text}: the name of the variable is missing. Write NAME=value, or NAME to pass on yours.`,
+        )
       if (value.length > 0) return [name, value.join('=')]
       const ours = own[name]
-      if (ours === undefined) throw new WrongUse(`-e ${name}: there is no variable of that name to pass on.`)
+      if (ours === undefined) throw new UsageError(`-e ${name}: there is no variable with that name to pass on.`)
       return [name, ours]
     }),
   )
@@ -72,14 +75,14 @@ export function readEnvironment(named: readonly string[], own: NodeJS.ProcessEnv
 
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/
 
-/** `Name: value` each, and the token unless one of them says who is calling. */
+/** Headers as `Name: value`. The token is added unless one of them is Authorization. */
 export function readHeaders(typed: readonly string[], token: string | undefined): Record<string, string> {
   const headers: Record<string, string> = {}
   if (token !== undefined && token !== '') headers['authorization'] = `Bearer ${token}`
   for (const text of typed) {
     const [, name, value] = HEADER.exec(text) ?? []
-    // Not repeated here: it may be a secret.
-    if (name === undefined || value === undefined) throw new WrongUse("A header is written as -H 'Name: value'.")
+    // The message does not repeat the text, because it may be a secret.
+    if (name === undefined || value === undefined) throw new UsageError("A header is written as -H 'Name: value'.")
     headers[name.toLowerCase()] = value
   }
   return headers

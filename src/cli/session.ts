@@ -1,4 +1,4 @@
-// One run of the program against one server: connected, told what to do, and let go of again.
+// Connects to a server, runs a command with the client, and closes it.
 import type { Client } from '../client/client.ts'
 import type { Capability } from '../client/capabilities.ts'
 import { connect } from '../client/connect.ts'
@@ -15,8 +15,8 @@ export interface ServerOptions {
   readonly json?: boolean
 }
 
-/** What a run is given by the program around it. */
-export interface Surroundings {
+/** What a command gets from the process. */
+export interface RunContext {
   readonly console: Console
   readonly env: NodeJS.ProcessEnv
   /** Aborted by Ctrl-C. */
@@ -28,7 +28,7 @@ export async function withClient<T>(
   server: Server,
   options: ServerOptions,
   can: readonly Capability[],
-  { console, env, signal, version }: Surroundings,
+  { console, env, signal, version }: RunContext,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
   const isUrl = 'url' in server
@@ -55,7 +55,7 @@ export function nameOf({ server }: Client): string {
   return cleanLine(server.title ?? server.name)
 }
 
-/** Nothing was asked of the server yet that it would have to be told to stop. */
+/** Rejects at once on an interrupt. No call has begun that the server would have to cancel. */
 function orInterrupted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = (): void => reject(new Interrupted())

@@ -1,4 +1,4 @@
-// Follows a task to its end: how it stands on one line, its questions asked as they come.
+// Follows a task to its end: shows its status on one line, and asks its questions as they arrive.
 import type { ClientTask } from '../client/tasks/task.ts'
 import type { TaskState } from '../client/tasks/state.ts'
 import { isFinished } from '../client/tasks/state.ts'
@@ -10,21 +10,21 @@ import { cleanLine } from './clean.ts'
 import type { Console } from './console.ts'
 import { Interrupted, Unanswered } from './exit.ts'
 import { describe, hintFor } from './rounds.ts'
-import type { Follower, Responder } from './rounds.ts'
+import type { Reporter, Responder } from './rounds.ts'
 import type { Server } from './server.ts'
 import { commandFor } from './server.ts'
 
 export interface TaskViewOptions {
   readonly respond: Responder
-  readonly follower: Follower
-  /** Ends the following, and not the task. */
+  readonly reporter: Reporter
+  /** Stops following the task. The task itself continues. */
   readonly signal: AbortSignal
   /** Why a question has no answer. */
   readonly unanswered: string
-  /** Where to come back to. */
+  /** For the command that returns to the task. */
   readonly server: Server
   readonly console: Console
-  /** Keys of questions that the user said no to before. */
+  /** The keys of questions that the user declined before. */
   readonly declined?: ReadonlySet<string>
 }
 
@@ -33,26 +33,26 @@ export interface TaskEnd {
   readonly hasDeclined: boolean
 }
 
-/** What is left of a task that is not followed to its end goes on, and the user is told how to come back to it. */
-export async function goTask(task: ClientTask, options: TaskViewOptions): Promise<TaskEnd> {
-  const { follower, console, server, signal } = options
+/** If the task is not followed to its end, it continues on the server, and the user reads how to return to it. */
+export async function followTask(task: ClientTask, options: TaskViewOptions): Promise<TaskEnd> {
+  const { reporter, console, server, signal } = options
   const declined = new Set(options.declined)
   const view = new TaskView(task, options, declined)
   try {
     return { result: await view.follow(), hasDeclined: declined.size > 0 }
   } catch (error) {
-    follower.pause()
+    reporter.pause()
     if (!view.hasEnded && !isGone(error))
-      console.tell(`The task goes on. Come back to it with: ${commandFor(server, task.id)}`)
+      console.tell(`The task keeps running. Return to it with: ${commandFor(server, task.id)}`)
     if (signal.aborted) throw new Interrupted()
     if (declined.size > 0 && error instanceof ProtocolError) throw new Unanswered(error.message, { cause: error })
     throw error
   } finally {
-    follower.pause()
+    reporter.pause()
   }
 }
 
-/** In a line. */
+/** The status of a task in one line. */
 export function statusText({ status, message = '' }: TaskState): string {
   const said = cleanLine(message)
   return said === '' ? WORDS[status] : `${WORDS[status]}: ${said}`
@@ -71,9 +71,9 @@ class TaskView {
   readonly #options: TaskViewOptions
   readonly #declined: Set<string>
   readonly #answered = new Set<string>()
-  /** Those that nobody here answers. */
+  /** Questions without an answer. */
   readonly #unanswered = new Map<string, ServerQuestion>()
-  /** The last that was told of it. */
+  /** The last state that was received. */
   #state: TaskState | undefined
   #asking: Promise<void> | undefined
   /** The question that is on the screen. */
@@ -114,9 +114,9 @@ class TaskView {
     this.#state = state
     const asked = this.#asked
     if (asked !== undefined && !this.#open.some(({ key }) => key === asked.key)) asked.over.abort()
-    // It is a question that is on the screen.
+    // A question is on the screen.
     if (this.#asking !== undefined || isFinished(state)) return
-    this.#options.follower.status(statusText(state))
+    this.#options.reporter.status(statusText(state))
     if (this.#open.length === 0) return
     this.#asking = this.#ask()
       .catch((error: unknown) => {
@@ -128,13 +128,13 @@ class TaskView {
       })
   }
 
-  /** One after the other: there is one terminal. Those that come in the meantime are asked too. */
+  /** Asks one question after the other, because there is one terminal. Includes those that arrive meanwhile. */
   async #ask(): Promise<void> {
-    const { follower, respond, signal } = this.#options
+    const { reporter, respond, signal } = this.#options
     for (let [question] = this.#open; question !== undefined; [question] = this.#open) {
       const { key } = question
       const over = new AbortController()
-      follower.pause()
+      reporter.pause()
       this.#asked = { key, over }
       const answer = await respond(question, over.signal)
       this.#asked = undefined
@@ -148,13 +148,13 @@ class TaskView {
       await this.#task.answer({ [key]: answer }, { signal })
     }
     const [missing] = this.#unanswered.values()
-    // It may have gone on while the last answer was on its way.
-    if (missing === undefined && this.#state?.status === 'working') follower.status(statusText(this.#state))
+    // The status may have changed while the last answer was sent.
+    if (missing === undefined && this.#state?.status === 'working') reporter.status(statusText(this.#state))
     if (missing === undefined) return
     throw new Unanswered(`${describe(missing)}, and ${this.#options.unanswered}\n${hintFor(missing)}`)
   }
 
-  /** What is still to be asked. */
+  /** The questions that are still to be asked. */
   get #open(): readonly ServerQuestion[] {
     if (this.#isLeft || this.#state?.status !== 'input_required') return []
     return this.#state.questions.filter(({ key }) => !this.#answered.has(key) && !this.#unanswered.has(key))

@@ -1,4 +1,4 @@
-// Comes back to a task: shows it and asks what it asks, to its end; or looks once; or has it cancelled.
+// Follows a task to its end, shows its status once, or cancels it.
 import type { ClientTask } from '../client/tasks/task.ts'
 import type { TaskState } from '../client/tasks/state.ts'
 import { exampleOf } from './answers.ts'
@@ -6,14 +6,14 @@ import { cleanJson } from './clean.ts'
 import type { Console } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted } from './exit.ts'
-import { tellEnd } from './outcome.ts'
+import { finishCall } from './results.ts'
 import type { AnswerOptions } from './responder.ts'
-import { capabilitiesOf, openDialogue, readKnown, whyUnanswered } from './responder.ts'
+import { capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
 import { describe } from './rounds.ts'
 import type { Server } from './server.ts'
-import type { Surroundings } from './session.ts'
+import type { RunContext } from './session.ts'
 import { nameOf, withClient } from './session.ts'
-import { goTask, statusText } from './task-view.ts'
+import { followTask, statusText } from './task-view.ts'
 
 export interface TaskCommandOptions extends AnswerOptions {
   readonly cancel?: boolean
@@ -24,35 +24,35 @@ export async function runTask(
   server: Server,
   id: string,
   options: TaskCommandOptions,
-  around: Surroundings,
+  context: RunContext,
 ): Promise<ExitCode> {
-  const known = await readKnown(options)
-  return withClient(server, options, capabilitiesOf(known), around, async (client) => {
-    const { console, signal } = around
+  const prepared = await prepareAnswers(options)
+  return withClient(server, options, capabilitiesOf(prepared), context, async (client) => {
+    const { console, signal } = context
     const task = client.task(id)
-    if (options.cancel === true || !options.wait) return look(task, options, around)
-    const dialogue = await openDialogue(client, server, options, known, console, 'leaves the task to the server')
-    const unanswered = whyUnanswered(known, options)
-    const { result, hasDeclined } = await goTask(task, { ...dialogue, unanswered, signal, server, console })
-    return tellEnd({ method: 'tools/call', result, hasDeclined }, nameOf(client), options.json === true, console)
+    if (options.cancel === true || !options.wait) return showStatus(task, options, context)
+    const dialogue = await openDialogue(client, server, options, prepared, console, 'leaves the task running')
+    const unanswered = whyUnanswered(prepared, options)
+    const { result, hasDeclined } = await followTask(task, { ...dialogue, unanswered, signal, server, console })
+    return finishCall({ method: 'tools/call', result, hasDeclined }, nameOf(client), options.json === true, console)
   })
 }
 
-async function look(
+async function showStatus(
   task: ClientTask,
   options: TaskCommandOptions,
-  { console, signal }: Surroundings,
+  { console, signal }: RunContext,
 ): Promise<ExitCode> {
   try {
     if (options.cancel === true) await task.cancel({ signal })
-    tellState(await task.status({ signal }), options.json === true, console)
+    printState(await task.status({ signal }), options.json === true, console)
     return EXIT.done
   } catch (error) {
     throw signal.aborted ? new Interrupted() : error
   }
 }
 
-function tellState(state: TaskState, isJson: boolean, console: Console): void {
+function printState(state: TaskState, isJson: boolean, console: Console): void {
   if (isJson) return console.print(cleanJson(state))
   console.print(statusText(state))
   if (state.status !== 'input_required') return

@@ -1,4 +1,4 @@
-// The person at the terminal, asked one question after another.
+// Asks the person at the terminal one question after another. Loaded only if a person can be asked.
 import type { ServerQuestion } from '../client/answers/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
@@ -7,11 +7,11 @@ import { Prompts, Withdrawn } from './prompts.ts'
 import { askVisit } from './visit.ts'
 
 export interface TerminalOptions {
-  /** Who asks, as it says itself, and where it is. */
+  /** The server's own name, and its address. */
   readonly server: string
-  /** Whether pages are opened here, and not only shown. */
+  /** True if pages may be opened in the browser, not only shown. */
   readonly opens: boolean
-  /** What it does. */
+  /** What Ctrl-C does, as it is shown to the user. */
   readonly ctrlC: string
 }
 
@@ -30,7 +30,7 @@ export class Terminal {
     this.#prompts.step(line)
   }
 
-  /** Only what a person can answer, and until the signal says that it is not asked any more. */
+  /** Asks a form or a visit. Returns undefined for other questions, or when the signal is aborted. */
   async ask(question: ServerQuestion, signal?: AbortSignal): Promise<InputResponse | undefined> {
     if (question.kind !== 'form' && question.kind !== 'visit') return undefined
     if (!this.#hasAsked) this.#prompts.say(`Esc leaves a question, Ctrl-C ${this.#options.ctrlC}.`)
@@ -41,7 +41,7 @@ export class Terminal {
       return await askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
     } catch (error) {
       if (!(error instanceof Withdrawn)) throw error
-      this.#prompts.warn('This is not asked any more.')
+      this.#prompts.warn('The server no longer asks this.')
       return undefined
     }
   }

@@ -1,6 +1,6 @@
 // The options of a choice, in any of the ways to write one: an enum, a constant, a union of constants.
 import type { TitledOption } from '../protocol/messages.ts'
-import { type Position, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
+import { type SchemaPosition, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
 
 export interface Option {
   const: string
@@ -8,14 +8,14 @@ export interface Option {
 }
 
 /** The options that a schema offers, or undefined if it is not a choice. */
-export function optionsOf(schema: SchemaObject, position: Position): Option[] | undefined {
+export function optionsOf(schema: SchemaObject, position: SchemaPosition): Option[] | undefined {
   const offered = offeredByUnion(schema, position) ?? offeredBy(schema, position)
   if (offered?.length === 0) refuse(position, 'has nothing to choose from. Give it at least one value.')
   return offered && distinct(offered)
 }
 
 /** The members of a union, with their references resolved. A union inside a union is refused, so this ends. */
-export function unionOf(schema: SchemaObject, position: Position): SchemaObject[] | undefined {
+export function unionOf(schema: SchemaObject, position: SchemaPosition): SchemaObject[] | undefined {
   const members = schema['anyOf'] ?? schema['oneOf']
   if (!Array.isArray(members)) return undefined
   return members.map((raw) => {
@@ -33,7 +33,7 @@ export function titled(options: readonly Option[]): TitledOption[] | undefined {
   return options.map((option) => ({ const: option.const, title: option.title ?? option.const }))
 }
 
-function offeredByUnion(schema: SchemaObject, position: Position): Option[] | undefined {
+function offeredByUnion(schema: SchemaObject, position: SchemaPosition): Option[] | undefined {
   const members = unionOf(schema, position)
   const lists = members?.map((member) =>
     // Inside a union, the title of a constant is the title of the option.
@@ -42,7 +42,7 @@ function offeredByUnion(schema: SchemaObject, position: Position): Option[] | un
   return lists?.includes(undefined) ? undefined : lists?.flatMap((list) => list ?? [])
 }
 
-function offeredBy(schema: SchemaObject, position: Position): Option[] | undefined {
+function offeredBy(schema: SchemaObject, position: SchemaPosition): Option[] | undefined {
   if ('const' in schema) return [toOption(schema['const'], undefined, position)]
   const values = schema['enum']
   if (!Array.isArray(values)) return undefined
@@ -59,7 +59,7 @@ function distinct(options: readonly Option[]): Option[] {
   })
 }
 
-function toOption(value: unknown, title: unknown, position: Position): Option {
+function toOption(value: unknown, title: unknown, position: SchemaPosition): Option {
   if (value === null) refuseNull(position)
   if (typeof value === 'boolean') {
     refuse(

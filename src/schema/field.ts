@@ -8,9 +8,9 @@ import type {
 } from '../protocol/messages.ts'
 import { isObject } from '../protocol/json.ts'
 import { type Option, optionsOf, titled, unionOf } from './choices.ts'
-import { type Position, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
+import { type SchemaPosition, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
 
-export function toField(raw: unknown, position: Position): PrimitiveSchemaDefinition {
+export function toField(raw: unknown, position: SchemaPosition): PrimitiveSchemaDefinition {
   const schema = resolved(raw, position)
   const options = optionsOf(schema, position)
   if (options) return toSingleSelect(schema, options)
@@ -33,7 +33,7 @@ export function toField(raw: unknown, position: Position): PrimitiveSchemaDefini
 }
 
 /** The single type of a property. A union of strings, or of numbers, has one; its members are checked with the answer. */
-function typeOf(schema: SchemaObject, position: Position): unknown {
+function typeOf(schema: SchemaObject, position: SchemaPosition): unknown {
   const members = unionOf(schema, position) ?? [schema]
   const types = new Set(members.flatMap((member) => ownType(member) ?? schema['type']))
   if (types.has('null')) refuseNull(position)
@@ -99,7 +99,7 @@ function toSingleSelect(schema: SchemaObject, options: readonly Option[]): Primi
   return oneOf ? { type: 'string', ...rest, oneOf } : { type: 'string', ...rest, enum: values }
 }
 
-function toMultiSelect(schema: SchemaObject, position: Position): PrimitiveSchemaDefinition {
+function toMultiSelect(schema: SchemaObject, position: SchemaPosition): PrimitiveSchemaDefinition {
   const { items, prefixItems } = schema
   if (Array.isArray(items) || prefixItems !== undefined) {
     refuse(position, 'is a tuple. Make each of its items a property of its own.')

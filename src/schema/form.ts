@@ -2,7 +2,7 @@
 import type { FormSchema, PrimitiveSchemaDefinition } from '../protocol/messages.ts'
 import { isObject } from '../protocol/json.ts'
 import { toField } from './field.ts'
-import { type Position, refuse, type SchemaObject, resolved } from './references.ts'
+import { type SchemaPosition, refuse, type SchemaObject, resolved } from './references.ts'
 
 const MOST_PROPERTIES = 100
 
@@ -12,7 +12,7 @@ const MOST_PROPERTIES = 100
  * A client also calls it with a form that a server sent, before it checks an answer against that form.
  */
 export function toForm(jsonSchema: Readonly<Record<string, unknown>>, where: string): FormSchema {
-  const position: Position = { where, root: jsonSchema }
+  const position: SchemaPosition = { where, root: jsonSchema }
   const schema = resolved(jsonSchema, position)
   const properties = propertiesOf(schema, position)
   const names = Object.keys(properties)
@@ -24,7 +24,7 @@ export function toForm(jsonSchema: Readonly<Record<string, unknown>>, where: str
   }
   const fields: Record<string, PrimitiveSchemaDefinition> = {}
   for (const name of names) {
-    const property: Position = { ...position, property: name }
+    const property: SchemaPosition = { ...position, property: name }
     if (name === '__proto__') refuse(property, 'has a name that is not safe in JavaScript objects. Rename it.')
     fields[name] = toField(properties[name], property)
   }
@@ -32,7 +32,7 @@ export function toForm(jsonSchema: Readonly<Record<string, unknown>>, where: str
   return required.length > 0 ? { type: 'object', properties: fields, required } : { type: 'object', properties: fields }
 }
 
-function propertiesOf(schema: SchemaObject, position: Position): SchemaObject {
+function propertiesOf(schema: SchemaObject, position: SchemaPosition): SchemaObject {
   const { type, properties, anyOf, oneOf } = schema
   if (anyOf !== undefined || oneOf !== undefined) {
     refuse(
@@ -55,7 +55,7 @@ function isRecord({ additionalProperties, patternProperties }: SchemaObject): bo
   )
 }
 
-function requiredOf({ required }: SchemaObject, fields: FormSchema['properties'], position: Position): string[] {
+function requiredOf({ required }: SchemaObject, fields: FormSchema['properties'], position: SchemaPosition): string[] {
   if (!Array.isArray(required)) return []
   const names = new Set<string>()
   for (const name of required) {

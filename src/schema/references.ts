@@ -6,7 +6,7 @@ import { quoted } from '../protocol/text.ts'
 export type SchemaObject = Readonly<Record<string, unknown>>
 
 /** The part of a schema that is being read. */
-export interface Position {
+export interface SchemaPosition {
   /** Whose schema it is. Messages begin with it. */
   where: string
   /** The whole schema, in which references are looked up. */
@@ -15,12 +15,12 @@ export interface Position {
   property?: string
 }
 
-export function refuse(position: Position, why: string): never {
+export function refuse(position: SchemaPosition, why: string): never {
   const what = position.property === undefined ? 'the form' : `property ${quoted(position.property)}`
   throw new RallyError('FORM_INVALID', `${position.where}: ${what} ${why}`)
 }
 
-export function refuseNull(position: Position): never {
+export function refuseNull(position: SchemaPosition): never {
   return refuse(
     position,
     'may be null, which no form can answer. Make it optional (zod: .optional(), not .nullable()).',
@@ -30,7 +30,7 @@ export function refuseNull(position: Position): never {
 const MOST_HOPS = 32
 
 /** Replaces `$ref`, and `allOf`, `anyOf` and `oneOf` with one member, by the schema that they stand for. */
-export function resolved(schema: unknown, position: Position): SchemaObject {
+export function resolved(schema: unknown, position: SchemaPosition): SchemaObject {
   let current = schema
   for (let hop = 0; hop < MOST_HOPS; hop++) {
     if (!isObject(current)) refuse(position, 'has no schema. Give it one, such as { "type": "string" }.')
@@ -41,7 +41,7 @@ export function resolved(schema: unknown, position: Position): SchemaObject {
   return refuse(position, 'refers back to itself, but a form is flat. Remove the reference.')
 }
 
-function followed(schema: SchemaObject, position: Position): SchemaObject | undefined {
+function followed(schema: SchemaObject, position: SchemaPosition): SchemaObject | undefined {
   if (typeof schema['$ref'] === 'string') {
     const { $ref: _, ...own } = schema
     return { ...target(schema['$ref'], position), ...own }
@@ -79,7 +79,7 @@ function isShaping(member: unknown, own: SchemaObject): boolean {
   return SHAPING.some((keyword) => keyword in member) || ('type' in member && member['type'] !== own['type'])
 }
 
-function target(reference: string, position: Position): SchemaObject {
+function target(reference: string, position: SchemaPosition): SchemaObject {
   let found: unknown = /^#(?:\/|$)/.test(reference) ? position.root : undefined
   for (const part of reference.split('/').slice(1)) {
     const key = unescaped(part)

@@ -74,7 +74,7 @@ An answer in a file for --answers looks like this: {"original": {"duplicateOf":1
     // With nothing on the path there is nothing to open it with.
     const { code, stdout, stderr } = await rally(args, { PATH: '' })
     expect({ code, stdout }).toEqual({ code: 0, stdout: 'Signed in.\n' })
-    expect(stderr).toContain('To be visited: https://example.com/x\n')
+    expect(stderr).toContain('Visit this page: https://example.com/x\n')
   })
 
   test('a question to a model is answered from the file, and is not asked without one', async () => {
@@ -86,7 +86,7 @@ An answer in a file for --answers looks like this: {"original": {"duplicateOf":1
     ])
     expect(given).toMatchObject({ code: 0, stdout: 'Short.\n' })
     expect(missing).toMatchObject({ code: 4, stdout: '' })
-    expect(missing.stderr).toContain('there is none here: put what a model said into --answers.')
+    expect(missing.stderr).toContain('rally has none. Put the answer of a model into the file for --answers.')
   })
 
   test('roots are those of --root', async () => {
@@ -97,6 +97,6 @@ An answer in a file for --answers looks like this: {"original": {"duplicateOf":1
     ])
     expect(given.stdout).toBe(`file:///tmp/one ${pathToFileURL('two').href}\n`)
     expect(missing.code).toBe(4)
-    expect(missing.stderr).toContain('name them with --root <path>.')
+    expect(missing.stderr).toContain('Name them with --root <path>.')
   })
 })

@@ -112,13 +112,13 @@ describe('the exit code', () => {
     expect(await rally(['call', url, 'fails'])).toEqual({
       code: 1,
       stdout: 'It is broken.\n',
-      stderr: 'tested says that this failed.\n',
+      stderr: 'tested reports that the call failed.\n',
     })
   })
 
   test.each([
     { args: [], says: 'Usage: rally' },
-    { args: ['cal'], says: "unknown command 'cal'\n(Did you mean call?)\nrally --help tells more.\n" },
+    { args: ['cal'], says: "unknown command 'cal'\n(Did you mean call?)\nSee rally --help.\n" },
     { args: ['call'], says: 'rally: Which server? Give a URL first, or the command that starts it after --.\n' },
   ])('is 2 for $args', async ({ args, says }) => {
     const { code, stdout, stderr } = await rally(args)
@@ -129,7 +129,7 @@ describe('the exit code', () => {
   test.each([
     { args: ['nothing'], says: 'rally-demo has no tool "nothing". It has: deploy, update_work_item' },
     { args: ['long_sum', 'n=many'], says: 'n takes a whole number, not "many".' },
-    { args: ['deploy', 'prod'], says: '"prod" is no argument: write key=value' },
+    { args: ['deploy', 'prod'], says: '"prod" is not an argument. Write key=value' },
   ])('is 2 for a call of $args', async ({ args, says }) => {
     const { url } = await serveDemo()
     const { code, stderr } = await rally(['call', url, ...args])
@@ -146,7 +146,7 @@ describe('the exit code', () => {
   test('is 3 where the server refuses the caller, and what to give is said', async () => {
     const { code, stderr } = await rally(['tools', await refusing(401)])
     expect(code).toBe(3)
-    expect(stderr).toContain('Give a token in RALLY_TOKEN')
+    expect(stderr).toContain('Set a token in RALLY_TOKEN')
     expect(stderr).not.toMatch(/^ +at /m)
   })
 

@@ -46,7 +46,7 @@ describe('a saved call', () => {
     const { code, stdout, stderr } = await rally(['resume', path, other.url, '--answers', answers])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Deployed \w{7} to prod\n$/)
-    expect(stderr).toContain(`Going on with ${other.url}\n`)
+    expect(stderr).toContain(`Resuming with ${other.url}\n`)
   })
 
   test('is saved where it had come to when its server was lost, and the exit code tells of the loss', async () => {
@@ -55,7 +55,7 @@ describe('a saved call', () => {
     const answers = await jsonFile({ sure: { confirm: true } })
     const { code, stdout, stderr } = await rally(['call', url, 'shaky', '--answers', answers, '--save', path])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toMatch(/The call was saved where it had come to\. Go on with: rally resume .*\nrally: /)
+    expect(stderr).toMatch(/The call was saved after its last round\. Resume it with: rally resume .*\nrally: /)
     shaky.heal()
     expect(await rally(['resume', path, '--answers', answers])).toMatchObject({ code: 0, stdout: 'It held.\n' })
   })
@@ -70,8 +70,8 @@ describe('a saved call', () => {
   })
 
   test.each([
-    { what: 'no JSON', text: 'nothing', says: 'is no JSON' },
-    { what: 'something else', text: '{"a":1}', says: 'is no call that rally saved with --save.' },
+    { what: 'no JSON', text: 'nothing', says: 'is not valid JSON' },
+    { what: 'something else', text: '{"a":1}', says: 'is not a call that rally saved with --save.' },
     {
       what: 'damaged',
       text: '{"rally":1,"server":{"url":"http://127.0.0.1:9/mcp"},"pending":{"version":1}}',

@@ -18,8 +18,8 @@ describe('a call with --detach', () => {
       code: 0,
       stdout: `${TASK_ID}\n`,
       stderr:
-        'Round 1: tasks goes on with it as a task.\n' +
-        `The server goes on by itself. See to it with: rally task ${url} ${TASK_ID}\n`,
+        'Round 1: tasks continues as a task.\n' +
+        `The task runs on the server. Follow it with: rally task ${url} ${TASK_ID}\n`,
     })
     expect(server.count('tasks/get')).toBe(0)
   })
@@ -63,7 +63,7 @@ describe('a call that becomes a task', () => {
     const { code, stdout, stderr } = await ended
     expect({ code, stdout: stdout.toString() }).toEqual({ code: 0, stdout: 'There it is.\n' })
     expect(stderr.toString()).toBe(
-      'Round 1: tasks goes on with it as a task.\nWorking: Finding a machine.\nWorking: Copying.\n',
+      'Round 1: tasks continues as a task.\nWorking: Finding a machine.\nWorking: Copying.\n',
     )
   })
 
@@ -92,7 +92,7 @@ describe('a call that becomes a task', () => {
     const { code, stderr } = await ended
     expect(code).toBe(130)
     expect(stderr.toString()).toContain(
-      `The task goes on. Come back to it with: rally task ${url} ${TASK_ID}\nStopped.\n`,
+      `The task keeps running. Return to it with: rally task ${url} ${TASK_ID}\nStopped.\n`,
     )
     expect(server.count('tasks/cancel')).toBe(0)
   })
@@ -122,7 +122,7 @@ describe('rally task', () => {
     const answers = await jsonFile({ name: { name: 'Ada' } })
     const { code, stdout, stderr } = await rally(['task', url, TASK_ID, '--answers', answers])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toContain(`The task goes on. Come back to it with: rally task ${url} ${TASK_ID}\n`)
+    expect(stderr).toContain(`The task keeps running. Return to it with: rally task ${url} ${TASK_ID}\n`)
     expect(stderr).toContain(`rally: The server asks "town" (Your town?), a form, and ${answers} has no answer to it.`)
     expect(stderr).toContain('An answer in a file for --answers looks like this: {"town": {"name":"..."}}')
     expect(server.sent('tasks/update')).toEqual([{ taskId: TASK_ID, inputResponses: { name: answerOf('Ada') } }])
@@ -161,7 +161,7 @@ describe('rally task', () => {
       what: 'the tool failed',
       told: completed('No.', { isError: true }),
       code: 1,
-      says: 'tasks says that this failed.',
+      says: 'tasks reports that the call failed.',
     },
     {
       what: 'the task failed',
@@ -203,8 +203,8 @@ describe('rally task', () => {
 
   test.each([
     { args: ['http://127.0.0.1:9/mcp'], says: 'Which task? rally call <server> <tool> --detach prints its id.' },
-    { args: ['http://127.0.0.1:9/mcp', 'a', 'b'], says: '"b" is too much' },
-    { args: ['a'], says: '"a" is no address of a server.' },
+    { args: ['http://127.0.0.1:9/mcp', 'a', 'b'], says: '"b" is not expected' },
+    { args: ['a'], says: '"a" is not the URL of a server.' },
   ])('is told what is wrong with $args', async ({ args, says }) => {
     const { code, stderr } = await rally(['task', ...args])
     expect(code).toBe(2)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { barText, ProgressBar } from './progress-bar.ts'
+import { barText, ProgressBar } from './console.ts'
 
 test.each([
   { progress: { progress: 0, total: 10 }, text: `[${'.'.repeat(30)}] 0% 0/10` },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hintOf, labelOf, problemWith } from './field.ts'
+import { hintOf, labelOf, problemWith } from './form.ts'
 
 const field = (schema: Parameters<typeof labelOf>[0]['schema'], isRequired = true) => ({
   name: 'it',
