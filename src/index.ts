@@ -9,7 +9,8 @@ export {
   type HttpRequest,
 } from './auth/authenticate.ts'
 export { send, type SendOptions } from './hosts/memory.ts'
-export type { App, AppOptions } from './server/app.ts'
+export type { App } from './server/app.ts'
+export type { AppOptions } from './server/options.ts'
 export type { HandlerOptions } from './server/handler.ts'
 export type { ToolHandler, ToolOptions } from './server/tool.ts'
 export type { ToolResult, ToolReturn } from './server/content.ts'

@@ -34,7 +34,7 @@ describe('without options', () => {
     '192.168.1.10:3000',
   ])('the Host %s is refused: a page whose name was made to point here sends its own', (host) => {
     expect(admit(host, undefined)).toMatch(
-      /^Host ".*" is not served here\. To serve it, add its name to allowedHosts\.$/,
+      /^Host ".*" is not served here\. To serve it, add its name to `allowedHosts`\.$/,
     )
   })
 
@@ -63,7 +63,7 @@ describe('without options', () => {
     'localhost:3000',
   ])('the Origin %j may not', (origin) => {
     expect(admit('localhost:3000', origin)).toMatch(
-      /^Origin ".*" may not call\. To let it, add it to allowedOrigins\.$/,
+      /^Origin ".*" may not call\. To allow it, add it to `allowedOrigins`\.$/,
     )
   })
 })
@@ -114,8 +114,8 @@ describe('listening', () => {
   })
 
   test.each(['0.0.0.0', '::', '', '192.168.1.10', 'mcp.example.com'])('on %j needs allowedHosts', (host) => {
-    expect(() => checkBinding(host, {})).toThrow(`Listening on ${host} opens the server to the network`)
-    expect(() => checkBinding(host, { allowedOrigins: '*' })).toThrow('say which host names it serves')
+    expect(() => checkBinding(host, {})).toThrow(`listening on ${host} opens the server to the network`)
+    expect(() => checkBinding(host, { allowedOrigins: '*' })).toThrow('Pass the host names that it serves')
     expect(() => checkBinding(host, { allowedHosts: ['mcp.example.com'] })).not.toThrow()
     expect(() => checkBinding(host, { allowedHosts: '*' })).not.toThrow()
   })

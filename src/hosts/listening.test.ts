@@ -42,7 +42,7 @@ describe('listening', () => {
 
   test('beyond loopback needs to be told which hosts are served', async () => {
     expect(() => serve(greeter(), { port: 0, host: '0.0.0.0' })).toThrow(
-      "say which host names it serves, allowedHosts: ['mcp.example.com'], or '*' for any.",
+      "Pass the host names that it serves, allowedHosts: ['mcp.example.com'], or '*' for any.",
     )
     const { port } = await served(greeter(), { host: '0.0.0.0', allowedHosts: ['mcp.example.com'] })
     const connection = await Connection.open(port)
@@ -83,7 +83,7 @@ describe('the warning about a key made at start-up', () => {
     await ask(url, request('tools/list'))
     expect(warnings).toEqual([])
     for (const _ of [1, 2, 3]) askedIn(await ask(url, call('deploy')))
-    expect(warnings).toEqual([expect.stringContaining('Give rally() the option keys')])
+    expect(warnings).toEqual([expect.stringContaining('Pass `keys` to rally()')])
   })
 
   test('does not come where a key was given, or where the state stays in the process', async () => {

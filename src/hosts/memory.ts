@@ -1,15 +1,18 @@
-// An app in the same process as its caller, through the same text that a wire would carry.
+// Calls an app in the same process, through the same JSON text that a network would carry.
 import { Cancel } from '../protocol/cancel.ts'
 import type { JSONRPCNotification, JSONRPCResponse } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 
 export interface SendOptions {
+  /** The caller. Default: anonymous. */
   principal?: string
+  /** Cancels the call. Default: nothing does. */
   signal?: AbortSignal
+  /** Called with every notification before the response. Default: they are dropped. */
   onNotification?: (notification: JSONRPCNotification) => void
 }
 
-/** Sends one message to an app and gives its response; `undefined` where none is due. */
+/** Sends one message to an app. Resolves to its response, or to `undefined` when there is none, as to a notification. */
 export async function send(app: App, message: object, options: SendOptions = {}): Promise<JSONRPCResponse | undefined> {
   const { principal, signal, onNotification } = options
   const cancel = new Cancel()

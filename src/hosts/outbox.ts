@@ -1,14 +1,14 @@
-// Writes JSON responses. On a busy server those of one event-loop turn go out together: the peers then wake once and the
-// next requests come in one batch, which is worth more than anything else on this path.
+// Writes JSON responses. A busy server writes those of one event-loop turn together: the clients then wake once, and their
+// next requests arrive in one batch. Nothing else on this path saves as much time.
 import type { ServerResponse } from 'node:http'
 import { gathered } from '../flow/scheduler.ts'
 
-/** With fewer connections than this taking turns there is nothing to batch, and waiting would only add latency. */
+/** With fewer active connections there is nothing to batch, and waiting would only add latency. */
 const BUSY = 4
 const REMEMBERED = 8
 
 export class Outbox {
-  /** The connections that the last requests came in on. */
+  /** The connections of the last requests. */
   readonly #recent: unknown[] = Array.from({ length: REMEMBERED })
   #next = 0
   #waiting: { response: ServerResponse; status: number; text: string }[] = []
@@ -38,7 +38,7 @@ export class Outbox {
 }
 
 function write(response: ServerResponse, status: number, text: string): void {
-  // Somebody else on the same server was faster, such as one who limits the time of requests.
+  // Another handler of the same server was faster, such as one that limits the time of requests.
   if (response.headersSent) return
   response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))])
   response.end(text)

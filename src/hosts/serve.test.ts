@@ -104,7 +104,7 @@ describe('close', () => {
     const desk = new Desk()
     const { close } = await desk.serve()
     await close()
-    expect(() => serve(desk.app, { port: 0 })).toThrow('Make a new one to serve again')
+    expect(() => serve(desk.app, { port: 0 })).toThrow('Create a new one to serve again')
   })
 
   test('needs no drain limit to pass when nothing is under way', async () => {

@@ -1,4 +1,4 @@
-// Node's HTTP server with an app on it, from listening to a drain that loses nothing.
+// Serves an app with Node's HTTP server, from listening to a drain that loses no call.
 import type { RequestListener } from 'node:http'
 import { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -10,15 +10,15 @@ import { HttpEndpoint } from './http.ts'
 import { handlerOf } from './node.ts'
 
 export interface ServeOptions extends HttpOptions {
-  /** Default 3000; 0 takes any free one. */
+  /** 0 takes any free port. Default 3000. */
   port?: number
-  /** Address to listen on. Default '127.0.0.1'. Any other than loopback needs `allowedHosts`. */
+  /** The address to listen on. Any other than loopback needs `allowedHosts`. Default '127.0.0.1'. */
   host?: string
-  /** Default '/mcp'. */
+  /** The path of the endpoint. Default '/mcp'. */
   path?: string
-  /** How long a call under way may take to its next step once the server closes, in milliseconds. Default 10 000. */
+  /** How long a running call may take to reach its next step when the server closes, in milliseconds. Default 10 000. */
   drainMs?: number
-  /** Closes the server on SIGTERM, and lets the process end as that signal ends it. Default true. */
+  /** Closes the server on SIGTERM, and then lets the signal end the process. Default true. */
   handleSignals?: boolean
 }
 
@@ -27,27 +27,27 @@ export interface Serving {
   readonly port: number
   readonly server: Server
   /**
-   * Stops accepting and drains the app: calls under way are handed over at their next step, each with a state that goes
-   * on elsewhere, and streams end. Resolves once everything has been answered.
+   * Stops accepting connections and drains the app. Running calls are handed over at their next step: the response is a
+   * state from which another instance continues. Streams end. Resolves when everything has been answered.
    */
   readonly close: () => Promise<void>
 }
 
 const DEFAULT_DRAIN_MS = 10_000
 
-/** For the first request of a connection that was just opened to come in. */
-const FIRST_WORDS_MS = 500
+/** How long a new connection has to send its first request. */
+const FIRST_REQUEST_MS = 500
 
-/** For the answers of interrupted calls to get out. */
-const LAST_WORDS_MS = 1_000
+/** How long the responses of interrupted calls have to be written. */
+const LAST_RESPONSES_MS = 1_000
 
 const SWEEP_MS = 20
 
-/** Serves an app over HTTP. Resolves once it listens. */
+/** Serves an app over HTTP. Resolves when the server listens. */
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   checkBinding(host, options)
-  if (app.draining) throw new RallyError('APP_CLOSED', 'This app has been closed. Make a new one to serve again.')
+  if (app.draining) throw new RallyError('APP_CLOSED', 'serve(): this app was closed. Create a new one to serve again.')
   const server = new PatientServer(handlerOf(new HttpEndpoint(app, options, path)))
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forget(close)))
@@ -68,25 +68,25 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   app.drain()
   const interruption = setTimeout(() => app.interrupt(), drainMs)
-  const end = setTimeout(() => server.closeAllConnections(), drainMs + LAST_WORDS_MS)
-  // Connections that were busy and have nothing more to do, such as those of streams.
+  const end = setTimeout(() => server.closeAllConnections(), drainMs + LAST_RESPONSES_MS)
+  // Closes connections that have become idle, such as those of streams.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
-  const silence = setTimeout(() => server.closeSilentConnections(), FIRST_WORDS_MS)
-  // A store that cannot be reached holds nobody up: the leases run out.
-  const limit = new Promise((resolve) => setTimeout(resolve, drainMs + LAST_WORDS_MS).unref())
+  const silence = setTimeout(() => server.closeSilentConnections(), FIRST_REQUEST_MS)
+  // A store that cannot be reached must not delay the end: its leases expire.
+  const limit = new Promise((resolve) => setTimeout(resolve, drainMs + LAST_RESPONSES_MS).unref())
   await Promise.all([closed, Promise.race([app.idle(), limit])])
   for (const timer of [interruption, end, silence]) clearTimeout(timer)
   clearInterval(sweep)
 }
 
-/** What is closed when the process is told to go. */
+/** What to close on SIGTERM. */
 const onTerminate = new Set<() => Promise<void>>()
 
-/** Somebody else has listened when the signal came, and decides when to go. */
-let isOthersToDecide = false
+/** True when other code listened for the signal too: then that code decides when the process ends. */
+let othersDecide = false
 
 function closeOnTerminate(close: () => Promise<void>): void {
-  // Before everybody else: one that listens only once is not seen any more when its turn is over.
+  // Runs before all other listeners: a `once` listener is not counted any more after it has run.
   if (onTerminate.size === 0) process.prependListener('SIGTERM', terminate)
   onTerminate.add(close)
 }
@@ -95,18 +95,18 @@ function forget(close: () => Promise<void>): void {
   if (onTerminate.delete(close) && onTerminate.size === 0) process.removeListener('SIGTERM', terminate)
 }
 
-/** Listened to until all is done: a signal that comes twice, as through npm, is not a wish to lose anything. */
+/** Keeps listening until all is closed: the signal may come twice, as through npm, and must not end the process early. */
 function terminate(): void {
-  isOthersToDecide ||= process.listenerCount('SIGTERM') > 1
+  othersDecide ||= process.listenerCount('SIGTERM') > 1
   void Promise.allSettled(Array.from(onTerminate, (close) => close())).then(() => {
-    if (isOthersToDecide || process.listenerCount('SIGTERM') > 0) return
-    // As if nobody had listened.
+    if (othersDecide || process.listenerCount('SIGTERM') > 0) return
+    // As if there had been no listener.
     process.kill(process.pid, 'SIGTERM')
     setTimeout(() => process.exit(TERMINATED), IMMUNE_MS)
   })
 }
 
-/** The first process of a container does not die of its own signal: it ends with the status that stands for it. */
+/** The first process of a container ignores its own signal. It exits with the status that stands for the signal. */
 const TERMINATED = 128 + 15
 const IMMUNE_MS = 100
 

@@ -1,4 +1,4 @@
-// Standard streams as a host: one JSON message a line, any number of calls under way at once.
+// Standard streams as a host: one JSON message per line, and any number of calls at once.
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -15,25 +15,25 @@ export interface StdioOptions {
   input?: Readable
   /** Default `process.stdout`. */
   output?: Writable
-  /** Longest line, in bytes. Default 4 194 304. */
+  /** The longest line, in bytes. Default 4 194 304. */
   maxLineBytes?: number
 }
 
 const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
-/** Bytes of notifications that may wait for a slow reader; further ones are dropped. */
+/** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
-/** Serves an app over standard streams. Resolves when the input ends: the client is gone, and its calls are cancelled. */
+/** Serves an app over standard streams. Resolves when the input ends: the client has left, and its calls are cancelled. */
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
-  const underWay = new Map<RequestId, Cancel>()
+  const running = new Map<RequestId, Cancel>()
   const send = (text: string): void => void output.write(`${text}\n`)
   const sendUnlessBehind = (text: string): boolean => {
     if (output.writableLength > MAX_WAITING_BYTES) return false
     send(text)
     return true
   }
-  /** Where the client began with the handshake of an older revision. */
+  /** Set when the client began with the handshake of an older revision. */
   let older: Promise<LegacyConnection> | undefined
 
   const receive = (line: string): void => {
@@ -51,20 +51,20 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
         (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
       )
     }
-    // Nobody was asked anything here, and an answer to an answer could be taken for one.
+    // The server asked nothing, and the client could take an error for a response to a request of its own.
     if (isResponse(request)) return
-    cancelNamed(request, underWay)
+    cancelNamed(request, running)
     const { id } = request
-    if (id !== undefined && underWay.has(id)) {
+    if (id !== undefined && running.has(id)) {
       return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
     }
     const cancel = new Cancel()
-    if (id !== undefined) underWay.set(id, cancel)
+    if (id !== undefined) running.set(id, cancel)
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
     void app.serve(request, { cancel, notify }).then((reply) => {
-      if (id !== undefined) underWay.delete(id)
+      if (id !== undefined) running.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)
     })
   }
@@ -77,24 +77,24 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
       ),
     )
     const over = (): void => {
-      for (const cancel of underWay.values()) cancel.cancel()
-      underWay.clear()
+      for (const cancel of running.values()) cancel.cancel()
+      running.clear()
       void older?.then((connection) => connection.close()).catch(() => {})
       resolve()
     }
-    // Text, where somebody has given the stream an encoding.
+    // Chunks are strings when an encoding was set on the stream.
     input.on('data', (chunk: Buffer | string) => lines.add(typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
     input.once('end', over)
     input.once('close', over)
     input.once('error', over)
-    // A reader that went away is no reason to die of it: the end of the input follows.
+    // A reader that has left must not crash the process: the end of the input follows.
     output.on('error', () => {})
   })
 }
 
-/** Ends the call that a cancellation names. A request of that name is none, and is answered like any other. */
-function cancelNamed(message: Resolved, underWay: Map<RequestId, Cancel>): void {
+/** Stops the call that a cancellation names. A request with that method is not a cancellation. */
+function cancelNamed(message: Resolved, running: Map<RequestId, Cancel>): void {
   if (message.method !== 'notifications/cancelled' || expectsResponse(message)) return
   const requestId = message.params?.['requestId']
-  if (typeof requestId === 'string' || typeof requestId === 'number') underWay.get(requestId)?.cancel()
+  if (typeof requestId === 'string' || typeof requestId === 'number') running.get(requestId)?.cancel()
 }

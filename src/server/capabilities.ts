@@ -1,10 +1,10 @@
-// What a client declared, as bits: small enough to be sealed with the flow, so that every pass sees the same.
+// The capabilities of a client as bits. They are sealed with the flow, so that every pass sees the same.
 import type { Capability } from '../flow/question.ts'
 import { isObject } from '../protocol/json.ts'
 import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 
 const CAPABILITIES: readonly Capability[] = [
-  // The position is the bit, and sealed states live on: append, never reorder.
+  // The position is the bit. Sealed states outlive a release, so append and never reorder.
   'elicitation.form',
   'elicitation.url',
   'sampling',

@@ -28,7 +28,7 @@ export class Catalog<T extends { readonly listing: unknown }> {
 
   add(key: string, entry: T): void {
     if (this.#entries.has(key)) {
-      throw new RallyError('NAME_TAKEN', `There is a ${this.#what} "${key}" already; each is unique.`)
+      throw new RallyError('NAME_TAKEN', `The ${this.#what} "${key}" is registered already. Use another name or URI.`)
     }
     this.#texts.set(key, JSON.stringify(entry.listing))
     this.#entries.set(key, entry)

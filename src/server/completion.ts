@@ -2,16 +2,16 @@
 import { isObject } from '../protocol/json.ts'
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 
-/** The values that begin as the user did, or a function that finds them. */
+/** A list, of which the values that start with the typed text are suggested, or a function that finds values. */
 export type CompletionSource = readonly string[] | CompletionFunction
 
 export type CompletionFunction = (
   value: string,
-  /** What the user has filled in already. */
+  /** The arguments that the user has filled in already. */
   context: { arguments: Readonly<Record<string, string>> },
 ) => CompletionResult | Promise<CompletionResult>
 
-/** Further ones than 100 are left off, and the client is told so. */
+/** At most 100 values are sent. `hasMore` then tells the client that there are more. */
 export type CompletionResult = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean }
 
 export type Completers = ReadonlyMap<string, CompletionFunction>
@@ -28,15 +28,15 @@ export function prepareCompleters(
     if (!names.includes(name)) {
       throw new RallyError(
         'COMPLETION_INVALID',
-        `${where} has no "${name}" to complete, only: ${names.join(', ') || 'nothing'}.`,
+        `${where}: \`complete\` names "${name}", which does not exist. It has: ${names.join(', ') || 'nothing'}.`,
       )
     }
-    completers.set(name, typeof each === 'function' ? each : beginningAs(each))
+    completers.set(name, typeof each === 'function' ? each : startingWith(each))
   }
   return completers
 }
 
-function beginningAs(values: readonly string[]): CompletionFunction {
+function startingWith(values: readonly string[]): CompletionFunction {
   return (typed) => values.filter((value) => value.toLowerCase().startsWith(typed.toLowerCase()))
 }
 
@@ -47,7 +47,7 @@ export interface CompletionTarget {
   readonly scopes: readonly string[] | undefined
 }
 
-/** As the wire has it. */
+/** The suggestions of one response. */
 export interface Completion {
   readonly values: readonly string[]
   readonly total?: number

@@ -1,4 +1,4 @@
-// What a tool handler returned or threw, as the text of a result that the model can read.
+// Turns what a tool handler returned or threw into the text of a result.
 import { isObject } from '../protocol/json.ts'
 import { Declined } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -6,7 +6,7 @@ import type { CacheHints, ContentBlock } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { Check } from '../schema/validator.ts'
 
-/** A result a handler may put together itself, with content and structured content of its own. */
+/** A whole result, for a handler that writes content and structured content itself. */
 export interface ToolResult {
   content: ContentBlock[]
   structuredContent?: unknown
@@ -26,16 +26,16 @@ export function resultText(value: unknown, serverMeta: string): string {
   return writeResult(toResult(value), serverMeta)
 }
 
-/** The result of a tool with an output schema: a value that fits it, or a whole result that holds one. */
+/** The result of a tool with an output schema: a value that matches it, or a whole result that contains one. */
 export async function structuredText(value: unknown, output: Check, serverMeta: string): Promise<string> {
   if (!isToolResult(value) || (value.isError !== true && !('structuredContent' in value))) {
-    return writeResult(withText(await fitting(value, output)), serverMeta)
+    return writeResult(withText(await checked(value, output)), serverMeta)
   }
   if (value.isError === true) return writeResult(value, serverMeta)
-  return writeResult({ ...value, structuredContent: await fitting(value.structuredContent, output) }, serverMeta)
+  return writeResult({ ...value, structuredContent: await checked(value.structuredContent, output) }, serverMeta)
 }
 
-/** What a known caller sees may be for that caller only. */
+/** The response to an authenticated caller may be for that caller only. */
 export function cacheHints(ttlMs: number, principal: string | undefined): CacheHints {
   return { ttlMs, cacheScope: principal === undefined ? 'public' : 'private' }
 }
@@ -50,7 +50,7 @@ export function errorText(message: string, serverMeta: string): string {
   return `{"resultType":"complete","content":[{"type":"text","text":${JSON.stringify(message)}}],"isError":true,"_meta":${serverMeta}}`
 }
 
-/** What the model reads of an error: its message, never a stack. */
+/** What the model reads about an error: its message, never a stack. */
 export function messageOf(error: unknown): string {
   if (error instanceof Declined) return `${error.message} Nothing further was done.`
   if (error instanceof Error && typeof error.message === 'string' && error.message !== '') return error.message
@@ -84,16 +84,16 @@ function toResult(value: unknown): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value) ?? '' }] }
 }
 
-async function fitting(value: unknown, output: Check): Promise<unknown> {
-  const checked = await output(value)
-  if ('value' in checked) return checked.value
+async function checked(value: unknown, output: Check): Promise<unknown> {
+  const result = await output(value)
+  if ('value' in result) return result.value
   throw new ProtocolError(
     INTERNAL_ERROR,
-    `The tool's result does not fit its output schema: ${checked.issues.join('; ')}`,
+    `The tool's result does not match its output schema: ${result.issues.join('; ')}`,
   )
 }
 
-/** Clients that know no structured content read it as text. */
+/** Clients without support for structured content read the text. */
 function withText(value: unknown): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value) }], structuredContent: value }
 }

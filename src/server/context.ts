@@ -2,7 +2,7 @@
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Implementation } from '../protocol/messages.ts'
 import type { Registry } from './registry.ts'
-import type { RoundHost } from './round.ts'
+import type { RoundServices } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** What a host knows about a message beside its content. */
@@ -20,7 +20,7 @@ export interface RequestContext {
 }
 
 /** What the app shares with everything that serves its messages. */
-export interface AppServices extends RoundHost {
+export interface AppServices extends RoundServices {
   readonly info: Implementation
   readonly instructions: string | undefined
   readonly registry: Registry

@@ -1,4 +1,4 @@
-// What tools, prompts and resources have in common: a handler that may take several rounds, made ready once.
+// What tools, prompts and resources have in common: a handler that may take several rounds. It is checked when the app is built.
 import type { Asks, Io } from '../flow/io.ts'
 import type { Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -9,15 +9,15 @@ import { RallyError } from '../protocol/errors.ts'
 import type { Checked } from '../schema/standard.ts'
 
 export interface HandlerOptions<A extends Asks, N> {
-  /** Schemas of the questions it asks, by key. */
+  /** The schemas of the questions that the handler asks, by key. Default: schemas are passed to `io.ask`. */
   asks?: A
-  /** Values that are resolved before the handler runs, and given to it: see `resolver`. The caller cannot supply them. */
+  /** Values that are resolved before the handler runs: see `resolver`. The caller cannot supply them. Default: none. */
   needs?: N
-  /** The same string is compatible: a flow that has recorded steps goes on only under the version that recorded them. */
+  /** A flow with recorded steps resumes only under the same version. Change it when old journals do not fit any more. Default: none. */
   version?: string
-  /** Longest pass, in milliseconds. Default: the app's. */
+  /** The longest pass, in milliseconds. Default: `timeoutMs` of the app. */
   timeoutMs?: number
-  /** OAuth scopes that the caller must have. */
+  /** The OAuth scopes that the caller needs. Default: none. */
   scopes?: readonly string[]
 }
 
@@ -29,17 +29,18 @@ export interface Handled {
   readonly run: (args: unknown, io: Io) => unknown
 }
 
-/** Whatever is wrong with the options is an error here, not when somebody calls. `where` is such as `The tool "x"`. */
+/** Throws when an option is not valid. `where` starts the message, such as `Tool "x"`. */
 export function prepareHandler(where: string, options: HandlerOptions<Asks, Requirements>, handler: unknown): Handled {
-  if (typeof handler !== 'function') throw new RallyError('HANDLER_INVALID', `${where} needs a handler, a function.`)
+  if (typeof handler !== 'function')
+    throw new RallyError('HANDLER_INVALID', `${where}: the handler must be a function.`)
   const { asks = {}, needs = {}, version, timeoutMs, scopes } = options
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new RallyError('HANDLER_INVALID', `${where} has a timeoutMs of ${timeoutMs}; it must be above 0.`)
+    throw new RallyError('HANDLER_INVALID', `${where}: \`timeoutMs\` must be above 0, got ${timeoutMs}.`)
   }
   if (scopes?.some((scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))) {
     throw new RallyError(
       'HANDLER_INVALID',
-      `${where} has a scope that is not one: visible ASCII, without space, " and \\.`,
+      `${where}: \`scopes\` contains a scope that is not valid. Use visible ASCII without space, " and \\.`,
     )
   }
   const forms = new Map(Object.entries(asks).map(([key, ask]) => [key, prepareForm(ask, `${where}, asks.${key}`)]))
@@ -56,17 +57,17 @@ function runner(where: string, needs: Readonly<Record<string, Requirement>>, han
   return async (args, io) => handler(args, io, await resolveNeeds(needs, args, io))
 }
 
-/** The schema of what takes none. */
+/** The schema of a tool or prompt without arguments. */
 export const NO_ARGUMENTS = { type: 'object', additionalProperties: false } as const
 
-/** Checks against it without a validator, whose loading would be most of the start of a small app. */
+/** Checks against it without a validator: loading one would take most of the start-up time of a small app. */
 export function checkNone(args: unknown): Checked<unknown> {
   const extra = Object.keys(args as object)
   if (extra.length === 0) return { value: args }
   return { issues: extra.slice(0, 10).map((name) => `must NOT have additional properties: ${JSON.stringify(name)}`) }
 }
 
-/** Runs the handler on arguments that fit, and with what their schema makes of them. */
+/** Runs the handler with the output of its schema. Throws `invalid` when the arguments do not match. */
 export function checkedRun(run: Handled['run'], check: Check, invalid: (issues: string[]) => Error): Handled['run'] {
   const valid = (checked: Checked<unknown>): unknown => {
     if ('value' in checked) return checked.value
@@ -78,7 +79,7 @@ export function checkedRun(run: Handled['run'], check: Check, invalid: (issues: 
   }
 }
 
-/** The given keys that are there, in the order in which they are given. */
+/** The keys that are set, in the given order. */
 export function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Pick<T, K> {
   return Object.fromEntries(keys.filter((key) => from[key] !== undefined).map((key) => [key, from[key]])) as Pick<T, K>
 }

@@ -1,4 +1,4 @@
-// What hosts see of the room that serves 2025-era clients. It is loaded when the first of them comes.
+// What hosts know of the room that serves 2025-era clients. It is loaded with the first of them.
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 import type { RequestId } from '../protocol/messages.ts'
@@ -6,30 +6,30 @@ import type { Reply } from './reply.ts'
 import type { Resolved } from './resolve.ts'
 import { isInitialize, namesRevision } from './message-kind.ts'
 
-/** Serves messages of 2025-era clients, on the same endpoint as all others. */
+/** Serves 2025-era clients, on the same endpoint as all others. */
 export interface Legacy {
   /** Answers the message, or the batch, that came by POST; `undefined` is a 202. Never throws. */
   post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined>
-  /** Opens a stream of events by GET, or goes on with one. */
+  /** Opens a stream of events by GET, or resumes one. Never throws. */
   get(request: LegacyRequest): Promise<Reply>
-  /** A connection that carries one session, such as standard streams. */
+  /** Opens a connection that carries one session, such as standard streams. */
   connect(wire: LegacyWire): Promise<LegacyConnection>
-  /** No further calls are taken up, and streams that carry none end. */
+  /** Accepts no further calls. Streams that carry no call end. */
   drain(): void
-  /** Calls under way fail, and say why. */
+  /** Running calls fail, and say why. */
   interrupt(): void
 }
 
 export interface LegacyOptions {
-  /** How long a client may take over the questions of one round, in milliseconds. Default 300 000. */
+  /** How long a client may take to answer the questions of one round, in milliseconds. Default 300 000. */
   askMs?: number
   /** How long a whole call may take, in milliseconds. Default 3 600 000. */
   callMs?: number
-  /** How long the events of a stream that nobody reads are kept, in milliseconds. Default 300 000. */
+  /** How long the events of a stream without a reader are kept, in milliseconds. Default 300 000. */
   keepMs?: number
   /**
-   * Where what follows an answer is left for a client that carries its calls (SEP-1685) and comes back for it, perhaps on
-   * another instance. Default: the store's, or one of this process alone.
+   * Stores what follows an answer until a client that carries its calls (SEP-1685) fetches it, perhaps from another
+   * instance. Default: the mailbox of `store`, or else one in memory.
    */
   mailbox?: Mailbox
 }
@@ -41,23 +41,23 @@ export interface LegacyRequest {
   readonly takesEvents: boolean
   /** Refuses a call that the caller was not granted all scopes for. `id` is that of the message to answer. */
   readonly refuse?: (call: Resolved, id: RequestId | undefined) => Reply | undefined
-  /** Cancelled when the peer has gone away. That ends a stream, and no call. */
+  /** Cancelled when the client has disconnected. That ends a stream, but no call. */
   readonly peer: Cancel
 }
 
 export interface LegacyWire {
   send(text: string): void
-  /** Sends what may be left out. Gives `false` where it was, because the reader is too far behind. */
+  /** Sends a message that may be dropped. Returns `false` when it was, because the reader is too far behind. */
   notify(text: string): boolean
 }
 
 export interface LegacyConnection {
   receive(message: Resolved | readonly Resolved[]): void
-  /** The client is gone, and its calls are cancelled. */
+  /** The client has disconnected. Cancels its calls. */
   close(): void
 }
 
-/** Loads it when it is first needed. */
+/** Loads the implementation when it is first needed. */
 export function lazily(load: () => Promise<Legacy>): Legacy {
   let loading: Promise<Legacy> | undefined
   let loaded: Legacy | undefined

@@ -12,7 +12,7 @@ import { invalidParams } from './request.ts'
 import type { Params, ResolvedRequest } from './resolve.ts'
 import type { RoundRequest } from './round.ts'
 
-/** Deepest nesting of arguments and answers. */
+/** How deep arguments and answers may be nested. */
 const DEEPEST = 100
 
 /** `retry` holds what the request brings back from the round before. Default: the params of the request. */
@@ -50,7 +50,7 @@ function readArguments({ method, params = NOTHING }: ResolvedRequest): Params {
   return args
 }
 
-/** Bounded and shaped here, matched to questions and validated by the flow. */
+/** Checks size and shape only. The flow matches the answers to its questions and validates them. */
 export function readAnswers(given: unknown): Answers | undefined {
   if (given === undefined || given === null) return undefined
   if (!isObject(given)) throw invalidParams('inputResponses must be an object')
@@ -58,7 +58,7 @@ export function readAnswers(given: unknown): Answers | undefined {
     throw invalidParams(`inputResponses must be nested at most ${DEEPEST} levels deep, and its numbers finite`)
   }
   const entries = Object.entries(given)
-  if (entries.length > MOST_ANSWERS) throw invalidParams(`inputResponses must hold at most ${MOST_ANSWERS} answers`)
+  if (entries.length > MOST_ANSWERS) throw invalidParams(`inputResponses must contain at most ${MOST_ANSWERS} answers`)
   const answers = Object.create(null) as Record<string, Record<string, unknown>>
   for (const [key, answer] of entries) {
     if (answer === null) continue
@@ -77,19 +77,19 @@ function progressOf({ progressToken }: RequestInfo, { notify }: RequestContext):
   }
 }
 
-/** The client names the least level it wants; without one it gets no log at all. */
+/** The client names the lowest level that it wants. Without a level it gets no log messages. */
 function logOf({ logLevel }: RequestInfo, { notify }: RequestContext): Log | undefined {
   if (logLevel === undefined || notify === undefined) return undefined
   const levels: readonly string[] = LOGGING_LEVELS
   return (level, data, logger) => {
     if (levels.indexOf(level) >= levels.indexOf(logLevel)) {
-      notify(notification('notifications/message', { level, logger, data: sayable(data) }))
+      notify(notification('notifications/message', { level, logger, data: loggable(data) }))
     }
   }
 }
 
-/** A log is no reason for a call to fail: what JSON cannot hold is told as text. */
-function sayable(data: unknown): unknown {
+/** A log message must not fail a call: data that JSON cannot represent is sent as text. */
+function loggable(data: unknown): unknown {
   try {
     return JSON.stringify(data) === undefined ? null : data
   } catch {

@@ -1,4 +1,4 @@
-// A prompt as it is registered, and the messages that its handler's value comes to.
+// Registers a prompt, and turns what its handler returns into messages.
 import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
@@ -20,15 +20,15 @@ import { tellFailure } from './failure.ts'
 export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
   title?: string
   description?: string
-  /** What it takes: an object of strings, because people type them in. Default: nothing. */
+  /** The schema of the arguments: an object of strings, because people type them in. Default: no arguments. */
   arguments?: I
-  /** Suggestions for an argument, by its name. */
+  /** Suggestions for arguments, by name. Default: none. */
   complete?: Readonly<Record<string, CompletionSource>>
   icons?: Icon[]
   _meta?: Meta
 }
 
-/** A text or a block is one message of the user's. */
+/** A text or a content block becomes one message of the user. */
 export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResult | InputRequired
 
 export interface PromptResult {
@@ -56,11 +56,14 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
   handler: PromptHandler<I, A, N>,
 ): RegisteredPrompt {
   if (typeof name !== 'string' || name === '') {
-    throw new RallyError('PROMPT_INVALID', 'A prompt needs a name: app.prompt(name, options, handler).')
+    throw new RallyError('PROMPT_INVALID', 'A prompt needs a name. Write app.prompt(name, options, handler).')
   }
-  const where = `The prompt "${name}"`
+  const where = `Prompt "${name}"`
   if (typeof options !== 'object' || options === null) {
-    throw new RallyError('PROMPT_INVALID', `${where} needs options and a handler: app.prompt(name, options, handler).`)
+    throw new RallyError(
+      'PROMPT_INVALID',
+      `${where} needs options and a handler. Write app.prompt(name, options, handler).`,
+    )
   }
   const { arguments: schema, complete } = options
   const listed = promptArguments(schema ?? NO_ARGUMENTS, where)
@@ -90,7 +93,10 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
 function promptArguments(schema: Schema, where: string): PromptArgument[] {
   const { type, properties = {}, required } = jsonSchemaOf(schema, 'input', `${where}, arguments`)
   if (type !== 'object' || !isObject(properties)) {
-    throw new RallyError('PROMPT_INVALID', `${where}: its arguments must be an object schema; arguments have names.`)
+    throw new RallyError(
+      'PROMPT_INVALID',
+      `${where}: \`arguments\` must be an object schema, because arguments have names.`,
+    )
   }
   const mandatory: unknown[] = Array.isArray(required) ? required : []
   return Object.entries(properties).map(([name, property]) =>
@@ -107,7 +113,7 @@ function promptArgument(
   if (type !== undefined && type !== 'string') {
     throw new RallyError(
       'PROMPT_INVALID',
-      `${where}: the argument "${name}" must be a string, because that is what the wire carries. Convert it by a transform, z.string().transform(Number), or in the handler.`,
+      `${where}: the argument "${name}" must be a string, because the protocol sends strings. Convert it with a transform, such as z.string().transform(Number), or in the handler.`,
     )
   }
   return {
@@ -121,8 +127,8 @@ function promptArgument(
 /** The text of a `prompts/get` result. */
 function promptText(value: unknown, serverMeta: string): string {
   const { messages, description, _meta } = toResult(value)
-  const said = description === undefined ? '' : `"description":${JSON.stringify(description)},`
-  return `{"resultType":"complete",${said}"messages":${JSON.stringify(messages)},"_meta":${withServerMeta(_meta, serverMeta)}}`
+  const descriptionText = description === undefined ? '' : `"description":${JSON.stringify(description)},`
+  return `{"resultType":"complete",${descriptionText}"messages":${JSON.stringify(messages)},"_meta":${withServerMeta(_meta, serverMeta)}}`
 }
 
 function toResult(value: unknown): PromptResult {
@@ -134,7 +140,7 @@ function toResult(value: unknown): PromptResult {
   }
   throw new ProtocolError(
     INTERNAL_ERROR,
-    'The prompt returned no messages: return a text, a content block, a list of { role, content }, or { messages }.',
+    'The prompt returned no messages. Return a text, a content block, a list of { role, content }, or { messages }.',
   )
 }
 

@@ -1,4 +1,4 @@
-// Responses as text. They are put together from pieces that are already JSON, because that is what a host writes.
+// Responses as text, joined from pieces that are JSON already: text is what a host writes.
 import {
   HEADER_MISMATCH,
   INTERNAL_ERROR,
@@ -14,18 +14,18 @@ import type { RequestId } from '../protocol/messages.ts'
 export interface Reply {
   /** One JSON-RPC response. */
   readonly text: string
-  /** The HTTP status for a host that has one. */
+  /** The HTTP status. Other hosts ignore it. */
   readonly status: number
-  /** Headers beside the usual ones, for a host that has any. */
+  /** HTTP headers beside the usual ones. */
   readonly headers?: Readonly<Record<string, string>>
-  /** In place of the text: a stream of events, for a host that can send one. There are headers beside it. */
+  /** Sends a stream of events instead of the text. Set only together with `headers`. */
   readonly events?: (sink: EventSink) => void
 }
 
-/** One open response that takes events, each as text. */
+/** One open response that takes events as text. */
 export interface EventSink {
   send(event: string): void
-  /** Whether so much waits for the reader already that it had better not be sent what may be left out. */
+  /** True when the reader is too far behind to receive droppable events. */
   isBehind(): boolean
   end(): void
 }
@@ -34,7 +34,7 @@ export function resultReply(id: RequestId, resultText: string): Reply {
   return { text: `{"jsonrpc":"2.0","id":${idText(id)},"result":${resultText}}`, status: 200 }
 }
 
-/** An error that was found in the request itself has a status of its own; one that came of serving it is a 200. */
+/** An error in the request itself has a status of its own. An error while serving it is a 200. */
 export function errorReply(id: RequestId | undefined, error: ProtocolError, status = statusOf(error.rpcCode)): Reply {
   const idPart = id === undefined ? '' : `"id":${idText(id)},`
   return { text: `{"jsonrpc":"2.0",${idPart}"error":${errorText(error)}}`, status }
@@ -44,7 +44,7 @@ export function internalError(): ProtocolError {
   return new ProtocolError(INTERNAL_ERROR, 'Internal error')
 }
 
-/** An author's error may hold data that is no JSON; the rest of it is told all the same. */
+/** The data of an author's error may not be JSON. Then the error is sent without it. */
 export function errorText({ rpcCode: code, message, data }: ProtocolError): string {
   try {
     return JSON.stringify({ code, message, data })

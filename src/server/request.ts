@@ -19,7 +19,7 @@ export interface RequestInfo {
   capabilities: number
   logLevel: LoggingLevel | undefined
   progressToken: ProgressToken | undefined
-  /** How long the client would have a task of this request kept, in milliseconds. */
+  /** How long the client wants a task of this request to be kept, in milliseconds. Default: the server decides. */
   taskTtlMs?: number | undefined
 }
 

@@ -1,4 +1,4 @@
-// Resources and resource templates as they are registered, and the contents that their readers' values come to.
+// Registers resources and resource templates, and turns what their readers return into contents.
 import { isObject } from '../protocol/json.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
@@ -26,7 +26,7 @@ import type { TemplateVariables } from './uri-template.ts'
 import { UriTemplate } from './uri-template.ts'
 
 interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<CacheHints> {
-  /** Short and for programs, such as a file name. */
+  /** A short name for programs, such as a file name. */
   name: string
   title?: string
   description?: string
@@ -37,16 +37,16 @@ interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<C
 }
 
 export interface ResourceOptions<A extends Asks, N> extends ReadOptions<A, N> {
-  /** In bytes. */
+  /** The size in bytes. Default: unknown. */
   size?: number
 }
 
 export interface TemplateOptions<A extends Asks, N> extends ReadOptions<A, N> {
-  /** Suggestions for a variable, by its name. */
+  /** Suggestions for variables, by name. Default: none. */
   complete?: Readonly<Record<string, CompletionSource>>
 }
 
-/** A text, bytes, or contents put together by hand. Nothing at all: there is no such resource. */
+/** A text, bytes, or whole contents. `undefined` means that the resource does not exist. */
 export type ReadReturn =
   | string
   | Uint8Array
@@ -56,7 +56,7 @@ export type ReadReturn =
   | undefined
   | InputRequired
 
-/** The URI is that of the request, and the type that of the resource, where they are not given. */
+/** Default: the URI of the request, and the MIME type of the resource. */
 export type ResourceContent = Loose<TextResourceContents> | Loose<BlobResourceContents>
 type Loose<T extends { uri: string }> = Omit<T, 'uri'> & { uri?: string }
 
@@ -96,13 +96,13 @@ export function registerResource<A extends Asks, N extends Requirements>(
   if (!URL.canParse(uri)) {
     throw new RallyError(
       'RESOURCE_INVALID',
-      `${JSON.stringify(uri)} is not a URI: app.resource('config://app', options, read).`,
+      `${JSON.stringify(uri)} is not a URI. Write app.resource('config://app', options, read).`,
     )
   }
   const listing: Resource = { uri, name: nameOf(uri, options), ...pick(options, [...LISTED, 'size']) }
-  const where = `The resource ${uri}`
-  if (typeof read !== 'function') throw new RallyError('RESOURCE_INVALID', `${where} needs a function that reads it.`)
-  // One URI has no variables to be given.
+  const where = `Resource ${uri}`
+  if (typeof read !== 'function') throw new RallyError('RESOURCE_INVALID', `${where}: the reader must be a function.`)
+  // A fixed URI has no variables.
   const reader = (_variables: unknown, io: Io<A>, needs: ResolvedNeeds<N>): unknown => read(io, needs)
   return {
     ...prepareHandler(where, options, reader),
@@ -119,7 +119,7 @@ export function registerTemplate<T extends string, A extends Asks, N extends Req
 ): RegisteredTemplate {
   const template = new UriTemplate(uriTemplate)
   const listing: ResourceTemplate = { uriTemplate, name: nameOf(uriTemplate, options), ...pick(options, LISTED) }
-  const where = `The resource template ${uriTemplate}`
+  const where = `Resource template ${uriTemplate}`
   return {
     ...prepareHandler(where, options, read),
     mimeType: options.mimeType,
@@ -133,7 +133,7 @@ export function registerTemplate<T extends string, A extends Asks, N extends Req
 
 function nameOf(uri: string, options: { name: string } | undefined): string {
   if (typeof options?.name === 'string' && options.name !== '') return options.name
-  throw new RallyError('RESOURCE_INVALID', `The resource ${uri} needs a name in its options.`)
+  throw new RallyError('RESOURCE_INVALID', `Resource ${uri}: \`name\` must be a string that is not empty.`)
 }
 
 function readHints(
@@ -143,14 +143,11 @@ function readHints(
   if (ttlMs !== undefined && !(Number.isSafeInteger(ttlMs) && ttlMs >= 0)) {
     throw new RallyError(
       'RESOURCE_INVALID',
-      `The resource ${uri} has a ttlMs of ${ttlMs}; it must be 0 or a whole number above.`,
+      `Resource ${uri}: \`ttlMs\` must be a whole number of 0 or more, got ${ttlMs}.`,
     )
   }
   if (cacheScope !== undefined && cacheScope !== 'public' && cacheScope !== 'private') {
-    throw new RallyError(
-      'RESOURCE_INVALID',
-      `The resource ${uri} has a cacheScope that is neither 'public' nor 'private'.`,
-    )
+    throw new RallyError('RESOURCE_INVALID', `Resource ${uri}: \`cacheScope\` must be 'public' or 'private'.`)
   }
   return { ...(ttlMs !== undefined && { ttlMs }), ...(cacheScope !== undefined && { cacheScope }) }
 }
@@ -186,12 +183,12 @@ function readText(
 ): string {
   const whole = contents.map((each) => ({ uri, ...(mimeType !== undefined && { mimeType }), ...each }))
   const said = { ...cacheHints(0, request.principal), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
-  // What answers or a state led to is nobody else's, and not the same caller's a second time.
-  const given = request.answers === undefined && request.state === undefined ? said : NOT_TO_KEEP
+  // Contents that depend on answers or a state are for this one request, and not to be cached.
+  const given = request.answers === undefined && request.state === undefined ? said : NO_CACHE
   return `{"resultType":"complete","contents":${JSON.stringify(whole)},"ttlMs":${given.ttlMs},"cacheScope":"${given.cacheScope}","_meta":${withServerMeta(_meta, serverMeta)}}`
 }
 
-const NOT_TO_KEEP: CacheHints = { ttlMs: 0, cacheScope: 'private' }
+const NO_CACHE: CacheHints = { ttlMs: 0, cacheScope: 'private' }
 
 function toResult(value: {}): ReadResult {
   if (typeof value === 'string') return { contents: [{ text: value }] }
@@ -203,7 +200,7 @@ function toResult(value: {}): ReadResult {
   }
   throw new ProtocolError(
     INTERNAL_ERROR,
-    'The resource gave no contents: return a text, bytes, { text } or { blob }, a list of these, or { contents }.',
+    'The resource returned no contents. Return a text, bytes, { text } or { blob }, a list of these, or { contents }.',
   )
 }
 

@@ -26,7 +26,7 @@ import { RoundFlow } from './round-flow.ts'
 import type { TaskMode, Tasks } from './tasks.ts'
 
 /** What a round uses of its app. */
-export interface RoundHost extends PassHost {
+export interface RoundServices extends PassHost {
   readonly seal: Seal
   readonly serverMeta: string
   readonly timeoutMs: number
@@ -40,7 +40,7 @@ export interface RoundHost extends PassHost {
 }
 
 /** What may take several rounds, whatever its method. */
-export interface Target extends FlowTarget<RoundHost, RoundRequest> {
+export interface Target extends FlowTarget<RoundServices, RoundRequest> {
   /** When a call becomes a task. Absent if it never may. */
   readonly task?: TaskMode | 'detach'
 }
@@ -59,7 +59,7 @@ export interface RoundRequest {
 }
 
 /** The text of the round's result, final or not; `undefined` if the call was cancelled. */
-export function serveRound(host: RoundHost, target: Target, request: RoundRequest): Promise<string | undefined> {
+export function serveRound(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
   if (state === undefined || state === null) return startFlow(host, target, request)
   const resumed = resume(host, target, request)
@@ -68,7 +68,7 @@ export function serveRound(host: RoundHost, target: Target, request: RoundReques
 }
 
 /** Makes the flow a task before anything of it has run. */
-export function beginTask(host: RoundHost, target: Target, request: RoundRequest): Promise<string> {
+export function beginTask(host: RoundServices, target: Target, request: RoundRequest): Promise<string> {
   if (host.tasks === undefined) throw noTask()
   const flow = new RoundFlow(request.info, undefined, host.now)
   const claims = { ...flow.next(target.version, emptyState(), Journal.empty(), false), round: 0 }
@@ -77,7 +77,7 @@ export function beginTask(host: RoundHost, target: Target, request: RoundRequest
 }
 
 /** Reads what a state brings back for this version of the handler. Throws if the handler cannot resume from it. */
-export function readClaims(host: RoundHost, target: Target, claims: Claims): ResumedFlow {
+export function readClaims(host: RoundServices, target: Target, claims: Claims): ResumedFlow {
   let journal: Journal
   let flowState: FlowState
   try {
@@ -97,7 +97,7 @@ interface ResumedFlow {
   readonly flowState: FlowState
 }
 
-function startFlow(host: RoundHost, target: Target, request: RoundRequest): Promise<string | undefined> {
+function startFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { task } = target
   if (task === 'always' || task === 'optional') {
     if (hasCapability(request.info.capabilities, 'tasks') && host.tasks !== undefined) {
@@ -108,14 +108,14 @@ function startFlow(host: RoundHost, target: Target, request: RoundRequest): Prom
   return runTarget(target, request.args, new Round(host, target, request, undefined))
 }
 
-function resume(host: RoundHost, target: Target, request: RoundRequest): ResumedFlow | Promise<ResumedFlow> {
+function resume(host: RoundServices, target: Target, request: RoundRequest): ResumedFlow | Promise<ResumedFlow> {
   const claims = host.seal.open(request.state, bindingOf(target, request))
   if (claims instanceof Promise) return claims.then((later) => readClaims(host, target, later))
   return readClaims(host, target, claims)
 }
 
 function continueFlow(
-  host: RoundHost,
+  host: RoundServices,
   target: Target,
   request: RoundRequest,
   resumed: ResumedFlow,
@@ -130,7 +130,7 @@ function continueFlow(
  * refused. What is used up is the flow's round, so another token of the same round is refused too.
  */
 async function runOnce(
-  host: RoundHost,
+  host: RoundServices,
   store: OnceStore,
   target: Target,
   request: RoundRequest,
@@ -152,14 +152,14 @@ async function runOnce(
 
 /** The client as carrier: it gets a sealed state, and sends it back with its answers. */
 class Round implements Carrier<string | undefined> {
-  readonly host: RoundHost
+  readonly host: RoundServices
   readonly flow: RoundFlow
   readonly journal: Journal
   readonly flowState: FlowState
   readonly #target: Target
   readonly #request: RoundRequest
 
-  constructor(host: RoundHost, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
+  constructor(host: RoundServices, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
     this.host = host
     this.flow = new RoundFlow(request.info, resumed?.claims, host.now)
     this.journal = resumed?.journal ?? Journal.empty()

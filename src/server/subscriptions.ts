@@ -1,4 +1,4 @@
-// The streams that `subscriptions/listen` opens, and how a change reaches them.
+// The streams that `subscriptions/listen` opens, and how changes reach them.
 import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
@@ -6,17 +6,17 @@ import type { Logger } from '../protocol/logger.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
 
-/** Something that clients may have subscribed to. Plain JSON, so that a bus can carry it. */
+/** A change that clients can subscribe to. Plain JSON, so that a bus can carry it. */
 export type ChangeEvent = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }
 
 /** Carries changes to every instance of a fleet, the publishing one included. Default: this process alone. */
 export interface Bus {
   publish(change: ChangeEvent): void | Promise<void>
-  /** Gives a function that ends it. */
+  /** Returns a function that ends the subscription. */
   subscribe(listener: (change: ChangeEvent) => void): () => void
 }
 
-/** Tells clients that have subscribed, on every instance that shares the bus. */
+/** Notifies subscribed clients, on every instance that shares the bus. */
 export interface ChangeNotifier {
   toolsChanged(): void
   promptsChanged(): void
@@ -24,7 +24,7 @@ export interface ChangeNotifier {
   resourceUpdated(uri: string): void
 }
 
-/** With what the extension for tasks adds. */
+/** With the field of the tasks extension. */
 interface Filter extends SubscriptionFilter {
   taskIds?: string[]
 }
@@ -55,8 +55,8 @@ export class Subscriptions {
   }
 
   /**
-   * Resolves to whether the server ended the stream; else the client did. Acknowledges before it returns. `follow` begins what
-   * else is told on the stream, and gives how to stop.
+   * Resolves to true when the server ended the stream, and to false when the client did. Acknowledges before it returns.
+   * `follow` starts what else is sent on the stream, and returns a function that stops it.
    */
   listen(
     id: RequestId,
@@ -66,7 +66,7 @@ export class Subscriptions {
     follow?: (tell: (message: string) => void) => () => void,
   ): Promise<boolean> {
     if (this.#open.size >= MOST_SUBSCRIPTIONS) {
-      throw new ProtocolError(INTERNAL_ERROR, 'Too many subscriptions are open. Try again later.')
+      throw new ProtocolError(INTERNAL_ERROR, `${MOST_SUBSCRIPTIONS} subscriptions are open already. Try again later.`)
     }
     return new Promise((resolve) => {
       let unfollow: (() => void) | undefined
@@ -84,7 +84,7 @@ export class Subscriptions {
         notify,
         end: () => leave(true),
       }
-      // First, because a bus may fail: nothing is promised then.
+      // First, because the bus may throw. Then nothing was acknowledged yet.
       if (!this.#over) this.#join()
       notify(text('subscriptions/acknowledged', subscription, `,"notifications":${JSON.stringify(filter)}`))
       if (this.#over) return resolve(true)
@@ -94,7 +94,7 @@ export class Subscriptions {
     })
   }
 
-  /** Every change, for who tells of it in another way. Gives a function that ends it. */
+  /** Passes every change to a watcher that notifies clients in another way. Returns a function that ends it. */
   watch(watcher: (change: ChangeEvent) => void): () => void {
     this.#join()
     this.#watchers.add(watcher)
@@ -105,7 +105,8 @@ export class Subscriptions {
   }
 
   publish(change: ChangeEvent): void {
-    const failed = (error: unknown): void => this.#logger.error('The bus did not take a change.', { change, error })
+    const failed = (error: unknown): void =>
+      this.#logger.error('bus.publish() failed; clients are not notified of this change.', { change, error })
     try {
       void Promise.resolve(this.#bus.publish(change)).catch(failed)
     } catch (error) {
@@ -113,7 +114,7 @@ export class Subscriptions {
     }
   }
 
-  /** To the streams of this instance alone. */
+  /** Notifies the clients of this instance only. */
   deliver(change: ChangeEvent): void {
     for (const subscription of this.#open) {
       const message = messageFor(change, subscription)
@@ -122,7 +123,7 @@ export class Subscriptions {
     for (const watcher of this.#watchers) watcher(change)
   }
 
-  /** Ends all streams properly, and those that are still to come at once. */
+  /** Ends all streams with a result, and every later one at once. */
   end(): void {
     this.#over = true
     for (const subscription of this.#open) subscription.end()
@@ -139,7 +140,7 @@ export class Subscriptions {
   }
 }
 
-/** A reader that is too far behind would miss it: it is better off listening, and reading, anew. */
+/** Ends the stream of a reader that is too far behind: it would miss the change, so it has to subscribe and read again. */
 function tell({ notify, end }: Subscription, message: string): void {
   if (notify(message) === false) end()
 }
@@ -164,37 +165,37 @@ function text(what: string, { idText }: Subscription, rest = ''): string {
   return `{"jsonrpc":"2.0","method":"notifications/${what}","params":{"_meta":{"${META_SUBSCRIPTION}":${idText}}${rest}}}`
 }
 
-/** What of the wish is there to be had: the rest is left out of the acknowledgement. */
-export function readFilter(wished: unknown, has: { prompts: boolean; resources: boolean; tasks?: boolean }): Filter {
-  if (!isObject(wished)) throw invalid('notifications must be an object')
-  const uris = readTexts(wished, 'resourceSubscriptions', 'URIs', MOST_URIS)
-  const taskIds = readTexts(wished, 'taskIds', 'task ids', MOST_TASKS)
+/** The requested notifications that this app has. The acknowledgement leaves out the rest. */
+export function readFilter(requested: unknown, has: { prompts: boolean; resources: boolean; tasks?: boolean }): Filter {
+  if (!isObject(requested)) throw invalid('notifications must be an object')
+  const uris = readTexts(requested, 'resourceSubscriptions', 'URIs', MOST_URIS)
+  const taskIds = readTexts(requested, 'taskIds', 'task ids', MOST_TASKS)
   return {
-    ...(wants(wished, 'toolsListChanged') && { toolsListChanged: true }),
-    ...(wants(wished, 'promptsListChanged') && has.prompts && { promptsListChanged: true }),
-    ...(wants(wished, 'resourcesListChanged') && has.resources && { resourcesListChanged: true }),
+    ...(wants(requested, 'toolsListChanged') && { toolsListChanged: true }),
+    ...(wants(requested, 'promptsListChanged') && has.prompts && { promptsListChanged: true }),
+    ...(wants(requested, 'resourcesListChanged') && has.resources && { resourcesListChanged: true }),
     ...(uris !== undefined && has.resources && { resourceSubscriptions: uris }),
     ...(taskIds !== undefined && has.tasks && { taskIds }),
   }
 }
 
-function readTexts(wished: Record<string, unknown>, kind: string, what: string, most: number): string[] | undefined {
-  const texts = wished[kind]
+function readTexts(requested: Record<string, unknown>, kind: string, what: string, most: number): string[] | undefined {
+  const texts = requested[kind]
   if (texts === undefined) return undefined
   if (!Array.isArray(texts) || !texts.every((each) => typeof each === 'string')) {
     throw invalid(`notifications.${kind} must be a list of ${what}`)
   }
-  if (texts.length > most) throw invalid(`notifications.${kind} may hold at most ${most} ${what}`)
+  if (texts.length > most) throw invalid(`notifications.${kind} may contain at most ${most} ${what}`)
   return texts
 }
 
-function wants(wished: Record<string, unknown>, kind: string): boolean {
-  const wish = wished[kind]
-  if (wish !== undefined && typeof wish !== 'boolean') throw invalid(`notifications.${kind} must be a boolean`)
-  return wish === true
+function wants(requested: Record<string, unknown>, kind: string): boolean {
+  const value = requested[kind]
+  if (value !== undefined && typeof value !== 'boolean') throw invalid(`notifications.${kind} must be a boolean`)
+  return value === true
 }
 
-/** One process: whoever publishes calls the listeners. */
+/** A bus within one process: `publish` calls the listeners. */
 export function inProcessBus(): Bus {
   const listeners = new Set<(change: ChangeEvent) => void>()
   return {

@@ -145,7 +145,7 @@ describe('an output schema', () => {
     for (const give of [{}, { sum: '5' }, 'five', null, 5, []]) {
       const error = errorOf(await ask(app, 'add', { give }))
       expect(error.code).toBe(-32603)
-      expect(error.message).toMatch(/^The tool's result does not fit its output schema: /)
+      expect(error.message).toMatch(/^The tool's result does not match its output schema: /)
     }
   })
 
@@ -192,13 +192,13 @@ describe('registering', () => {
   test.each(['', ' ', 'a b', 'a/b', 'a\n', 'caf\u00e9', '\u{1f600}', 'x'.repeat(129), 'a:b', undefined, null, 7, {}])(
     'refuses the name %j',
     (name) => {
-      expect(register(name)).toThrow(/^The tool name .* is not valid: use 1 to 128 of A-Z a-z 0-9 _ - \.$/)
+      expect(register(name)).toThrow(/^The tool name .* is not valid\. Use 1 to 128 characters of A-Z a-z 0-9 _ - \.$/)
     },
   )
 
   test('refuses a name that is there already, and keeps the first', async () => {
     const app = newApp().tool('greet', {}, () => 'first')
-    expect(() => app.tool('greet', {}, () => 'second')).toThrow(/There is a tool "greet" already/)
+    expect(() => app.tool('greet', {}, () => 'second')).toThrow(/The tool "greet" is registered already/)
     expect(textOf(await ask(app, 'greet'))).toBe('first')
     expect(await listed(app)).toHaveLength(1)
   })
@@ -209,11 +209,11 @@ describe('registering', () => {
     { what: 'no options', options: null, run: handler },
     { what: 'a handler in place of options', options: handler, run: undefined },
   ])('refuses $what, and names the tool', ({ options, run }) => {
-    expect(() => newApp().tool('deploy', options as never, run as never)).toThrow(/tool "deploy" needs/)
+    expect(() => newApp().tool('deploy', options as never, run as never)).toThrow(/Tool "deploy" needs/)
   })
 
   test.each([0, -1, Number.NaN])('refuses a timeoutMs of %d', (timeoutMs) => {
-    expect(register('deploy', { timeoutMs })).toThrow(`timeoutMs of ${timeoutMs}; it must be above 0`)
+    expect(register('deploy', { timeoutMs })).toThrow(`\`timeoutMs\` must be above 0, got ${timeoutMs}`)
   })
 
   test.each([

@@ -1,4 +1,4 @@
-// A tool as it is registered: checked and converted once, when the app is built.
+// Registers a tool: everything is checked and converted once, when the app is built.
 import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
@@ -13,27 +13,28 @@ import type { Handled, HandlerOptions } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
-import type { Target, RoundHost } from './round.ts'
+import type { Target, RoundServices } from './round.ts'
 import { protocolErrorOf } from './failure.ts'
+import { shown } from '../protocol/text.ts'
 import type { TaskMode } from './tasks.ts'
 
 export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
-  /** For the model: what it does, and when to use it. */
+  /** Tells the model what the tool does, and when to use it. Default: none. */
   description?: string
-  /** For people. */
+  /** The name for people. Default: clients show the name. */
   title?: string
-  /** What it takes. Default: no arguments. A property with `x-mcp-header` is repeated in a header of that name. */
+  /** The schema of the arguments. HTTP clients repeat a property with `x-mcp-header` in that header. Default: no arguments. */
   input?: I
-  /** What it gives as structured content. Default: whatever content the handler returns. */
+  /** The schema of the structured content. Default: none, and the handler returns content. */
   output?: O
   annotations?: ToolAnnotations
-  /** When a call of it becomes a task, which needs a `store`. Default: where its handler calls `io.detach()`. */
+  /** When a call becomes a task, which needs a `store`. Default: when the handler calls `io.detach()`. */
   task?: TaskMode
   icons?: Icon[]
   _meta?: Meta
 }
 
-/** `R` is what it returns as it is written, so that a literal stays one: the `type` of a block, a value of an enum. */
+/** `R` is the type of the returned value as written, so that literals stay literals: the `type` of a block, an enum value. */
 export type ToolHandler<I extends Schema, A extends Asks, O extends Schema, N, R extends Returned<O> = Returned<O>> = (
   args: Output<I>,
   io: Io<A>,
@@ -44,12 +45,12 @@ export type Returned<O extends Schema> =
   | Unchanged<Schema extends O ? ToolReturn : Input<O> | ToolResult>
   | InputRequired
 
-/** What is returned is only read. */
+/** Rally only reads what a handler returns. */
 type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 
 export interface RegisteredTool extends Handled, Target {
-  readonly resultText: (value: unknown, host: RoundHost) => string | Promise<string>
-  /** Arguments that an HTTP request must repeat in its headers. */
+  readonly resultText: (value: unknown, host: RoundServices) => string | Promise<string>
+  /** The arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
   /** Its entry in `tools/list`. */
   readonly listing: Tool
@@ -65,13 +66,13 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
   if (typeof name !== 'string' || !NAME.test(name)) {
     throw new RallyError(
       'TOOL_INVALID',
-      `The tool name ${JSON.stringify(name)} is not valid: use 1 to 128 of A-Z a-z 0-9 _ - .`,
+      `The tool name ${JSON.stringify(name)} is not valid. Use 1 to 128 characters of A-Z a-z 0-9 _ - .`,
     )
   }
   if (typeof options !== 'object' || options === null || typeof handler !== 'function') {
     throw new RallyError(
       'TOOL_INVALID',
-      `The tool "${name}" needs options and a handler: app.tool(name, options, handler).`,
+      `Tool "${name}" needs options and a handler. Write app.tool(name, options, handler).`,
     )
   }
   const { input, output } = options
@@ -82,10 +83,10 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     inputSchema: schema,
     ...(output && { outputSchema: jsonSchemaOf(output, 'output', `The output of tool "${name}"`) }),
   }
-  const handled = prepareHandler(`The tool "${name}"`, options, handler)
+  const handled = prepareHandler(`Tool "${name}"`, options, handler)
   const checkInput = input === undefined ? checkNone : toCheck(input, `The input of tool "${name}"`)
   const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
-  // As a result, so that the model can read it and try again.
+  // Becomes a result and not a protocol error, so that the model can read it and try again.
   const invalid = (issues: string[]): Error =>
     new RallyError('ARGUMENTS_INVALID', `Invalid arguments for ${name}: ${issues.join('; ')}`)
   return {
@@ -112,7 +113,7 @@ function readMode(mode: unknown, name: string): TaskMode | 'detach' {
   if (mode === 'always' || mode === 'optional' || mode === 'never') return mode
   throw new RallyError(
     'TOOL_INVALID',
-    `The tool "${name}" has a task of ${JSON.stringify(mode)}: use always, optional or never.`,
+    `Tool "${name}": \`task\` must be 'always', 'optional' or 'never', got ${shown(mode)}.`,
   )
 }
 
@@ -121,7 +122,7 @@ function inputSchema(input: Schema, name: string): Tool['inputSchema'] {
   if (schema['type'] !== 'object') {
     throw new RallyError(
       'SCHEMA_INVALID',
-      `The input of tool "${name}" must be an object schema; arguments have names.`,
+      `The input of tool "${name}" must be an object schema, because arguments have names.`,
     )
   }
   return schema as Tool['inputSchema']

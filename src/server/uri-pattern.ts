@@ -1,7 +1,7 @@
 // The URIs of a template as a small program, and a run of it against one URI.
 //
-// A run takes as much as it can and goes back where that led nowhere, but it never comes to the same fork at the same place
-// of the URI twice. So its time is linear in the URI, whoever wrote it.
+// A run matches greedily and backtracks when that fails, but it never visits the same fork at the same position of the URI
+// twice. So its time is linear in the length of the URI, even for a hostile one.
 
 export interface Capture {
   readonly variable: number
@@ -9,7 +9,7 @@ export interface Capture {
   to: number
 }
 
-/** Each part of the program says where to go on. Where nothing fits, the run goes back to the last fork. */
+/** Each instruction names the next one. When nothing matches, the run backtracks to the last fork. */
 type Instruction =
   | { readonly op: 'text'; readonly text: string; readonly next: number }
   /** One character with a 1 at its code, or three that encode one. */
@@ -19,7 +19,7 @@ type Instruction =
   | { readonly op: 'close'; readonly next: number }
   | { readonly op: 'end' }
 
-/** Built from the end: every method takes where to go on afterwards, and gives where to begin. */
+/** Built from the end: every method takes the instruction that follows, and returns the one to start with. */
 export class UriPattern {
   readonly end: number = 0
   readonly #program: Instruction[] = [{ op: 'end' }]
@@ -41,7 +41,7 @@ export class UriPattern {
     return this.#add({ op: 'fork', fork: this.#forks++, first, second })
   }
 
-  /** Once or more often what `item` makes, which is never nothing, with a separator between. */
+  /** One or more times what `item` matches, which is never empty, with a separator between. */
   list(separator: string, item: (more: number) => number, next: number): number {
     const fork = this.#forks++
     const more = this.#add({ op: 'fork', fork, first: next, second: next })
@@ -50,7 +50,7 @@ export class UriPattern {
     return one
   }
 
-  /** What is captured when the whole URI fits; it must be well-formed. */
+  /** The captured values when the whole URI matches. The URI must be well-formed. */
   run(start: number, uri: string): Capture[] | undefined {
     const seen = new Uint8Array(this.#forks * (uri.length + 1))
     const captures: Capture[] = []

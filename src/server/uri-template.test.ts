@@ -246,10 +246,10 @@ describe('a template that cannot be used', () => {
     ['x://{__proto__}', '"__proto__" is not a variable'],
     ['x://{a}/{a}', 'it has "a" twice'],
     ['x://b', 'it has no variable; use app.resource for a fixed URI'],
-    ['x://b c/{a}', 'it has a character that no URI has'],
-    ['x://%zz/{a}', 'it has a character that no URI has'],
-    ['x://\ud800/{a}', 'it has a character that no URI has'],
-    [undefined as never, 'it is no text'],
+    ['x://b c/{a}', 'it contains a character that a URI cannot have'],
+    ['x://%zz/{a}', 'it contains a character that a URI cannot have'],
+    ['x://\ud800/{a}', 'it contains a character that a URI cannot have'],
+    [undefined as never, 'it must be a string'],
   ])('is an error that says why: %s', (template, why) => {
     expect(() => new UriTemplate(template)).toThrow(RallyError)
     expect(() => new UriTemplate(template)).toThrow(`is not valid: ${why}.`)

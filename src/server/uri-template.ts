@@ -1,13 +1,13 @@
-// RFC 6570 URI templates, read backwards: the values with which a template comes to a URI that a caller sent.
+// RFC 6570 URI templates in reverse: finds the values with which a template expands to a given URI.
 import { RallyError } from '../protocol/errors.ts'
 import { UriPattern } from './uri-pattern.ts'
 
-/** What a template's variables are in a URI. Decoded, and the caller's own words: a path in it may lead anywhere. */
+/** The values of a template's variables in a URI, decoded. They are untrusted: a path in them may lead anywhere. */
 export type TemplateVariables<Template extends string> = string extends Template
   ? Readonly<Record<string, string | string[] | undefined>>
   : Readonly<Flat<Expressions<Template>>>
 
-/** `{a}` and `{+a}` are always there; what the other operators introduce may be left out. */
+/** `{a}` and `{+a}` are always present. Variables of the other operators may be missing. */
 type Expressions<Template extends string> = Template extends `${string}{${infer Expression}}${infer Rest}`
   ? Expression extends `${'#' | '.' | '/' | ';' | '?' | '&'}${infer Names}`
     ? Partial<Named<Names>> & Expressions<Rest>
@@ -29,17 +29,17 @@ type Flat<T> = { [K in keyof T]: T[K] }
 interface VariableSpec {
   readonly index: number
   readonly name: string
-  /** `*`: a list, each item for itself. */
+  /** `*`: a list, with each item separate. */
   readonly exploded: boolean
-  /** `:3`: at most so many characters. */
+  /** `:3`: at most this many characters. */
   readonly longest: number | undefined
 }
 
 interface Operator {
-  /** Before the first value: its presence shows that the expression is there at all. */
+  /** Precedes the first value. Its presence shows that the expression is present at all. */
   readonly prefix: string
   readonly separator: string
-  /** Values stand behind their names, so they may come in any order. */
+  /** Values follow their names, so they may come in any order. */
   readonly named: boolean
   readonly allowed: string
 }
@@ -71,10 +71,10 @@ export class UriTemplate {
   readonly #start: number
 
   constructor(template: string) {
-    if (typeof template !== 'string') throw invalid(template, 'it is no text')
+    if (typeof template !== 'string') throw invalid(template, 'it must be a string')
     const parts = [...template.matchAll(PART)]
     if (parts.map(([part]) => part).join('') !== template) throw invalid(template, 'a brace has no counterpart')
-    // Read from the beginning, because their order counts; built from the end, because each part goes on to the next.
+    // Read from the beginning, because the order matters. Built from the end, because each part continues with the next.
     const builders = parts.map(([part, operator, list]) =>
       list === undefined ? this.#literal(template, part) : this.#expression(template, operator ?? '', list),
     )
@@ -83,7 +83,7 @@ export class UriTemplate {
     if (this.names.length === 0) throw invalid(template, 'it has no variable; use app.resource for a fixed URI')
   }
 
-  /** Takes whatever a caller sent, and gives nothing where it is no URI or not one of this template. */
+  /** Takes any text that a caller sent. Returns `undefined` when it is not a URI of this template. */
   match(uri: string): Record<string, string | string[]> | undefined {
     if (NOT_IN_URIS.test(uri)) return undefined
     const normal = upperEscapes(uri)
@@ -103,7 +103,7 @@ export class UriTemplate {
   }
 
   #literal(template: string, text: string): (next: number) => number {
-    if (NOT_LITERAL.test(text)) throw invalid(template, 'it has a character that no URI has')
+    if (NOT_LITERAL.test(text)) throw invalid(template, 'it contains a character that a URI cannot have')
     const escaped = upperEscapes(text.replaceAll(/[^\0-\x7f]+/g, encodeURIComponent))
     return (next) => this.#pattern.text(escaped, next)
   }
@@ -111,7 +111,7 @@ export class UriTemplate {
   #expression(template: string, operator: string, list: string): (next: number) => number {
     const variables = list.split(',').map((specification) => this.#declare(template, specification))
     const { [operator]: how } = OPERATORS
-    if (how === undefined) throw invalid(template, `"${operator}" is no operator`)
+    if (how === undefined) throw invalid(template, `"${operator}" is not an operator`)
     return (next) => (how.named ? this.#pairs(variables, how, next) : this.#values(variables, how, next))
   }
 
@@ -134,7 +134,7 @@ export class UriTemplate {
   #values(variables: readonly VariableSpec[], { prefix, separator, allowed }: Operator, next: number): number {
     const pattern = this.#pattern
     const required = prefix === ''
-    // Among several values the separator separates; one alone may hold it.
+    // The separator splits several values. A single value may contain it.
     const several = variables.length > 1 || variables.some(({ exploded }) => exploded)
     const chars = several ? allowed.replace(separator, '') : allowed
     const last = variables.length - 1
@@ -162,12 +162,12 @@ export class UriTemplate {
   }
 }
 
-/** One spelling for each escape: their letters may be of either case. */
+/** Upper-cases escapes, because their letters may be of either case. */
 function upperEscapes(text: string): string {
   return text.replaceAll(/%[0-9A-Fa-f]{2}/g, (escape) => escape.toUpperCase())
 }
 
-/** `undefined` where the bytes are no text. */
+/** `undefined` when the bytes are not UTF-8. */
 function decoded(value: string): string | undefined {
   try {
     return decodeURIComponent(value)

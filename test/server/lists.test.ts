@@ -153,5 +153,5 @@ test('a server with templates alone lists no resources, and one with resources a
 })
 
 test.each([0, -1, 1.5, NaN, Infinity])('a page of %d entries is an error when the app is built', (pageSize) => {
-  expect(() => makeApp({ pageSize })).toThrow(`pageSize is ${pageSize}; it must be a whole number above 0.`)
+  expect(() => makeApp({ pageSize })).toThrow(`\`pageSize\` must be a whole number above 0, got ${pageSize}.`)
 })

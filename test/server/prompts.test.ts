@@ -77,7 +77,7 @@ describe('what a prompt may return', () => {
     expect(errorOf(await responseOf(saying(said), prompt('say')))).toEqual({
       code: -32603,
       message:
-        'The prompt returned no messages: return a text, a content block, a list of { role, content }, or { messages }.',
+        'The prompt returned no messages. Return a text, a content block, a list of { role, content }, or { messages }.',
     })
   })
 
@@ -167,16 +167,16 @@ describe('registering a prompt', () => {
   test.each([
     ['has no name', () => app.prompt('', {}, hi), 'A prompt needs a name'],
     ['has no options', () => app.prompt('x', hi as never, undefined as never), 'The prompt "x" needs'],
-    ['has no handler', () => app.prompt('x', {}, undefined as never), 'The prompt "x" needs a handler'],
+    ['has no handler', () => app.prompt('x', {}, undefined as never), 'Prompt "x": the handler must be a function'],
     [
       'has arguments that are no object',
       () => app.prompt('x', { arguments: z.string() }, hi),
-      'The prompt "x": its arguments must be an object schema',
+      'Prompt "x": `arguments` must be an object schema',
     ],
     [
       'has an argument that is no string',
       () => app.prompt('x', { arguments: z.object({ n: z.number() }) }, hi),
-      'The prompt "x": the argument "n" must be a string',
+      'Prompt "x": the argument "n" must be a string',
     ],
     [
       'asks what no form can hold',
@@ -186,7 +186,7 @@ describe('registering a prompt', () => {
     [
       'completes an argument that it does not have',
       () => app.prompt('x', { arguments: z.object({ a: z.string() }), complete: { b: ['c'] } }, hi),
-      'The prompt "x" has no "b" to complete, only: a.',
+      'Prompt "x": `complete` names "b", which does not exist. It has: a.',
     ],
   ])('is an error at once where it %s', (_why, register, said) => {
     expect(register).toThrow(said)
@@ -194,6 +194,6 @@ describe('registering a prompt', () => {
 
   test('is an error where the name is taken', () => {
     app.prompt('twice', {}, hi)
-    expect(() => app.prompt('twice', {}, hi)).toThrow('There is a prompt "twice" already; each is unique.')
+    expect(() => app.prompt('twice', {}, hi)).toThrow('The prompt "twice" is registered already.')
   })
 })

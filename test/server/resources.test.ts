@@ -85,13 +85,13 @@ describe('what a resource may give', () => {
     expect(errorOf(await responseOf(giving(given), read(URI)))).toEqual({
       code: -32603,
       message:
-        'The resource gave no contents: return a text, bytes, { text } or { blob }, a list of these, or { contents }.',
+        'The resource returned no contents. Return a text, bytes, { text } or { blob }, a list of these, or { contents }.',
     })
   })
 
   test.each([
-    ['a negative ttlMs', { contents: [], ttlMs: -1 }, 'has a ttlMs of -1'],
-    ['a broken ttlMs', { contents: [], ttlMs: NaN }, 'has a ttlMs of NaN'],
+    ['a negative ttlMs', { contents: [], ttlMs: -1 }, '`ttlMs` must be a whole number of 0 or more, got -1'],
+    ['a broken ttlMs', { contents: [], ttlMs: NaN }, '`ttlMs` must be a whole number of 0 or more, got NaN'],
     ['an unknown cacheScope', { contents: [], cacheScope: '"},{' }, "neither 'public' nor 'private'"],
   ])('%s is an error and never goes out', async (_what, given, said) => {
     expect(errorOf(await responseOf(giving(given), read(URI)))).toMatchObject({
@@ -152,10 +152,10 @@ describe('registering a resource', () => {
 
   test.each([
     ['has no URI', () => app.resource('not a uri', named, hi), '"not a uri" is not a URI'],
-    ['has no name', () => app.resource('a://b', { name: '' }, hi), 'The resource a://b needs a name in its options.'],
-    ['has no options', () => app.resource('a://b', undefined as never, hi), 'The resource a://b needs a name'],
-    ['has no reader', () => app.resource('a://b', named, undefined as never), 'The resource a://b needs a function'],
-    ['has a broken ttlMs', () => app.resource('a://b', { ...named, ttlMs: 0.5 }, hi), 'has a ttlMs of 0.5'],
+    ['has no name', () => app.resource('a://b', { name: '' }, hi), 'Resource a://b: `name` must be a string that is not empty.'],
+    ['has no options', () => app.resource('a://b', undefined as never, hi), 'Resource a://b: `name` must be a string'],
+    ['has no reader', () => app.resource('a://b', named, undefined as never), 'Resource a://b: the reader must be a function'],
+    ['has a broken ttlMs', () => app.resource('a://b', { ...named, ttlMs: 0.5 }, hi), '`ttlMs` must be a whole number of 0 or more, got 0.5'],
     [
       'has an unknown cacheScope',
       () => app.resource('a://b', { ...named, cacheScope: 'shared' as never }, hi),
@@ -165,12 +165,12 @@ describe('registering a resource', () => {
     [
       'is a template without a reader',
       () => app.resourceTemplate('a://{b}', named, undefined as never),
-      'needs a handler',
+      'the handler must be a function',
     ],
     [
       'completes a variable that it does not have',
       () => app.resourceTemplate('a://{b}', { ...named, complete: { c: [] } }, hi),
-      'The resource template a://{b} has no "c" to complete, only: b.',
+      'Resource template a://{b}: `complete` names "c", which does not exist. It has: b.',
     ],
   ])('is an error at once where it %s', (_why, register, said) => {
     expect(register).toThrow(said)

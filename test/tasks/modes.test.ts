@@ -99,7 +99,7 @@ describe('a tool that is always a task', () => {
 
   test('cannot be registered on an app without a store', () => {
     expect(() => without().tool('work', { task: 'always' }, () => 'done')).toThrow(
-      'The tool "work" is always a task, which needs a store: rally({ store }).',
+      `Tool "work": \`task: 'always'\` needs a store. Pass one to rally({ store }).`,
     )
   })
 })
@@ -121,7 +121,7 @@ describe('a tool that is a task where possible', () => {
 
 test('a task mode that does not exist is an error when the tool is registered', () => {
   expect(() => without().tool('work', { task: 'sometimes' as 'always' }, () => 'done')).toThrow(
-    'The tool "work" has a task of "sometimes": use always, optional or never.',
+    `Tool "work": \`task\` must be 'always', 'optional' or 'never', got "sometimes".`,
   )
 })
 

@@ -159,7 +159,7 @@ describe('listening to tasks', () => {
     [{ taskIds: 'all' }, 'must be a list of task ids'],
     [{ taskIds: [1] }, 'must be a list of task ids'],
     [{ taskIds: {} }, 'must be a list of task ids'],
-    [{ taskIds: Array.from({ length: 101 }, () => UNKNOWN) }, 'may hold at most 100 task ids'],
+    [{ taskIds: Array.from({ length: 101 }, () => UNKNOWN) }, 'may contain at most 100 task ids'],
   ])('is refused with -32602 where it asks for what cannot be: %j', async (notifications, why) => {
     const { app } = opened(asking).instance
     expect(await new Listening(app, notifications).ended).toMatchObject({

@@ -1,0 +1,130 @@
+// The options of an app: what each means, its default, and the checks when the app is built.
+import { RallyError } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
+import type { Icon, Implementation } from '../protocol/messages.ts'
+import { shown } from '../protocol/text.ts'
+import type { StateCodec } from '../seal/codec.ts'
+import type { KeySecret } from '../seal/keyring.ts'
+import type { Seal } from '../seal/seal.ts'
+import { createSeal } from '../seal/seal.ts'
+import type { OnceStore } from '../store/once.ts'
+import type { ShedLoad } from './handover.ts'
+import type { ListOptions } from './registry.ts'
+import type { Bus } from './subscriptions.ts'
+
+export interface AppOptions {
+  /** The name of the server, for clients and logs. */
+  name: string
+  /** The version of the server, for clients and logs. */
+  version: string
+  /** The name for people. Default: clients show `name`. */
+  title?: string
+  /** What the server is for, for people. Default: none. */
+  description?: string
+  /** A page about the server. Default: none. */
+  websiteUrl?: string
+  /** Default: none. */
+  icons?: Icon[]
+  /** Tells the model how to use this server. Default: none. */
+  instructions?: string
+  /**
+   * Secrets of at least 32 bytes that seal the state which the client carries. The first one mints, all of them open. Every
+   * instance of a fleet needs the same. Default: a secret made at start-up, so that flows end with the process.
+   */
+  keys?: readonly KeySecret[]
+  /** Your own encryption instead of `keys`, such as a KMS. Default: `keys` are used. */
+  codec?: StateCodec
+  /** How long a client may take to answer one round, in seconds. Clocks may differ by 60 s more. Default 600. */
+  ttl?: number
+  /** How long a whole flow may take, in seconds. Default 86 400. */
+  maxAge?: number
+  /** The largest sealed state, in bytes. Default 65 536. */
+  maxStateBytes?: number
+  /** Who may open a state: only apps with the same audience. Default: `name`. */
+  audience?: string
+  /** The longest pass, in milliseconds. Default 300 000. */
+  timeoutMs?: number
+  /** How long clients may cache lists and discovery, in milliseconds. Default 300 000. */
+  listTtlMs?: number
+  /** The most entries of a list in one response. Clients get the rest by cursor. Default 1000. */
+  pageSize?: number
+  /** Records every state that was used, so that each works once: see SECURITY.md. Default: a state may be used again. */
+  once?: OnceStore
+  /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
+  shed?: ShedLoad
+  /** Carries change notifications to every instance of a fleet. Default: only this process notifies its clients. */
+  bus?: Bus
+  /** Default: writes warnings and errors to the console's error stream. */
+  logger?: Logger
+  /** Detects `io` calls inside steps at once, which makes awaits slower. Default: true if NODE_ENV is 'test' or 'development'. */
+  strict?: boolean
+}
+
+const DEFAULT_TIMEOUT_MS = 300_000
+const DEFAULT_LIST_TTL_MS = 300_000
+const DEFAULT_PAGE_SIZE = 1_000
+
+/** The options with their defaults. */
+export interface ResolvedOptions {
+  readonly info: Implementation
+  readonly logger: Logger
+  readonly seal: Seal
+  readonly lists: ListOptions
+  readonly timeoutMs: number
+  readonly strict: boolean
+}
+
+/** Throws when an option is not valid. */
+export function readOptions(options: AppOptions): ResolvedOptions {
+  const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, logger = consoleLogger } = options
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment() } = options
+  const info = readInfo(options)
+  if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
+    throw new RallyError('OPTION_INVALID', `\`pageSize\` must be a whole number above 0, got ${pageSize}.`)
+  }
+  if (!Number.isSafeInteger(listTtlMs) || listTtlMs < 0) {
+    throw new RallyError('OPTION_INVALID', `\`listTtlMs\` must be a whole number of 0 or more, got ${listTtlMs}.`)
+  }
+  const lists = { ttlMs: listTtlMs, pageSize }
+  return { info, logger, seal: toSeal(options, info.name, logger), lists, timeoutMs, strict }
+}
+
+function readInfo(options: AppOptions): Implementation {
+  const { name, version, title, description, websiteUrl, icons } = options
+  if (typeof name !== 'string' || name === '' || typeof version !== 'string' || version === '') {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`name\` and \`version\` must be strings that are not empty, got ${shown(name)} and ${shown(version)}. Pass them to rally({ name, version }).`,
+    )
+  }
+  return {
+    name,
+    version,
+    ...(title !== undefined && { title }),
+    ...(description !== undefined && { description }),
+    ...(websiteUrl !== undefined && { websiteUrl }),
+    ...(icons !== undefined && { icons }),
+  }
+}
+
+function toSeal({ keys, codec, ttl, maxAge, maxStateBytes, audience }: AppOptions, name: string, logger: Logger): Seal {
+  return createSeal({
+    audience: audience ?? name,
+    keys,
+    codec,
+    ttl: ttl === undefined ? undefined : Math.round(ttl * 1000),
+    maxAge: maxAge === undefined ? undefined : Math.round(maxAge * 1000),
+    maxBytes: maxStateBytes,
+    logger,
+  })
+}
+
+function isDevelopment(): boolean {
+  return process.env['NODE_ENV'] === 'development' || process.env['NODE_ENV'] === 'test'
+}
+
+/** Writes everything to the error stream: with stdio the other stream carries the protocol. */
+const consoleLogger: Logger = {
+  warn: (message, details) => (details === undefined ? console.error(message) : console.error(message, details)),
+  error: (message, details) => (details === undefined ? console.error(message) : console.error(message, details)),
+}
