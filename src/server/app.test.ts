@@ -121,8 +121,16 @@ describe('an app is not built with', () => {
   test.each([
     { what: 'no name', options: { name: undefined }, says: '`name` and `version` must be strings that are not empty' },
     { what: 'an empty name', options: { name: '' }, says: '`name` and `version` must be strings that are not empty' },
-    { what: 'no version', options: { version: undefined }, says: '`name` and `version` must be strings that are not empty' },
-    { what: 'a version that is a number', options: { version: 1 }, says: '`name` and `version` must be strings that are not empty' },
+    {
+      what: 'no version',
+      options: { version: undefined },
+      says: '`name` and `version` must be strings that are not empty',
+    },
+    {
+      what: 'a version that is a number',
+      options: { version: 1 },
+      says: '`name` and `version` must be strings that are not empty',
+    },
     {
       what: 'a key that is too short',
       options: { keys: ['short'] },
@@ -145,8 +153,16 @@ describe('an app is not built with', () => {
       options: { maxAge: Number.NaN },
       says: '`maxAge` must be a whole number above 0, got NaN',
     },
-    { what: 'a listTtlMs that is no number', options: { listTtlMs: Number.NaN }, says: '`listTtlMs` must be a whole number of 0 or more, got NaN' },
-    { what: 'a listTtlMs below 0', options: { listTtlMs: -1 }, says: '`listTtlMs` must be a whole number of 0 or more, got -1' },
+    {
+      what: 'a listTtlMs that is no number',
+      options: { listTtlMs: Number.NaN },
+      says: '`listTtlMs` must be a whole number of 0 or more, got NaN',
+    },
+    {
+      what: 'a listTtlMs below 0',
+      options: { listTtlMs: -1 },
+      says: '`listTtlMs` must be a whole number of 0 or more, got -1',
+    },
     { what: 'a pageSize of 0', options: { pageSize: 0 }, says: '`pageSize` must be a whole number above 0, got 0' },
   ])('$what', ({ options, says }) => {
     expect(() => newApp(options as never)).toThrow(says)

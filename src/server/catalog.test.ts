@@ -82,6 +82,8 @@ describe('the pages of a catalog', () => {
 
 test('a key is taken once only, and the error says of what', () => {
   const catalog = catalogOf(1, 'a')
-  expect(() => catalog.add('a', { listing: '' })).toThrow('The thing "a" is registered already. Use another name or URI.')
+  expect(() => catalog.add('a', { listing: '' })).toThrow(
+    'The thing "a" is registered already. Use another name or URI.',
+  )
   expect(catalog.size).toBe(1)
 })

@@ -152,10 +152,22 @@ describe('registering a resource', () => {
 
   test.each([
     ['has no URI', () => app.resource('not a uri', named, hi), '"not a uri" is not a URI'],
-    ['has no name', () => app.resource('a://b', { name: '' }, hi), 'Resource a://b: `name` must be a string that is not empty.'],
+    [
+      'has no name',
+      () => app.resource('a://b', { name: '' }, hi),
+      'Resource a://b: `name` must be a string that is not empty.',
+    ],
     ['has no options', () => app.resource('a://b', undefined as never, hi), 'Resource a://b: `name` must be a string'],
-    ['has no reader', () => app.resource('a://b', named, undefined as never), 'Resource a://b: the reader must be a function'],
-    ['has a broken ttlMs', () => app.resource('a://b', { ...named, ttlMs: 0.5 }, hi), '`ttlMs` must be a whole number of 0 or more, got 0.5'],
+    [
+      'has no reader',
+      () => app.resource('a://b', named, undefined as never),
+      'Resource a://b: the reader must be a function',
+    ],
+    [
+      'has a broken ttlMs',
+      () => app.resource('a://b', { ...named, ttlMs: 0.5 }, hi),
+      '`ttlMs` must be a whole number of 0 or more, got 0.5',
+    ],
     [
       'has an unknown cacheScope',
       () => app.resource('a://b', { ...named, cacheScope: 'shared' as never }, hi),
