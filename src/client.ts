@@ -1,4 +1,4 @@
-// mcp-rally/client: calls the tools, prompts and resources of a server, however many rounds it takes.
+// mcp-rally/client: calls the tools, prompts and resources of a server, in as many rounds as it takes.
 export { connect, type ServerAddress } from './client/connect.ts'
 export type { Client, StartedCall } from './client/client.ts'
 export { ClientError } from './client/errors.ts'
@@ -25,9 +25,8 @@ export type {
   VisitQuestion,
 } from './client/answers/question.ts'
 export type { AskingRound, DeferredRound, DoneRound, CallRound, TaskRound } from './client/flow.ts'
-export type { PendingCall, PendingPrompt, PendingResource, PendingTool } from './client/pending.ts'
+export type { PendingCall, PendingPrompt, PendingResource, PendingTool, SavedTask } from './client/saved.ts'
 export type { ClientTask } from './client/tasks/task.ts'
-export type { SavedTask } from './client/tasks/saved.ts'
 export type {
   AskingTask,
   CancelledTask,

@@ -2,7 +2,7 @@
 import type { ClientCall } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
 import { ClientError } from '../client/errors.ts'
-import type { PendingCall, RoundMethod } from '../client/pending.ts'
+import type { PendingCall, RoundMethod } from '../client/saved.ts'
 import type { ClientTask } from '../client/tasks/task.ts'
 import { exampleOf } from './answers.ts'
 import { cleanJson, cleanLine } from './clean.ts'

@@ -39,7 +39,7 @@ test.each([
   { argv: ['tools', '--'], says: 'The command that starts the server is missing after --.' },
   { argv: ['tools', URL, 'more'], says: '"more" is not expected' },
   { argv: ['tools', URL, '-H', 'secret'], says: "A header is written as -H 'Name: value'." },
-  { argv: ['tools', 'http://user:secret@127.0.0.1:9/mcp'], says: 'not into the address' },
+  { argv: ['tools', 'http://user:secret@127.0.0.1:9/mcp'], says: 'must not contain a user name or password' },
   { argv: ['prompt', URL], says: 'Which prompt? rally prompts <server> lists them.' },
   { argv: ['prompt', URL, 'x', 'a:=1'], says: 'takes one plain text' },
   { argv: ['read', URL], says: 'Which resource? rally resources <server> lists them.' },

@@ -1,5 +1,5 @@
 // The end of a call: prints its result and returns the exit code.
-import type { Results, RoundMethod } from '../client/pending.ts'
+import type { Results, RoundMethod } from '../client/saved.ts'
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../protocol/messages.ts'
 import { clean, cleanJson, cleanLine, cut } from './clean.ts'
 import type { Console } from './console.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
-import { capabilitiesOf, declared, declaredToOlder } from './capabilities.ts'
+import { capabilitiesOf, declaredCapabilities, declaredToLegacy } from './capabilities.ts'
 
 const onElicit = () => ({ action: 'decline' }) as const
 const onVisit = onElicit
@@ -22,14 +22,14 @@ test.each<[string, Answerers, Capability[], object]>([
   ['a part of sampling by hand', {}, ['sampling.tools'], { sampling: { tools: {} } }],
   ['answerers and hand together', { onElicit }, ['elicitation.url'], { elicitation: { form: {}, url: {} } }],
 ])('a client that answers %s declares just that', (_what, answerers, byHand, wire) => {
-  expect(declared(capabilitiesOf(answerers, byHand))).toEqual(wire)
+  expect(declaredCapabilities(capabilitiesOf(answerers, byHand))).toEqual(wire)
 })
 
 test('older servers are told beside that that the roots may change', () => {
-  expect(declaredToOlder({ sampling: {}, roots: {} })).toEqual({ sampling: {}, roots: { listChanged: true } })
-  expect(declaredToOlder({ sampling: {} })).toEqual({ sampling: {} })
+  expect(declaredToLegacy({ sampling: {}, roots: {} })).toEqual({ sampling: {}, roots: { listChanged: true } })
+  expect(declaredToLegacy({ sampling: {} })).toEqual({ sampling: {} })
 })
 
 test('a capability that does not exist is an error', () => {
-  expect(() => capabilitiesOf({}, ['elicitation' as Capability])).toThrow('can: "elicitation" is no capability')
+  expect(() => capabilitiesOf({}, ['elicitation' as Capability])).toThrow('got "elicitation"')
 })

@@ -1,5 +1,6 @@
-// What the client declares: what its answerers can answer, and what its owner answers by hand.
+// The capabilities that the client declares: those of its answerers, and those of the option `can`.
 import type { ClientCapabilities } from '../protocol/messages.ts'
+import { shown } from '../protocol/text.ts'
 import type { Answerers } from './answers/answerers.ts'
 import { wrongOption } from './errors.ts'
 
@@ -17,7 +18,7 @@ export type Capability = (typeof CAPABILITIES)[number]
 export function capabilitiesOf(answerers: Answerers, byHand: readonly Capability[]): ReadonlySet<Capability> {
   for (const name of byHand) {
     if (!CAPABILITIES.includes(name)) {
-      throw wrongOption(`can: ${JSON.stringify(name)} is no capability; there are ${CAPABILITIES.join(', ')}.`)
+      throw wrongOption(`can: each capability must be one of ${CAPABILITIES.join(', ')}, got ${shown(name)}.`)
     }
   }
   const can = new Set(byHand)
@@ -28,13 +29,13 @@ export function capabilitiesOf(answerers: Answerers, byHand: readonly Capability
   if (typeof onSample === 'object' && onSample.tools === true) can.add('sampling.tools')
   if (typeof onSample === 'object' && onSample.context === true) can.add('sampling.context')
   if (onRoots !== undefined) can.add('roots')
-  // Each of these is a part of sampling.
+  // Both are parts of sampling.
   if (can.has('sampling.tools') || can.has('sampling.context')) can.add('sampling')
   return can
 }
 
-/** In the wire's shape. */
-export function declared(can: ReadonlySet<Capability>): ClientCapabilities {
+/** In the form of the protocol. */
+export function declaredCapabilities(can: ReadonlySet<Capability>): ClientCapabilities {
   const elicits = can.has('elicitation.form') || can.has('elicitation.url')
   return {
     ...(elicits && {
@@ -50,7 +51,7 @@ export function declared(can: ReadonlySet<Capability>): ClientCapabilities {
   }
 }
 
-/** As older servers are told: they ask for the roots once, and whoever lists them says when they change. */
-export function declaredToOlder(capabilities: ClientCapabilities): ClientCapabilities {
+/** Legacy servers ask for the roots once, so the client also declares that it reports changes. */
+export function declaredToLegacy(capabilities: ClientCapabilities): ClientCapabilities {
   return capabilities.roots === undefined ? capabilities : { ...capabilities, roots: { listChanged: true } }
 }

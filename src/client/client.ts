@@ -1,5 +1,5 @@
 // A client of one server.
-import { isObject, toJsonText } from '../protocol/json.ts'
+import { assertJson, isObject } from '../protocol/json.ts'
 import type {
   CallToolResult,
   CompleteResult,
@@ -14,7 +14,7 @@ import type {
   Tool,
 } from '../protocol/messages.ts'
 import type { ClientCall, ResultOf } from './call.ts'
-import { targetOf, targetOfPending } from './call.ts'
+import { readPending, targetOf, targetOfPending } from './call.ts'
 import type { ServerInfo } from './discovery.ts'
 import { badResponse, wrongOption } from './errors.ts'
 import type { DoneRound, CallRound, TaskRound } from './flow.ts'
@@ -22,54 +22,58 @@ import { ClientFlow } from './flow.ts'
 import type { ClientContext } from './context.ts'
 import type { ListEntries, ListKind } from './lists.ts'
 import type { CallOptions, ListOptions } from './options.ts'
-import type { PendingCall } from './pending.ts'
-import { readPending } from './read-pending.ts'
 import { checkComplete } from './round.ts'
 import type { ServerChange, Subscription } from './subscription.ts'
 import { subscribe } from './subscription.ts'
+import type { PendingCall, SavedTask } from './saved.ts'
+import { readSavedTask } from './tasks/state.ts'
 import { ClientTask } from './tasks/task.ts'
-import { readSavedTask } from './tasks/read.ts'
-import type { SavedTask } from './tasks/saved.ts'
 
-/** A call that has its result already, or goes on at the server as a task. */
+/** A call that has its result already, or continues on the server as a task. */
 export type StartedCall = DoneRound<CallToolResult> | TaskRound
 
 export class Client {
   readonly #context: ClientContext
 
-  /** @internal `connect` makes one. */
+  /** @internal Use `connect()`. */
   constructor(host: ClientContext) {
     this.#context = host
   }
 
-  /** Who the server says it is, and what it says it can do. */
+  /** The name, version and capabilities of the server, as it describes itself. */
   get server(): ServerInfo {
     return this.#context.server
   }
 
-  /** The revision of the protocol that is spoken with it. */
+  /** The revision of the protocol that this connection uses. */
   get revision(): string {
     return this.#context.connection.revision
   }
 
-  /** All tools, on however many pages. Over HTTP without those whose `x-mcp-header` is not valid. */
+  /** Returns all tools, from all pages. Over HTTP it leaves out tools whose `x-mcp-header` is not valid. */
   listTools(options?: ListOptions): Promise<Tool[]> {
     return this.#list('tools', options)
   }
 
+  /** Returns all prompts, from all pages. */
   listPrompts(options?: ListOptions): Promise<Prompt[]> {
     return this.#list('prompts', options)
   }
 
+  /** Returns all resources, from all pages. */
   listResources(options?: ListOptions): Promise<Resource[]> {
     return this.#list('resources', options)
   }
 
+  /** Returns all resource templates, from all pages. */
   listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
     return this.#list('resourceTemplates', options)
   }
 
-  /** Calls a tool, however many rounds it takes, and waits for the task that it may become. A failure that the model is to read is a result with `isError`. */
+  /**
+   * Calls a tool, in as many rounds as it takes, and waits if the call becomes a task. A failure that the model should
+   * read is a result with `isError`.
+   */
   async callTool(
     name: string,
     args?: Readonly<Record<string, unknown>>,
@@ -79,7 +83,7 @@ export class Client {
     return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options).finish()
   }
 
-  /** Calls a tool, and does not wait for the task that it may become: `signal` and the limits are of the call until then. */
+  /** Calls a tool, and returns as soon as the call becomes a task. `signal` and the limits apply until then. */
   async startTool(
     name: string,
     args?: Readonly<Record<string, unknown>>,
@@ -89,12 +93,13 @@ export class Client {
     return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options).start()
   }
 
-  /** Takes up a task, by its id or what `JSON.stringify` made of it. Nothing is asked of the server yet. */
+  /** Returns a handle on a task, by its id or its saved JSON. Sends nothing to the server yet. */
   task(saved: SavedTask | string): ClientTask {
     const { taskId: id, tool, pollIntervalMs } = readSavedTask(saved)
     return new ClientTask(this.#context, { id, pollIntervalMs, call: tool === undefined ? undefined : { tool } })
   }
 
+  /** Gets a prompt, in as many rounds as it takes. */
   async getPrompt(
     name: string,
     args?: Readonly<Record<string, string>>,
@@ -104,11 +109,12 @@ export class Client {
     return new ClientFlow<GetPromptResult>(this.#context, targetOf(call), options).finish()
   }
 
+  /** Reads a resource, in as many rounds as it takes. */
   async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
     return new ClientFlow<ReadResourceResult>(this.#context, targetOf({ resource: uri }), options).finish()
   }
 
-  /** Values that an argument of a prompt, or a variable of a resource template, may have. */
+  /** Returns suggestions for an argument of a prompt or a variable of a resource template. */
   async complete(
     ref: PromptReference | ResourceTemplateReference,
     argument: { readonly name: string; readonly value: string },
@@ -116,20 +122,20 @@ export class Client {
     options: Pick<CallOptions, 'signal' | 'timeoutMs'> = {},
   ): Promise<CompleteResult['completion']> {
     const params = { ref, argument, ...(context !== undefined && { context: { arguments: context } }) }
-    const members = toJsonText(params, 'The completion').slice(1, -1)
+    assertJson(params, 'The completion')
     const { connection, limits } = this.#context
     const method = 'completion/complete'
     const deadline = connection.openDeadline(method, options.timeoutMs ?? limits.timeoutMs, options.signal)
     const { result } = await connection.withDeadline(deadline, () =>
-      connection.request({ method, members, isIdempotent: true }, deadline),
+      connection.request({ method, params, isIdempotent: true }, deadline),
     )
     checkComplete(result, method)
     return readCompletion(result['completion'])
   }
 
   /**
-   * A call, or the pending round of one, a round at a time. Going on without having answered lets the client's answerers
-   * answer; leaving the loop leaves the call where it is, with its `pending` to go on from.
+   * Runs a call, or resumes a pending round, one round at a time. Questions that the loop does not answer go to the
+   * client's answerers. Leaving the loop leaves the call as it is: its `pending` can be resumed.
    */
   async *rounds<C extends ClientCall | PendingCall>(
     call: C,
@@ -140,7 +146,7 @@ export class Client {
     yield* new ClientFlow<ResultOf<C>>(this.#context, target, options, pending).rounds()
   }
 
-  /** Goes on with a call from its pending round, and to its end. Without an answer, the client's answerers are asked. */
+  /** Resumes a call from its pending round and runs it to its result. Questions without an answer go to the client's answerers. */
   async resume<P extends PendingCall>(
     pending: P,
     answers?: InputResponses,
@@ -150,7 +156,7 @@ export class Client {
     return new ClientFlow<ResultOf<P>>(this.#context, targetOfPending(read), options, read).finish(answers)
   }
 
-  /** Changes as they happen, until the signal or `close` ends it; leaving the loop ends it too. */
+  /** Yields changes on the server as they happen. Ends with the signal, with `close()`, or when the loop is left. */
   subscribe(
     wish: Subscription,
     options: Pick<CallOptions, 'signal'> = {},
@@ -160,43 +166,44 @@ export class Client {
   }
 
   /**
-   * Tells the server that `onRoots` would now list others. Servers of older revisions keep what it listed, and ask again;
-   * those of 2026-07-28 ask in every call that needs them, and are told nothing.
+   * Tells the server that the roots have changed. Servers of 2025 revisions cache them and then ask again. A server of
+   * 2026-07-28 asks in every call that needs them, so nothing is sent to it.
    */
   async rootsChanged(): Promise<void> {
     const { can, connection } = this.#context
-    if (!can.has('roots')) throw wrongOption('This client lists no roots that could change: give connect onRoots.')
+    if (!can.has('roots'))
+      throw wrongOption('rootsChanged(): this client does not declare roots. Pass onRoots to connect().')
     await connection.notify('notifications/roots/list_changed')
   }
 
-  /** Ends what is under way, and lets go of the server. Tasks go on there. */
+  /** Ends all calls and closes the connection. Tasks keep running on the server. */
   async close(): Promise<void> {
     const { tasks, connection } = this.#context
-    const words = tasks?.cancellationsSent()
-    if (words !== undefined) await words
+    const cancellations = tasks?.cancellationsSent()
+    if (cancellations !== undefined) await cancellations
     await connection.close()
   }
 
   async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {
     const { connection, lists, limits } = this.#context
     const { refresh = false, timeoutMs = limits.timeoutMs, signal } = options
-    const kept = refresh || connection.isClosed ? undefined : lists.fresh(kind)
-    if (kept !== undefined) return kept
+    const cached = refresh || connection.isClosed ? undefined : lists.cached(kind)
+    if (cached !== undefined) return cached
     const deadline = connection.openDeadline(`The list of ${kind}`, timeoutMs, signal)
     return connection.withDeadline(deadline, () => lists.fetch(kind, deadline))
   }
 }
 
-/** At most as many as the protocol allows. */
-const MOST_VALUES = 100
+/** As many as the protocol allows. */
+const MAX_VALUES = 100
 
 function readCompletion(completion: unknown): CompleteResult['completion'] {
   const { values, total, hasMore } = isObject(completion) ? completion : {}
   if (!Array.isArray(values) || !values.every((value) => typeof value === 'string')) {
-    throw badResponse('its completion has no list of values')
+    throw badResponse('completion/complete: completion.values must be a list of strings')
   }
   return {
-    values: values.slice(0, MOST_VALUES),
+    values: values.slice(0, MAX_VALUES),
     ...(typeof total === 'number' && { total }),
     ...(typeof hasMore === 'boolean' && { hasMore }),
   }

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
-import { connect } from './connect.ts'
+import { afterEach, expect, test, vi } from 'vitest'
+import { connect, limitLogRate } from './connect.ts'
+
+afterEach(() => void vi.useRealTimers())
 
 test('a client says the name and version of this package, unless it is given others', async () => {
   const said: unknown[] = []
@@ -23,4 +25,18 @@ test('a client says the name and version of this package, unless it is given oth
     { name, version },
     { name: 'mine', version: '7' },
   ])
+})
+
+test('a flood of messages is cut off, says so, and another minute begins anew', () => {
+  vi.useFakeTimers({ toFake: ['performance'], now: 1_000 })
+  vi.advanceTimersByTime(1)
+  const said: string[] = []
+  const logger = limitLogRate({ warn: (message) => said.push(message), error: (message) => said.push(message) })
+  for (let i = 0; i < 500; i += 1) logger.warn(`warning ${i}`)
+  logger.error('unheard')
+  expect(said).toHaveLength(100)
+  expect(said.at(-1)).toBe('More than 100 log messages in a minute. The rest of this minute is dropped.')
+  vi.advanceTimersByTime(60_001)
+  logger.error('heard', { detail: 1 })
+  expect(said.at(-1)).toBe('heard')
 })

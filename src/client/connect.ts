@@ -1,7 +1,8 @@
-// From an address, a command or an app to a client that has been introduced to its server.
+// Connects to a server by its address, its command or an app in this process.
 import type { Logger } from '../protocol/logger.ts'
 import { VERSION } from '../protocol/version.ts'
-import { capabilitiesOf, declared } from './capabilities.ts'
+import { shown } from '../protocol/text.ts'
+import { capabilitiesOf, declaredCapabilities } from './capabilities.ts'
 import { Client } from './client.ts'
 import type { ServerCommand } from './transports/child.ts'
 import { wrongOption } from './errors.ts'
@@ -15,7 +16,6 @@ import type { AppLike } from './transports/memory.ts'
 import { MemoryTransport } from './transports/memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
 import { limitsOf } from './options.ts'
-import { limitLogRate } from './sparing.ts'
 import { TaskRequests } from './tasks/requests.ts'
 import { Tools } from './tools.ts'
 import type { HttpClient } from './transports/http-client.ts'
@@ -23,22 +23,30 @@ import type { HttpClient } from './transports/http-client.ts'
 /** The address of a server, the command that starts one, or an app in this process. */
 export type ServerAddress = string | URL | ServerCommand | AppLike
 
-/** Connects to a server, and asks it who it is. */
+/**
+ * Connects to a server and negotiates the revision of the protocol.
+ *
+ * ```ts
+ * const client = await connect('http://127.0.0.1:3000/mcp', { onElicit: ask })
+ * const result = await client.callTool('deploy', { env: 'prod' })
+ * await client.close()
+ * ```
+ */
 export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
   const limits = limitsOf(options)
   const { name = 'mcp-rally', version = VERSION, can: byHand = [], onLog } = options
   const logger = limitLogRate(options.logger ?? console)
   const can = capabilitiesOf(options, byHand)
   const route = await routeTo(server, options, limits, logger)
-  const us = {
+  const identity = {
     info: { name, version },
-    capabilities: declared(can),
+    capabilities: declaredCapabilities(can),
     logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
     logger,
   }
   const acceptsTasks = options.tasks ?? true
   const connection: Connection = new Connection(
-    { ...us, acceptsTasks, onLog, onListChanged: (list) => lists.drop(list) },
+    { ...identity, acceptsTasks, onLog, onListChanged: (list) => lists.drop(list) },
     route.open,
   )
   const tools = new Tools(connection, logger)
@@ -47,8 +55,9 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   const answerers = { ...options }
   try {
     const { revision, signal } = options
-    const introducing = { connection, route, limits, revision, signal, session: { ...us, can, answerers } }
-    return new Client({ connection, tools, lists, tasks, limits, can, answerers, server: await negotiate(introducing) })
+    const session = { ...identity, can, answerers }
+    const info = await negotiate({ connection, route, limits, revision, signal, session })
+    return new Client({ connection, tools, lists, tasks, limits, can, answerers, server: info })
   } catch (error) {
     await connection.close()
     throw error
@@ -57,9 +66,9 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
 
 async function routeTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Route> {
   if (typeof server === 'string' || server instanceof URL) return httpRoute(readUrl(server), options, limits)
-  if (typeof server !== 'object' || server === null) throw wrongServer()
+  if (typeof server !== 'object' || server === null) throw wrongServer(server)
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
-  if (typeof server.command !== 'string') throw wrongServer()
+  if (typeof server.command !== 'string') throw wrongServer(server)
   const { StdioTransport } = await import('./transports/stdio.ts')
   let transport: InstanceType<typeof StdioTransport>
   return {
@@ -80,7 +89,7 @@ async function httpRoute(url: URL, options: ClientOptions, { maxResponseBytes }:
   }
 }
 
-/** Node's own client is more than twice as fast as its fetch. */
+/** Node's own HTTP client is more than twice as fast as its fetch. */
 async function platformClient(url: URL): Promise<HttpClient> {
   try {
     const { nodeClient } = await import('./transports/http-node.ts')
@@ -91,20 +100,50 @@ async function platformClient(url: URL): Promise<HttpClient> {
   }
 }
 
-function wrongServer(): Error {
-  return wrongOption('connect takes the address of a server, { command } that starts one, or an app.')
+function wrongServer(server: unknown): Error {
+  return wrongOption(`connect(): the server must be a URL, { command } or an app, got ${shown(server)}.`)
 }
 
 function readUrl(server: string | URL): URL {
   const text = String(server)
-  if (!URL.canParse(text))
-    throw wrongOption(`${JSON.stringify(text)} is no address, such as http://127.0.0.1:3000/mcp.`)
+  if (!URL.canParse(text)) {
+    throw wrongOption(`connect(): the address must be a URL such as http://127.0.0.1:3000/mcp, got ${shown(text)}.`)
+  }
   const url = new URL(text)
   if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-    throw wrongOption(`The address of a server begins with http: or https:, not ${url.protocol}`)
+    throw wrongOption(`connect(): the address must begin with http: or https:, got ${shown(url.protocol)}.`)
   }
   if (url.username !== '' || url.password !== '') {
-    throw wrongOption('Put a name and password into the option headers, not into the address.')
+    throw wrongOption('connect(): the address must not contain a user name or password. Use the option headers.')
   }
   return url
+}
+
+const MAX_LOG_MESSAGES = 100
+const LOG_WINDOW_MS = 60_000
+
+/** A server cannot flood the log: messages beyond the limit of a minute are dropped, and the logger says so once. */
+export function limitLogRate(logger: Logger): Logger {
+  let count = 0
+  let since = 0
+  const mayLog = (): boolean => {
+    const now = performance.now()
+    if (since === 0 || now - since > LOG_WINDOW_MS) {
+      since = now
+      count = 0
+    }
+    count += 1
+    if (count === MAX_LOG_MESSAGES) {
+      logger.warn(`More than ${MAX_LOG_MESSAGES} log messages in a minute. The rest of this minute is dropped.`)
+    }
+    return count < MAX_LOG_MESSAGES
+  }
+  return {
+    warn: (message, ...details) => {
+      if (mayLog()) logger.warn(message, ...details)
+    },
+    error: (message, ...details) => {
+      if (mayLog()) logger.error(message, ...details)
+    },
+  }
 }

@@ -1,8 +1,8 @@
-// What a call needs of its client.
+// The parts of a client that its calls and tasks use.
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
-import type { ServerInfo } from './discovery.ts'
 import type { Connection } from './connection.ts'
+import type { ServerInfo } from './discovery.ts'
 import type { Lists } from './lists.ts'
 import type { Limits } from './options.ts'
 import type { TaskRequests } from './tasks/requests.ts'
@@ -12,7 +12,7 @@ export interface ClientContext {
   readonly connection: Connection
   readonly lists: Lists
   readonly tools: Tools
-  /** Where calls may become tasks. */
+  /** Undefined if the client was connected with `tasks: false`. */
   readonly tasks: TaskRequests | undefined
   readonly limits: Limits
   readonly answerers: Answerers

@@ -47,7 +47,7 @@ describe('waiting for a server', () => {
     expect(cancel).toHaveBeenCalledOnce()
     await expect(promise).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: expect.stringContaining('tools/call deploy has waited 1000 ms for its server'),
+      message: expect.stringContaining('tools/call deploy: the server did not respond within 1000 ms'),
     })
   })
 

@@ -1,114 +1,113 @@
-// How long a call may still wait for its server, and what ends it early. Only waiting counts: while the user thinks, the
-// clock stands still.
+// The time that a call may wait for its server, and what ends it early. The time in which the user answers is not counted.
 import { ClientError } from './errors.ts'
 
-/** Timers know no longer time. */
-const LONGEST_TIMER = 2 ** 31 - 1
+/** A timer cannot be set for longer. */
+export const MAX_TIMER_MS = 2 ** 31 - 1
 
-/** While somebody thinks. */
-const LOOK_AGAIN_MS = 50
+/** How often the time is checked while the clock is paused. */
+const RECHECK_MS = 50
 
 export class Deadline {
   readonly #what: string
   readonly #timeoutMs: number
   readonly #outer: AbortSignal | undefined
   #leftMs: number
-  #stopped: Error | undefined
-  /** Ends what is under way. */
+  #aborted: Error | undefined
+  /** Rejects the wait that is in progress. */
   #interrupt: ((error: Error) => void) | undefined
   #controller: AbortController | undefined
-  /** Questions that older servers have asked in the middle of the wait, and nobody has answered yet. */
-  #held = 0
-  #heldSince = 0
-  /** Of the wait that is under way. */
-  #heldMs = 0
+  /** How many users of `pauseClock` have not resumed it. Legacy servers ask during a wait. */
+  #pauses = 0
+  #pausedSince = 0
+  /** How long the clock was paused during the current wait. */
+  #pausedMs = 0
 
-  /** `what` is for people, such as `tools/call deploy`. */
+  /** `what` names the call in errors, such as `tools/call deploy`. */
   constructor(what: string, timeoutMs: number, signal: AbortSignal | undefined) {
     this.#what = what
     this.#timeoutMs = timeoutMs
     this.#leftMs = timeoutMs
     this.#outer = signal
     if (signal === undefined) return
-    if (signal.aborted) this.#abort()
-    else signal.addEventListener('abort', this.#abort)
+    if (signal.aborted) this.#onAbort()
+    else signal.addEventListener('abort', this.#onAbort)
   }
 
-  /** Aborted when the call ends before it is done. Made when somebody looks at it. */
+  /** Aborted when the call is aborted. Created on first use. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
-      if (this.#stopped !== undefined) this.#controller.abort(this.#stopped)
+      if (this.#aborted !== undefined) this.#controller.abort(this.#aborted)
     }
     return this.#controller.signal
   }
 
-  /** Whether all of its time is used up. */
+  /** True if no time is left. */
   get isExpired(): boolean {
     return this.#leftMs <= 0
   }
 
-  /** Waits for the server. `begin` gives what cancels it. */
-  wait<T>(begin: (resolve: (value: T) => void, reject: (error: Error) => void) => () => void): Promise<T> {
+  /** Waits for the server. `start` returns a function that cancels the wait. */
+  wait<T>(start: (resolve: (value: T) => void, reject: (error: Error) => void) => () => void): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (this.#stopped !== undefined) return reject(this.#stopped)
+      if (this.#aborted !== undefined) return reject(this.#aborted)
       if (this.#leftMs <= 0) return reject(this.#timeout())
       const since = performance.now()
-      this.#heldMs = 0
-      this.#heldSince = since
-      let isOver = false
+      this.#pausedMs = 0
+      this.#pausedSince = since
+      let isSettled = false
       let timer: NodeJS.Timeout | undefined
-      const over = (): void => {
-        isOver = true
+      const settle = (): void => {
+        isSettled = true
         if (timer !== undefined) clearTimeout(timer)
         this.#interrupt = undefined
         this.#leftMs -= this.#waited(since)
       }
-      const cancel = begin(
+      const cancel = start(
         (value) => {
-          over()
+          settle()
           resolve(value)
         },
         (error) => {
-          over()
+          settle()
           reject(error)
         },
       )
-      // Something that settles at once is possible.
-      if (isOver) return
+      // `start` may have settled it already.
+      if (isSettled) return
       this.#interrupt = (error) => {
-        over()
+        settle()
         cancel()
         reject(error)
       }
-      // So is a caller who changes their mind while it begins.
-      if (this.#stopped !== undefined) return this.#interrupt(this.#stopped)
-      if (this.#leftMs > LONGEST_TIMER) return
+      // `start` may have aborted the call.
+      if (this.#aborted !== undefined) return this.#interrupt(this.#aborted)
+      if (this.#leftMs > MAX_TIMER_MS) return
       const expire = (): void => {
         const leftMs = this.#leftMs - this.#waited(since)
-        if (this.#held === 0 && leftMs <= 0) this.#interrupt?.(this.#timeout())
-        else timer = setTimeout(expire, Math.ceil(Math.max(leftMs, this.#held === 0 ? 0 : LOOK_AGAIN_MS)))
+        if (this.#pauses === 0 && leftMs <= 0) this.#interrupt?.(this.#timeout())
+        else timer = setTimeout(expire, Math.ceil(Math.max(leftMs, this.#pauses === 0 ? 0 : RECHECK_MS)))
       }
       timer = setTimeout(expire, Math.ceil(this.#leftMs))
     })
   }
 
-  /** Stops the clock in the middle of a wait. Gives what lets it go on, to be called once. */
+  /** Pauses the clock during a wait. Returns a function that resumes it, to be called once. */
   pauseClock(): () => void {
-    if (this.#held === 0) this.#heldSince = performance.now()
-    this.#held += 1
+    if (this.#pauses === 0) this.#pausedSince = performance.now()
+    this.#pauses += 1
     return () => {
-      this.#held -= 1
-      if (this.#held === 0) this.#heldMs += performance.now() - this.#heldSince
+      this.#pauses -= 1
+      if (this.#pauses === 0) this.#pausedMs += performance.now() - this.#pausedSince
     }
   }
 
   #waited(since: number): number {
     const now = performance.now()
-    return now - since - this.#heldMs - (this.#held > 0 ? now - this.#heldSince : 0)
+    return now - since - this.#pausedMs - (this.#pauses > 0 ? now - this.#pausedSince : 0)
   }
 
-  /** Waits before the next try, which counts as waiting for the server. */
+  /** Waits before a retry. It counts as waiting for the server. */
   sleep(ms: number): Promise<void> {
     return this.wait((resolve) => {
       const timer = setTimeout(() => resolve(undefined), ms)
@@ -116,11 +115,11 @@ export class Deadline {
     })
   }
 
-  /** Waits for somebody else than the server, which does not count. */
-  waitForUser<T>(thinking: Promise<T>): Promise<T> {
+  /** Waits for the user. It does not count. */
+  waitForUser<T>(answering: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // Handled in any case: it may fail long after the call has ended.
-      thinking.then(
+      // Always handled, because it may fail long after the call has ended.
+      answering.then(
         (value) => {
           this.#interrupt = undefined
           resolve(value)
@@ -130,28 +129,28 @@ export class Deadline {
           reject(error)
         },
       )
-      if (this.#stopped === undefined) this.#interrupt = reject
-      else reject(this.#stopped)
+      if (this.#aborted === undefined) this.#interrupt = reject
+      else reject(this.#aborted)
     })
   }
 
-  /** Ends the call now, whatever it is doing. */
+  /** Ends the call now, and rejects what it waits for. */
   abort(error: Error): void {
-    if (this.#stopped !== undefined) return
-    this.#stopped = error
-    this.#outer?.removeEventListener('abort', this.#abort)
+    if (this.#aborted !== undefined) return
+    this.#aborted = error
+    this.#outer?.removeEventListener('abort', this.#onAbort)
     this.#controller?.abort(error)
     const interrupt = this.#interrupt
     this.#interrupt = undefined
     interrupt?.(error)
   }
 
-  /** The call is done: lets go of the caller's signal. */
+  /** The call is done: removes the listener from the caller's signal. */
   release(): void {
-    this.#outer?.removeEventListener('abort', this.#abort)
+    this.#outer?.removeEventListener('abort', this.#onAbort)
   }
 
-  readonly #abort = (): void => {
+  readonly #onAbort = (): void => {
     const cause: unknown = this.#outer?.reason
     this.abort(new ClientError('ABORTED', `${this.#what} was aborted.`, { cause }))
   }
@@ -159,7 +158,7 @@ export class Deadline {
   #timeout(): ClientError {
     return new ClientError(
       'TIMEOUT',
-      `${this.#what} has waited ${this.#timeoutMs} ms for its server (timeoutMs). It may or may not have happened.`,
+      `${this.#what}: the server did not respond within ${this.#timeoutMs} ms (timeoutMs). The request may or may not have taken effect.`,
     )
   }
 }

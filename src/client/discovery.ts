@@ -1,16 +1,30 @@
-// Who the server says it is, and what it says it can do.
+// What a server says about itself: its name, its capabilities and its revisions, of which the client chooses one.
 import type { Icon, Implementation, ServerCapabilities } from '../protocol/messages.ts'
-import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
+import { META_SERVER_INFO, REVISION, writeRetry } from '../protocol/revisions/2026-07-28.ts'
+import type { Rounds } from '../protocol/revisions/rounds.ts'
+import { OPT_IN } from '../protocol/revisions/rounds.ts'
 import { isObject } from '../protocol/json.ts'
-import { chooseRevision } from './revision.ts'
+import { ClientError } from './errors.ts'
 
 export interface ServerInfo extends Implementation {
-  /** For the model: how to use this server. */
+  /** How to use this server, written for the model. */
   readonly instructions?: string
   readonly capabilities: ServerCapabilities
 }
 
-/** Reads the untrusted result of `server/discover`. A server need not say its name; then `address` is. */
+/** The revisions that this client uses by default, the best first. Legacy revisions are in `legacy/`. */
+export const REVISIONS: readonly string[] = [REVISION]
+
+/** Those in which the client carries a call from round to round, so that it can be saved. */
+export const RESUMABLE_REVISIONS: readonly string[] = [...REVISIONS, ...OPT_IN]
+
+/** How a request brings the answers and the state of the round before. */
+export type RetryFormat = Pick<Rounds, 'writeRetry'>
+
+/** The format of `REVISIONS`. */
+export const RETRY_FORMAT: RetryFormat = { writeRetry }
+
+/** Reads the untrusted result of `server/discover`. */
 export function readDiscovery(
   result: Record<string, unknown>,
   address: string,
@@ -18,19 +32,34 @@ export function readDiscovery(
   return { revision: chooseRevision(result['supportedVersions']), server: readServer(result, address) }
 }
 
-/** From an untrusted result, be it of `server/discover` or of an older `initialize`. */
+/** Reads the untrusted result of `server/discover` or `initialize`. A server without a name is called by its address. */
 export function readServer(result: Record<string, unknown>, address: string): ServerInfo {
   const { capabilities, instructions, _meta: meta, serverInfo } = result
-  const said = isObject(meta) && isObject(meta[META_SERVER_INFO]) ? meta[META_SERVER_INFO] : serverInfo
+  const info = isObject(meta) && isObject(meta[META_SERVER_INFO]) ? meta[META_SERVER_INFO] : serverInfo
   return {
-    ...readInfo(said, address),
+    ...readInfo(info, address),
     ...(typeof instructions === 'string' && { instructions }),
     capabilities: isObject(capabilities) ? capabilities : {},
   }
 }
 
-function readInfo(said: unknown, address: string): Implementation {
-  const { name, version, title, description, websiteUrl, icons } = isObject(said) ? said : {}
+/** `supported` is untrusted. `cause` is the error that contained it. */
+export function chooseRevision(supported: unknown, cause?: Error): string {
+  const theirs: unknown[] = Array.isArray(supported) ? supported : []
+  const common = REVISIONS.find((revision) => theirs.includes(revision))
+  if (common !== undefined) return common
+  const named = theirs.filter((revision) => typeof revision === 'string').slice(0, MAX_NAMED)
+  throw new ClientError(
+    'REVISION',
+    `The server supports ${named.length === 0 ? 'no revision that it names' : `revision ${named.join(', ')}`}, this client supports ${REVISIONS.join(', ')}.`,
+    cause === undefined ? {} : { cause },
+  )
+}
+
+const MAX_NAMED = 10
+
+function readInfo(info: unknown, address: string): Implementation {
+  const { name, version, title, description, websiteUrl, icons } = isObject(info) ? info : {}
   return {
     name: typeof name === 'string' && name !== '' ? name : address,
     version: typeof version === 'string' ? version : '',

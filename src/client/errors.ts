@@ -1,85 +1,101 @@
-// What can go wrong on the client's side. What the server itself says is wrong is a ProtocolError.
+// What can fail on the client's side. An error that the server reports is a ProtocolError.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { cut } from '../protocol/text.ts'
-import type { PendingCall } from './pending.ts'
-import type { SavedTask } from './tasks/saved.ts'
+import type { PendingCall, SavedTask } from './saved.ts'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
   challenge?: string
 }
 
+/** An error on the client's side. Switch on `code`. */
 export class ClientError extends RallyError {
   override readonly code: ClientErrorCode
-  /** The HTTP status, where that is what was wrong. */
+  /** The HTTP status that caused the error. */
   readonly status: number | undefined
-  /** The server's `WWW-Authenticate`, where it refused the caller. */
+  /** The server's `WWW-Authenticate` header, with the code `UNAUTHORIZED`. */
   readonly challenge: string | undefined
-  /** The last round of a call that had got further than its first: `resume` goes on from it. */
+  /** The last round of a call that failed after its first round. Pass it to `client.resume()` to continue. */
   pending: PendingCall | undefined
-  /** The task that the call had become, which may still go on: `client.task` takes it up. */
+  /** The task that the call had become. It may still run: pass it to `client.task()`. */
   task: SavedTask | undefined
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
-    super(code, brief(message), 'cause' in options ? { cause: options.cause } : undefined)
+    super(code, cut(message, MAX_MESSAGE_LENGTH), 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.status = options.status
     this.challenge = options.challenge
   }
 }
 
-/** A name or a schema of the server's that is part of it may be of any length. */
-const LONGEST_MESSAGE = 8_192
-
-function brief(message: string): string {
-  return cut(message, LONGEST_MESSAGE)
+/** Ends a text with one period. A reason that comes from elsewhere may have its own. */
+export function sentence(text: string): string {
+  return text.endsWith('.') ? text : `${text}.`
 }
 
+/** A message may contain a name or a schema that the server chose, of any length. */
+const MAX_MESSAGE_LENGTH = 8_192
+
 export function badResponse(why: string, options?: ErrorOptions): ClientError {
-  return new ClientError('BAD_RESPONSE', `The server's response cannot be used: ${why}.`, options)
+  return new ClientError('BAD_RESPONSE', `The server's response is not valid: ${why}.`, options)
 }
 
 export function tooLarge(maxBytes: number): ClientError {
   return new ClientError(
     'RESPONSE_TOO_LARGE',
-    `The server's response is larger than ${maxBytes} bytes (maxResponseBytes).`,
+    `The server's response is larger than ${maxBytes} bytes. To accept it, raise maxResponseBytes in connect().`,
   )
 }
 
-/** Nothing of the request has reached the server. */
+/** No part of the request has reached the server. */
 export function unreachable(why: string, cause?: unknown): ClientError {
-  return new ClientError('CONNECTION', `The server cannot be reached: ${why}. Nothing was sent.`, { cause })
+  return new ClientError('CONNECTION', `Cannot reach the server: ${why}. Nothing was sent.`, { cause })
 }
 
-/** The command itself is wrong, and would be next time. */
+/** The command is wrong, so a retry would fail too. */
 export function notStarted(why: string): ClientError {
-  return new ClientError('COMMAND', `The server could not be started: ${why}`)
+  return new ClientError('COMMAND', `Cannot start the server: ${why}. Check command, args and cwd.`)
 }
 
 /** The request may have reached the server. */
 export function lost(why: string, cause?: unknown): ClientError {
   return new ClientError(
     'LOST',
-    `The response was lost: ${why}. What was asked for may or may not have happened.`,
+    `The response was lost: ${why}. The request may or may not have taken effect.`,
     cause === undefined ? {} : { cause },
   )
+}
+
+/** True if the server was out of reach, before or after the request was sent. */
+export function isConnectionLoss(error: unknown): boolean {
+  return error instanceof ClientError && (error.code === 'LOST' || error.code === 'CONNECTION')
 }
 
 export function notResumable(revision: string, cause?: unknown): ClientError {
   return new ClientError(
     'NOT_RESUMABLE',
-    `The server speaks ${revision}, in which questions are answered in the middle of a call, and no round of one can be saved: give connect what answers them.`,
+    `The server uses revision ${revision}, in which questions are answered during the call and no round can be saved. Pass onElicit, onVisit, onSample or onRoots to connect().`,
     cause === undefined ? {} : { cause },
   )
 }
 
 export function noTasks(revision: string): ClientError {
-  return new ClientError('NO_TASKS', `The server speaks ${revision}, in which this client knows of no tasks.`)
+  return new ClientError(
+    'NO_TASKS',
+    `The server uses revision ${revision}, in which this client does not support tasks.`,
+  )
 }
 
-export function tooMany(message: string): ClientError {
+export function tooManyRounds(message: string): ClientError {
   return new ClientError('TOO_MANY_ROUNDS', message)
+}
+
+export function stateTooLarge(bytes: number, maxBytes: number): ClientError {
+  return new ClientError(
+    'STATE_TOO_LARGE',
+    `The server's state must have at most ${maxBytes} bytes, got ${bytes}. To accept it, raise maxStateBytes in connect().`,
+  )
 }
 
 export function closed(): ClientError {

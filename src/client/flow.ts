@@ -1,47 +1,45 @@
-// One logical request, from the first call to the final result: sends rounds, has their questions answered, and carries
-// the server's state between them.
-import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
+// One logical request, from the first call to the final result: sends rounds, gets their questions answered, and carries
+// the server's state from round to round.
+import { backoff } from '../protocol/backoff.ts'
 import type { InputRequests, InputResponses } from '../protocol/messages.ts'
-import { headersOf } from '../schema/param-headers.ts'
 import type { AnswerContext } from './answers/answerers.ts'
+import type { CheckedAnswer, CheckedAnswers } from './answers/answering.ts'
 import { answerQuestions, readAnswers } from './answers/answering.ts'
-import type { ClientCall, CallTarget } from './call.ts'
-import { paramsOf } from './call.ts'
-import { checkOutput } from './checked-output.ts'
-import type { ServerInfo } from './discovery.ts'
-import { ClientError, notResumable, tooMany } from './errors.ts'
-import type { ClientContext } from './context.ts'
-import type { RequiredVisits } from './legacy/required-visits.ts'
-import type { CallOptions } from './options.ts'
-import type { Deadline } from './deadline.ts'
-import type { PendingCall, Results, RoundMethod } from './pending.ts'
 import type { ServerQuestion } from './answers/question.ts'
 import { readQuestions } from './answers/question.ts'
+import type { CallTarget, ClientCall } from './call.ts'
+import { paramsOf } from './call.ts'
+import type { ClientContext } from './context.ts'
+import type { Deadline } from './deadline.ts'
+import type { ServerInfo } from './discovery.ts'
+import { ClientError, notResumable, tooManyRounds } from './errors.ts'
+import type { CallOptions } from './options.ts'
 import type { RoundResult } from './round.ts'
-import { RETRY_FORMAT } from './revision.ts'
 import { readRound } from './round.ts'
-import { ClientTask } from './tasks/task.ts'
+import { RoundSender } from './round-sender.ts'
+import type { PendingCall, Results, RoundMethod } from './saved.ts'
 import { readTaskSummary } from './tasks/state.ts'
+import { ClientTask } from './tasks/task.ts'
 
-/** A round, to whoever takes the rounds of a call in their own hands. */
+/** One round of a call, for a caller that handles each round itself. */
 export type CallRound<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
 
 export interface AskingRound {
   readonly kind: 'asks'
   readonly questions: readonly ServerQuestion[]
-  /** Plain JSON: `resume` goes on from here, in any process. */
+  /** Plain JSON: `client.resume()` continues from here, in any process. */
   readonly pending: PendingCall
-  /** Answers some or all of the questions, checked at once. The client's answerers are asked the others. */
+  /** Answers some or all of the questions, and checks the answers at once. The client's answerers get the others. */
   answer(responses: InputResponses): void
 }
 
-/** The server wants to be called again, soon: it is being replaced, or has too much to do. */
+/** The server wants to be called again soon, for example because it restarts or has too much to do. */
 export interface DeferredRound {
   readonly kind: 'deferred'
   readonly pending: PendingCall
 }
 
-/** The server goes on by itself, as a task. Going on waits for its end, and leaving leaves it to the server. */
+/** The server continues the call as a task. The next round waits for its result; leaving the loop leaves the task running. */
 export interface TaskRound {
   readonly kind: 'task'
   readonly task: ClientTask
@@ -52,71 +50,71 @@ export interface DoneRound<R> {
   readonly result: R
 }
 
-type EndOfRounds = Extract<RoundResult, { kind: 'done' | 'task' }>
+type LastRound = Extract<RoundResult, { kind: 'done' | 'task' }>
 
-/** Rounds that ask nothing, over a whole call. */
-const MOST_DEFERRALS = 100
-const FIRST_PAUSE_MS = 20
-const LONGEST_PAUSE_MS = 1_000
+/** Rounds of a call that ask nothing. */
+const MAX_DEFERRALS = 100
+const DEFERRAL = { firstMs: 20, maxMs: 1_000 }
 
-/** `R` is what the method of its target comes to. */
+/** `R` is the result of the target's method. */
 export class ClientFlow<R extends Results[RoundMethod]> {
   readonly #context: ClientContext
   readonly #target: CallTarget
   readonly #deadline: Deadline
+  readonly #answerContext: FlowAnswerContext
+  readonly #sender: RoundSender
   readonly #options: CallOptions
-  /** Of the last round. */
+  /** Of the last round, as are `#questions` and `#state`. */
   #requests: InputRequests | undefined
   #questions: readonly ServerQuestion[] = []
   #state: string | undefined
   #rounds = 0
-  #asked = 0
+  #askingRounds = 0
   #deferrals = 0
-  /** In a row. */
-  #deferred = 0
-  #hasRefetched = false
-  #visits: RequiredVisits | undefined
+  #deferralsInRow = 0
 
-  constructor(host: ClientContext, target: CallTarget, options: CallOptions, pending?: PendingCall) {
-    const { timeoutMs = host.limits.timeoutMs, signal } = options
-    this.#context = host
+  constructor(context: ClientContext, target: CallTarget, options: CallOptions, pending?: PendingCall) {
+    const { timeoutMs = context.limits.timeoutMs, signal, onProgress } = options
+    this.#context = context
     this.#target = target
     this.#options = options
-    if (pending !== undefined) this.#takeUp(pending)
-    this.#deadline = host.connection.openDeadline(`${target.method} ${target.name}`, timeoutMs, signal)
+    if (pending !== undefined) this.#resume(pending)
+    this.#deadline = context.connection.openDeadline(`${target.method} ${target.name}`, timeoutMs, signal)
+    this.#answerContext = new FlowAnswerContext(context.server, target.call, this.#deadline)
+    this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, onProgress)
   }
 
-  /** Goes on to the end. `responses` answer the questions of the round that it was taken up from. */
+  /** Runs the call to its result. `responses` answer the questions of the round that it was resumed from. */
   async finish(responses?: InputResponses): Promise<R> {
-    const ended = await this.start(responses)
-    return ended.kind === 'done' ? ended.result : this.#finishTask(ended.task)
+    const last = await this.start(responses)
+    return last.kind === 'done' ? last.result : this.#finishTask(last.task)
   }
 
-  /** Goes on until there is a result, or the server goes on as a task. */
+  /** Runs the call until it has a result or becomes a task. */
   async start(responses?: InputResponses): Promise<DoneRound<R> | TaskRound> {
     try {
       let given = readAnswers(this.#questions, responses ?? {})
       for (;;) {
         const round = await this.#send(this.#questions.length > 0 ? await this.#answers(given) : undefined)
         if (round.kind === 'done' || round.kind === 'task') {
-          const ended = this.#endOf(round)
+          const last = this.#lastRound(round)
           this.#end()
-          return ended
+          return last
         }
         given = new Map()
       }
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#fail(error)
     }
   }
 
-  /** The same, a round at a time. */
+  /** Runs the call one round at a time. */
   async *rounds(): AsyncGenerator<CallRound<R>, void, undefined> {
     try {
       for (;;) {
-        let answers: string | undefined
+        let answers: CheckedAnswers | undefined
         if (this.#questions.length > 0) {
-          const given = new Map<string, string>()
+          const given = new Map<string, CheckedAnswer>()
           yield this.#askingRound(given)
           answers = await this.#answers(given)
         } else if (this.#rounds > 0) {
@@ -124,140 +122,98 @@ export class ClientFlow<R extends Results[RoundMethod]> {
         }
         const round = await this.#send(answers)
         if (round.kind !== 'done' && round.kind !== 'task') continue
-        const ended = this.#endOf(round)
-        yield ended
-        if (ended.kind === 'task') yield { kind: 'done', result: await this.#finishTask(ended.task) }
+        const last = this.#lastRound(round)
+        yield last
+        if (last.kind === 'task') yield { kind: 'done', result: await this.#finishTask(last.task) }
         return
       }
     } catch (error) {
-      throw this.#failed(error)
+      throw this.#fail(error)
     } finally {
       this.#end()
     }
   }
 
-  #endOf(round: EndOfRounds): DoneRound<R> | TaskRound {
+  #lastRound(round: LastRound): DoneRound<R> | TaskRound {
     if (round.kind === 'done') return round as DoneRound<R>
-    const made = readTaskSummary(round.result)
-    const { id, pollIntervalMs } = made
-    return { kind: 'task', task: new ClientTask(this.#context, { id, pollIntervalMs, made, call: this.#target.call }) }
+    const created = readTaskSummary(round.result)
+    const { id, pollIntervalMs } = created
+    const origin = { id, pollIntervalMs, created, call: this.#target.call }
+    return { kind: 'task', task: new ClientTask(this.#context, origin) }
   }
 
-  /** Nothing but a tool becomes a task. */
+  /** Only a tool call becomes a task, so the result is that of a tool. */
   async #finishTask(task: ClientTask): Promise<R> {
     return (await task.finish(this.#options)) as R
   }
 
-  #askingRound(given: Map<string, string>): AskingRound {
+  #askingRound(given: Map<string, CheckedAnswer>): AskingRound {
     const questions = this.#questions
     return {
       kind: 'asks',
       questions,
       pending: this.#pending(),
       answer: (responses) => {
-        for (const [key, text] of readAnswers(questions, responses)) given.set(key, text)
+        for (const [key, answer] of readAnswers(questions, responses)) given.set(key, answer)
       },
     }
   }
 
-  #answers(given: ReadonlyMap<string, string>): Promise<string> {
-    const { answerers, can, server } = this.#context
-    const context = new RoundContext(server, this.#target.call, this.#deadline)
-    return this.#deadline.waitForUser(answerQuestions(this.#questions, given, answerers, can, context))
+  #answers(given: ReadonlyMap<string, CheckedAnswer>): Promise<CheckedAnswers> {
+    return this.#deadline.waitForUser(answerQuestions(this.#questions, given, this.#context, this.#answerContext))
   }
 
-  async #send(answers: string | undefined): Promise<RoundResult> {
-    if (this.#deferred > 0) {
-      await this.#deadline.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (this.#deferred - 1), LONGEST_PAUSE_MS))
-    }
-    const { limits, connection } = this.#context
+  async #send(answers: CheckedAnswers | undefined): Promise<RoundResult> {
+    if (this.#deferralsInRow > 0) await this.#deadline.sleep(backoff(this.#deferralsInRow, DEFERRAL))
+    const { limits, connection, lists } = this.#context
     const { method, name } = this.#target
     const { maxStateBytes } = limits
     const acceptsTask = method === 'tools/call' && connection.acceptsTasks
-    const round = readRound(await this.#exchange(answers), method, { maxStateBytes, acceptsTask })
+    const result = await this.#sender.send(answers, this.#state)
+    const round = readRound(result, method, { maxStateBytes, acceptsTask })
     this.#rounds += 1
     if (round.kind === 'asks' || round.kind === 'deferred') {
-      this.#note(round)
+      this.#continueFrom(round)
       return round
     }
-    // It has happened: whatever is wrong with the result, there is nothing to go on with.
+    // The call is done. Even if its result is not valid, there is no round to resume from.
     this.#state = undefined
     this.#requests = undefined
     if (round.kind === 'done' && method === 'tools/call') {
-      await checkOutput(this.#context, name, round.result as Results['tools/call'], this.#deadline)
+      await lists.checkOutput(name, round.result as Results['tools/call'], this.#deadline)
     }
     return round
   }
 
-  async #exchange(answers: string | undefined): Promise<Record<string, unknown>> {
-    const { connection, lists, tools } = this.#context
-    const { method, name, members: target } = this.#target
-    const isTool = method === 'tools/call'
-    const state = this.#state
-    const { inParams, beside } = (connection.retryFormat ?? RETRY_FORMAT).writeRetry(answers, state)
-    const members = target + inParams
-    for (;;) {
-      const isIdempotent = state !== undefined || (isTool && tools.isIdempotent(name))
-      const headers = isTool && connection.usesParamHeaders ? this.#headers() : []
-      try {
-        const { onProgress } = this.#options
-        const request = { method, name, members, beside, headers, isIdempotent, onProgress }
-        return (await connection.request(request, this.#deadline)).result
-      } catch (error) {
-        if (connection.retryFormat === undefined && (await this.#hasVisited(error))) continue
-        if (!isTool || !connection.usesParamHeaders || !isMismatch(error) || this.#hasRefetched) throw error
-        // Refused before anything was done: the tool takes other headers than we know of.
-        this.#hasRefetched = true
-        await lists.fetch('tools', this.#deadline)
-      }
-    }
-  }
-
-  /** Whether an older server has refused the call only until its user has been to some pages, and may now be called again. */
-  async #hasVisited(error: unknown): Promise<boolean> {
-    const { answerers, can, server, connection } = this.#context
-    if (answerers.onVisit === undefined) return false
-    const { RequiredVisits: Visits } = await import('./legacy/index.ts')
-    const context = new RoundContext(server, this.#target.call, this.#deadline)
-    this.#visits ??= new Visits({
-      ask: (pages) => this.#deadline.waitForUser(answerQuestions(pages, new Map(), answerers, can, context)),
-      pause: (ms, pages) => connection.waitForVisit(ms, pages, this.#deadline),
-    })
-    return this.#visits.allow(error)
-  }
-
-  #headers(): string[] {
-    const params = this.#context.tools.headersFor(this.#target.name)
-    if (params.length === 0) return []
-    const { arguments: args = {} } = paramsOf(this.#target) as { arguments?: Record<string, unknown> }
-    return headersOf(params, args)
-  }
-
-  #note(round: Exclude<RoundResult, EndOfRounds>): void {
+  #continueFrom(round: Exclude<RoundResult, LastRound>): void {
     if (round.kind === 'deferred') {
       this.#state = round.state
       this.#requests = undefined
       this.#questions = []
-      this.#deferred += 1
+      this.#deferralsInRow += 1
       this.#deferrals += 1
-      if (this.#deferrals > MOST_DEFERRALS) throw tooMany(`The server has put this call off ${this.#deferrals} times.`)
+      if (this.#deferrals > MAX_DEFERRALS) {
+        throw tooManyRounds(
+          `${this.#target.method} ${this.#target.name}: the server deferred the call ${this.#deferrals} times, and the limit is ${MAX_DEFERRALS}.`,
+        )
+      }
       return
     }
-    // First, because with a question that cannot be asked it is the round before that can be gone on from.
+    // Read before anything is replaced: if a question is not valid, the round before can still be resumed.
     this.#questions = readQuestions(round.requests)
     this.#state = round.state
     this.#requests = round.requests
-    this.#deferred = 0
-    this.#asked += 1
+    this.#deferralsInRow = 0
+    this.#askingRounds += 1
     const { maxRounds } = this.#context.limits
-    if (this.#asked > maxRounds) {
-      throw tooMany(
-        `The server has asked in ${this.#asked} rounds of one call; this client takes ${maxRounds} (maxRounds).`,
+    if (this.#askingRounds > maxRounds) {
+      throw tooManyRounds(
+        `${this.#target.method} ${this.#target.name}: the server asked in ${this.#askingRounds} rounds, and maxRounds is ${maxRounds}. To allow more rounds, raise maxRounds in connect(), or pass error.pending to client.resume().`,
       )
     }
   }
 
-  #takeUp({ revision, inputRequests, requestState }: PendingCall): void {
+  #resume({ revision, inputRequests, requestState }: PendingCall): void {
     const { connection } = this.#context
     if (connection.retryFormat === undefined) throw notResumable(connection.revision)
     if (revision !== connection.revision) throw otherRevision(revision, connection.revision)
@@ -278,9 +234,10 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     return pending as unknown as PendingCall
   }
 
-  #failed(error: unknown): unknown {
-    const canGoOn = this.#requests !== undefined || this.#state !== undefined
-    if (error instanceof ClientError && canGoOn) error.pending ??= this.#pending()
+  /** Adds the last round to an error after which the call can be resumed. */
+  #fail(error: unknown): unknown {
+    const isResumable = this.#requests !== undefined || this.#state !== undefined
+    if (error instanceof ClientError && isResumable) error.pending ??= this.#pending()
     this.#context.connection.closeDeadline(this.#deadline, error as Error)
     return error
   }
@@ -290,8 +247,8 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   }
 }
 
-/** What answerers are told beside the question. A class, so that the signal is made only when somebody looks at it. */
-class RoundContext implements AnswerContext {
+/** A class with a getter, so that an AbortSignal is created only if an answerer reads it. */
+class FlowAnswerContext implements AnswerContext {
   readonly server: ServerInfo
   readonly call: ClientCall
   readonly #deadline: Deadline
@@ -307,13 +264,9 @@ class RoundContext implements AnswerContext {
   }
 }
 
-function otherRevision(theirs: string, ours: string): ClientError {
+function otherRevision(saved: string, used: string): ClientError {
   return new ClientError(
     'PENDING_INVALID',
-    `The pending round cannot be taken up: it is of revision ${theirs}, and ${ours} is spoken here: give connect revision: '${theirs}'.`,
+    `Cannot resume the pending call: it was saved under revision ${saved}, this connection uses ${used}. Pass revision: '${saved}' to connect().`,
   )
-}
-
-function isMismatch(error: unknown): boolean {
-  return error instanceof ProtocolError && error.rpcCode === HEADER_MISMATCH
 }

@@ -1,9 +1,11 @@
-// The server's lists: all pages of them, kept for as long as the server says that they are fresh.
+// The server's lists with all of their pages, cached for as long as the server says that they are fresh.
 import type { Logger } from '../protocol/logger.ts'
-import type { Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
-import { badResponse, tooLarge } from './errors.ts'
-import type { Connection, ListName } from './connection.ts'
+import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
+import type { Connection } from './connection.ts'
+import { badResponse, ClientError, tooLarge } from './errors.ts'
+import type { ListName } from './notifications.ts'
 import { isObject } from '../protocol/json.ts'
+import { shown } from '../protocol/text.ts'
 import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
 import type { Tools } from './tools.ts'
@@ -24,10 +26,10 @@ const METHODS: Record<ListKind, string> = {
   resourceTemplates: 'resources/templates/list',
 }
 
-const MOST_PAGES = 1_000
-const MOST_ENTRIES = 100_000
+const MAX_PAGES = 1_000
+const MAX_ENTRIES = 100_000
 
-interface Kept {
+interface CachedList {
   readonly entries: readonly ListEntries[ListKind][]
   readonly freshUntil: number
 }
@@ -37,8 +39,8 @@ export class Lists {
   readonly #tools: Tools
   readonly #logger: Logger
   readonly #maxBytes: number
-  readonly #kept = new Map<ListKind, Kept>()
-  /** How often each has changed: what was asked for before a change is not kept. */
+  readonly #cache = new Map<ListKind, CachedList>()
+  /** How often each list has changed. A list that was requested before a change is not cached. */
   readonly #changes: Record<ListKind, number> = { tools: 0, prompts: 0, resources: 0, resourceTemplates: 0 }
 
   constructor(connection: Connection, tools: Tools, logger: Logger, maxBytes: number) {
@@ -48,29 +50,44 @@ export class Lists {
     this.#maxBytes = maxBytes
   }
 
-  /** What is kept and still fresh. */
-  fresh<K extends ListKind>(kind: K): ListEntries[K][] | undefined {
-    const kept = this.#kept.get(kind)
-    const isFresh = kept !== undefined && performance.now() < kept.freshUntil
-    return isFresh ? ([...kept.entries] as ListEntries[K][]) : undefined
+  /** Returns the cached list if it is still fresh. */
+  cached<K extends ListKind>(kind: K): ListEntries[K][] | undefined {
+    const list = this.#cache.get(kind)
+    const isFresh = list !== undefined && performance.now() < list.freshUntil
+    return isFresh ? ([...list.entries] as ListEntries[K][]) : undefined
   }
 
-  /** Asks the server. */
+  /** Reads all pages from the server. */
   async fetch<K extends ListKind>(kind: K, deadline: Deadline): Promise<ListEntries[K][]> {
-    const asked = this.#changes[kind]
+    const changes = this.#changes[kind]
     const since = performance.now()
     const { entries, ttlMs } = await this.#pages(kind, deadline)
     const usable = kind === 'tools' ? (this.#tools.learn(entries as Tool[]) as ListEntries[K][]) : entries
-    if (asked === this.#changes[kind]) this.#kept.set(kind, { entries: usable, freshUntil: since + ttlMs })
+    if (changes === this.#changes[kind]) this.#cache.set(kind, { entries: usable, freshUntil: since + ttlMs })
     return [...usable]
   }
 
-  /** Nothing of it is to be relied on any more. */
+  /** Throws `RESULT_INVALID` if the result does not match the tool's own output schema. */
+  async checkOutput(name: string, result: CallToolResult, deadline: Deadline): Promise<void> {
+    let problems = this.#tools.outputProblems(name, result)
+    // The schema may be outdated. If the list cannot be read, the known schema decides.
+    if (problems.length > 0 && this.cached('tools') === undefined) {
+      await this.fetch('tools', deadline).catch(() => {})
+      problems = this.#tools.outputProblems(name, result)
+    }
+    if (problems.length === 0) return
+    throw new ClientError(
+      'RESULT_INVALID',
+      `The result of ${name} does not match the outputSchema of the tool: ${problems.join('; ')}.`,
+    )
+  }
+
+  /** Removes a list from the cache. */
   drop(list: ListName): void {
     const kinds: readonly ListKind[] = list === 'resources' ? ['resources', 'resourceTemplates'] : [list]
     for (const kind of kinds) {
       this.#changes[kind] += 1
-      this.#kept.delete(kind)
+      this.#cache.delete(kind)
     }
     if (list === 'tools') this.#tools.forget()
   }
@@ -81,33 +98,38 @@ export class Lists {
     const cursors = new Set<string>()
     let ttlMs = Infinity
     let total = 0
-    for (let members = ''; ;) {
-      const { result, bytes } = await this.#connection.request({ method, members, isIdempotent: true }, deadline)
+    for (let params: { cursor?: string } = {}; ;) {
+      const { result, bytes } = await this.#connection.request({ method, params, isIdempotent: true }, deadline)
       total += bytes
       if (total > this.#maxBytes) throw tooLarge(this.#maxBytes)
       checkComplete(result, method)
       const { [kind]: page, nextCursor, ttlMs: ttl } = result
-      if (!Array.isArray(page)) throw badResponse(`the ${kind} of ${method} are no list`)
+      if (!Array.isArray(page)) throw badResponse(`${method}: ${kind} must be a list, got ${shown(page)}`)
       for (const entry of page as unknown[]) if (this.#isEntry(kind, entry)) entries.push(entry)
-      if (entries.length > MOST_ENTRIES) throw badResponse(`${method} has more than ${MOST_ENTRIES} entries`)
+      if (entries.length > MAX_ENTRIES) throw badResponse(`${method}: the list has more than ${MAX_ENTRIES} entries`)
       ttlMs = Math.min(ttlMs, readTtl(ttl))
       if (nextCursor === undefined || nextCursor === null) return { entries, ttlMs }
-      if (typeof nextCursor !== 'string') throw badResponse(`the nextCursor of ${method} is no text`)
-      if (cursors.has(nextCursor)) throw badResponse(`${method} gives the same cursor twice`)
-      if (cursors.add(nextCursor).size >= MOST_PAGES) throw badResponse(`${method} has more than ${MOST_PAGES} pages`)
-      members = `"cursor":${JSON.stringify(nextCursor)}`
+      if (typeof nextCursor !== 'string')
+        throw badResponse(`${method}: nextCursor must be a string, got ${shown(nextCursor)}`)
+      if (cursors.has(nextCursor)) throw badResponse(`${method}: the server sent the same nextCursor twice`)
+      if (cursors.add(nextCursor).size >= MAX_PAGES)
+        throw badResponse(`${method}: the list has more than ${MAX_PAGES} pages`)
+      params = { cursor: nextCursor }
     }
   }
 
-  /** One that is malformed is no reason to do without the others. */
+  /** An invalid entry is left out and logged. */
   #isEntry<K extends ListKind>(kind: K, entry: unknown): entry is ListEntries[K] {
-    const isEntry = isObject(entry) && typeof entry['name'] === 'string' && hasItsOwn(kind, entry)
-    if (!isEntry) this.#logger.warn(`An entry of ${METHODS[kind]} is left out, because it is malformed.`, { entry })
+    const isEntry = isObject(entry) && typeof entry['name'] === 'string' && hasMembersOf(kind, entry)
+    if (!isEntry) this.#logger.warn(`${METHODS[kind]}: an entry is not valid and is left out.`, { entry })
     return isEntry
   }
 }
 
-function hasItsOwn(kind: ListKind, { inputSchema, outputSchema, uri, uriTemplate }: Record<string, unknown>): boolean {
+function hasMembersOf(
+  kind: ListKind,
+  { inputSchema, outputSchema, uri, uriTemplate }: Record<string, unknown>,
+): boolean {
   switch (kind) {
     case 'tools':
       return isObject(inputSchema) && (outputSchema === undefined || isObject(outputSchema))

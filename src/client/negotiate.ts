@@ -1,29 +1,29 @@
-// Finds out who the server is, and which revision the two sides have in common: a modern one, or else an older one.
+// Negotiates the revision that client and server both support: the current one, or else a legacy one.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { declaredToOlder } from './capabilities.ts'
+import { shown } from '../protocol/text.ts'
+import { declaredToLegacy } from './capabilities.ts'
+import type { Connection } from './connection.ts'
 import type { ServerInfo } from './discovery.ts'
-import { readDiscovery } from './discovery.ts'
+import { readDiscovery, REVISIONS } from './discovery.ts'
 import { ClientError, wrongOption } from './errors.ts'
 import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'
 import type { SessionOptions } from './legacy/session.ts'
-import type { Connection } from './connection.ts'
 import type { Limits } from './options.ts'
-import { REVISIONS } from './revision.ts'
 import { checkComplete } from './round.ts'
 import type { ReceiveMessage, Transport } from './transports/transport.ts'
 
 type Legacy = typeof Legacies
 
-/** How a server is got to. */
+/** How to reach a server. */
 export interface Route {
-  /** What a server that says no name is called. */
+  /** The name of a server that does not say its name. */
   readonly address: string
   readonly open: (receive: ReceiveMessage) => Transport
-  /** How an older one is, where there can be one. */
+  /** Missing if the server cannot be a legacy one. */
   readonly openLegacy?: (legacy: Legacy, events: ChannelEvents) => Channel
-  /** Whether an older server may say nothing at all to what it does not know. */
+  /** True if a legacy server may not answer a request that it does not know. */
   readonly mayIgnoreProbe?: boolean
 }
 
@@ -31,47 +31,48 @@ export interface NegotiateOptions {
   readonly connection: Connection
   readonly route: Route
   readonly limits: Limits
-  /** The only one to speak, if it is given. */
+  /** The only revision to use. Undefined: the newest release that the server supports. */
   readonly revision: string | undefined
-  /** Ends the attempt. */
+  /** Aborts the negotiation. */
   readonly signal: AbortSignal | undefined
   readonly session: Pick<SessionOptions, 'info' | 'capabilities' | 'can' | 'answerers' | 'logger' | 'logLevel'>
 }
 
-/** For a server to begin to answer that may never do so. A slow one is asked again later. */
+/** How long to wait for a server that may never answer. If it turns out to be slow, it is asked again. */
 const PROBE_MS = 3_000
 
-const NEWEST_OLDER = '2025-11-25'
+const NEWEST_LEGACY = '2025-11-25'
 
-export async function negotiate(introducing: NegotiateOptions): Promise<ServerInfo> {
-  const { route, limits, revision } = introducing
-  if (revision !== undefined) return introducedIn(revision, introducing)
+/** Returns what the server says about itself. The connection then uses the revision that was chosen. */
+export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> {
+  const { route, limits, revision } = options
+  if (revision !== undefined) return useRevision(revision, options)
   const isProbe = route.mayIgnoreProbe === true
   try {
-    return await discover(introducing, isProbe ? Math.min(PROBE_MS, limits.timeoutMs) : limits.timeoutMs, !isProbe)
+    return await discover(options, isProbe ? Math.min(PROBE_MS, limits.timeoutMs) : limits.timeoutMs, !isProbe)
   } catch (error) {
-    // Some older servers say nothing to what they do not know, and some end.
-    const isDoubtful = isProbe && (isCode(error, 'TIMEOUT') || isCode(error, 'LOST'))
-    if (route.openLegacy === undefined || !(isDoubtful || (await isOlder(error)))) throw error
+    // Some legacy servers do not answer an unknown request, and some exit.
+    const isUnclear = isProbe && (hasCode(error, 'TIMEOUT') || hasCode(error, 'LOST'))
+    if (route.openLegacy === undefined || !(isUnclear || (await isLegacyServer(error)))) throw error
     try {
-      return await initialize(introducing, NEWEST_OLDER, false)
-    } catch (olderError) {
-      // It was slow, and is not old.
-      if (isDoubtful && olderError instanceof ProtocolError) return discover(introducing, limits.timeoutMs)
-      const isNeither = olderError instanceof ProtocolError || isCode(olderError, 'HTTP_STATUS')
-      throw isNeither ? error : olderError
+      return await initialize(options, NEWEST_LEGACY, false)
+    } catch (legacyError) {
+      // It answered now, so it was slow, and is not a legacy server.
+      if (isUnclear && legacyError instanceof ProtocolError) return discover(options, limits.timeoutMs)
+      const isNeither = legacyError instanceof ProtocolError || hasCode(legacyError, 'HTTP_STATUS')
+      throw isNeither ? error : legacyError
     }
   }
 }
 
-async function introducedIn(revision: string, introducing: NegotiateOptions): Promise<ServerInfo> {
-  if (REVISIONS.includes(revision)) return discover(introducing, introducing.limits.timeoutMs)
+async function useRevision(revision: string, options: NegotiateOptions): Promise<ServerInfo> {
+  if (REVISIONS.includes(revision)) return discover(options, options.limits.timeoutMs)
   const { OLDER_NAMES } = await import('./legacy/index.ts')
   if (!OLDER_NAMES.includes(revision)) {
     const names = [...REVISIONS, ...OLDER_NAMES].join(', ')
-    throw wrongOption(`revision: this client does not speak ${JSON.stringify(revision)}; it speaks ${names}.`)
+    throw wrongOption(`revision must be one of ${names}, got ${shown(revision)}.`)
   }
-  return initialize(introducing, revision, true)
+  return initialize(options, revision, true)
 }
 
 async function discover(
@@ -90,16 +91,18 @@ async function discover(
   return server
 }
 
-async function initialize(introducing: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {
-  const { connection, route, limits, signal, session: given } = introducing
+async function initialize(options: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {
+  const { connection, route, limits, signal, session: given } = options
   const { openLegacy } = route
-  if (openLegacy === undefined) throw wrongOption('revision: an app in this process speaks no older one.')
+  if (openLegacy === undefined) {
+    throw wrongOption(`revision: an app in this process supports only ${REVISIONS.join(', ')}, got ${shown(revision)}.`)
+  }
   const legacy = await import('./legacy/index.ts')
   if (signal?.aborted === true) throw aborted(signal)
   const session = new legacy.Session(
     {
       ...given,
-      capabilities: declaredToOlder(given.capabilities),
+      capabilities: declaredToLegacy(given.capabilities),
       limits,
       revision,
       isPinned,
@@ -114,18 +117,18 @@ async function initialize(introducing: NegotiateOptions, revision: string, isPin
     connection.useSession(agreed, session, rounds)
     return server
   } catch (error) {
-    // What could still turn out to be slow goes on being listened to.
-    if (route.mayIgnoreProbe !== true || isCode(error, 'ABORTED')) await session.close()
+    // A server that may only be slow is asked again, over the same process.
+    if (route.mayIgnoreProbe !== true || hasCode(error, 'ABORTED')) await session.close()
     throw error
   }
 }
 
-async function unlessAborted<T>(introducing: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return introducing
+async function unlessAborted<T>(starting: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return starting
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(aborted(signal))
     signal.addEventListener('abort', abort, { once: true })
-    void introducing.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
+    void starting.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort))
   })
 }
 
@@ -133,11 +136,11 @@ function aborted({ reason }: AbortSignal): ClientError {
   return new ClientError('ABORTED', 'initialize was aborted.', { cause: reason as unknown })
 }
 
-async function isOlder(error: unknown): Promise<boolean> {
+async function isLegacyServer(error: unknown): Promise<boolean> {
   const legacy = await import('./legacy/index.ts')
-  return legacy.isOlder(error)
+  return legacy.isLegacyServer(error)
 }
 
-function isCode(error: unknown, code: ClientErrorCode): boolean {
+function hasCode(error: unknown, code: ClientErrorCode): boolean {
   return error instanceof ClientError && error.code === code
 }

@@ -1,47 +1,48 @@
-// What a client is made with, and its limits.
+// The options of a client and of its calls, and their limits.
 import type { Logger } from '../protocol/logger.ts'
 import type { LoggingLevel, LoggingMessageNotificationParams } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
+import { shown } from '../protocol/text.ts'
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { wrongOption } from './errors.ts'
 
 export interface ClientOptions extends Answerers {
-  /** The client's name, as servers are told. Default 'mcp-rally'. */
+  /** The client's name, as servers see it. Default 'mcp-rally'. */
   name?: string
-  /** Default: that of this package. */
+  /** The client's version, as servers see it. Default: the version of this package. */
   version?: string
-  /** Capabilities to declare beyond those of the answerers, for questions that are answered by hand. Default: none. */
+  /** Capabilities to declare in addition to those of the answerers, for questions that you answer by hand. Default: none. */
   can?: readonly Capability[]
-  /** Milliseconds that a call may wait for its server, over all of its rounds; the user's thinking is not counted. Default 60 000. */
+  /** Milliseconds that a call may wait for its server, over all of its rounds. The user's time is not counted. Default 60 000. */
   timeoutMs?: number
-  /** Most rounds of a call that ask something. Default 10. */
+  /** The number of rounds in which a server may ask something, per call. Default 10. */
   maxRounds?: number
-  /** Largest state to carry for a server, in bytes. Default 65 536. */
+  /** The largest state to carry for a server, in bytes. Default 65 536. */
   maxStateBytes?: number
-  /** Largest response, and largest list altogether, in bytes. Default 16 777 216. */
+  /** The largest response, and the largest list over all of its pages, in bytes. Default 16 777 216. */
   maxResponseBytes?: number
-  /** Whether servers are told that a call may become a task, which is then waited for. Default true. */
+  /** Tells servers that a call may become a task, and waits for the task. Default true. */
   tasks?: boolean
-  /** Milliseconds that a task may be waited for; the user's thinking is not counted. Default 86 400 000, a day. */
+  /** Milliseconds to wait for a task. The user's time is not counted. Default 86 400 000, one day. */
   taskMs?: number
   /**
-   * The one revision of the protocol to speak, without trying others: '2026-07-28', '2025-11-25', '2025-06-18' or
-   * '2025-03-26', or a draft that is spoken only so, '2026-06-XX' or '2026-02-03-draft'. Default: the newest release that the
-   * server speaks.
+   * The only revision of the protocol to use: '2026-07-28', '2025-11-25', '2025-06-18' or '2025-03-26', or one of the
+   * drafts '2026-06-XX' and '2026-02-03-draft', which are never chosen otherwise. Default: the newest release that the
+   * server supports.
    */
   revision?: string
-  /** Ends the attempt to connect. Once there is a client, `close` ends it. */
+  /** Aborts connecting. It does not affect the client afterwards: use `client.close()`. Default: none. */
   signal?: AbortSignal
-  /** Headers of every HTTP request, or what gives them anew for each. */
+  /** Headers of every HTTP request, or a function that returns them for each request. Default: none. */
   headers?: HeadersOption
-  /** Sends HTTP requests in place of Node's own client. */
+  /** Sends the HTTP requests. Default: Node's own HTTP client, or the global `fetch` where there is none. */
   fetch?: FetchLike
-  /** Told what servers log in the course of a call. */
+  /** Called with each log message that the server sends during a call. Default: they are ignored. */
   onLog?: (entry: LogEntry) => void
-  /** The least level that servers are asked to log. Default 'info' where there is an `onLog`. */
+  /** The lowest level that the server should log. Default: 'info' with `onLog`, otherwise none. */
   logLevel?: LoggingLevel
-  /** Told of what is odd and no reason to fail. Default: the console. */
+  /** Receives warnings that are not errors of a call. Default: the console. */
   logger?: Logger
 }
 
@@ -49,11 +50,11 @@ export type HeadersOption = HeaderValues | (() => HeaderValues | Promise<HeaderV
 
 export type HeaderValues = Readonly<Record<string, string>>
 
-/** The part of `fetch` that is used. */
+/** The part of `fetch` that the client uses. */
 export type FetchLike = (url: string, init: FetchInit) => Promise<Response>
 
 export interface FetchInit {
-  /** Other than POST for older servers only. */
+  /** GET and DELETE are used with legacy servers only. */
   method: 'POST' | 'GET' | 'DELETE'
   headers: Record<string, string>
   body?: string
@@ -64,22 +65,23 @@ export interface FetchInit {
 export type LogEntry = Pick<LoggingMessageNotificationParams, 'level' | 'logger' | 'data'>
 
 export interface CallOptions {
-  /** Ends the call, on both sides. */
+  /** Cancels the call, here and on the server. Default: none. */
   signal?: AbortSignal
-  /** In place of the client's. */
+  /** Milliseconds that the call may wait for its server. Default: that of the client. */
   timeoutMs?: number
-  /** In place of the client's. */
+  /** Milliseconds to wait for the task that the call may become. Default: that of the client. */
   taskMs?: number
+  /** Called with each progress notification of the call. Default: none is requested. */
   onProgress?: (progress: ProgressUpdate) => void
 }
 
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
-  /** Asks the server even if what it said before is still fresh. Default false. */
+  /** Asks the server even if the cached list is still fresh. Default false. */
   refresh?: boolean
 }
 
 export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {
-  /** Ends the waiting. The task goes on. */
+  /** Stops waiting. The task keeps running. Default: none. */
   signal?: AbortSignal
 }
 
@@ -103,13 +105,13 @@ export function limitsOf(options: ClientOptions): Limits {
   const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes, taskMs }
   for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
   if (options.logLevel !== undefined && !LOGGING_LEVELS.includes(options.logLevel)) {
-    throw wrongOption(`logLevel must be one of ${LOGGING_LEVELS.join(', ')}.`)
+    throw wrongOption(`logLevel must be one of ${LOGGING_LEVELS.join(', ')}, got ${shown(options.logLevel)}.`)
   }
   return limits
 }
 
 export function checkLimit(name: string, value: number): void {
   if (typeof value !== 'number' || Number.isNaN(value) || value <= 0) {
-    throw wrongOption(`${name} is ${String(value)}; it must be a number above 0.`)
+    throw wrongOption(`${name} must be a number above 0, got ${shown(value)}.`)
   }
 }

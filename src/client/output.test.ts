@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { outputCheck } from './output.ts'
+import { compileOutputCheck } from './output.ts'
 
 const check = (schema: object, value: unknown): string[] =>
-  outputCheck(schema as Record<string, unknown>, 'The output')(value)
+  compileOutputCheck(schema as Record<string, unknown>, 'The output')(value)
 
 describe('a structured result', () => {
   test('is held against the schema of its tool', () => {

@@ -1,183 +1,235 @@
-// A stream of changes that the server tells of. When it is lost, or the server ends it, it is listened to again.
+// A subscription to changes on the server. It is opened again when it is lost or the server ends it.
+import { backoff } from '../protocol/backoff.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { badResponse, ClientError, wrongOption } from './errors.ts'
-import { ChangeQueue } from './inbox.ts'
-import type { Connection, ListName } from './connection.ts'
-import type { Lists } from './lists.ts'
 import { isObject } from '../protocol/json.ts'
+import { shown } from '../protocol/text.ts'
+import type { Connection } from './connection.ts'
+import { MAX_TIMER_MS } from './deadline.ts'
+import { badResponse, ClientError, isConnectionLoss, wrongOption } from './errors.ts'
+import type { Lists } from './lists.ts'
+import type { ListName } from './notifications.ts'
 
-/** What to be told of. */
+/** Which changes to report. */
 export interface Subscription {
+  /** The list of tools has changed. Default false. */
   tools?: boolean
+  /** The list of prompts has changed. Default false. */
   prompts?: boolean
-  /** Whether there are other resources than before. */
+  /** The list of resources has changed. Default false. */
   resources?: boolean
-  /** Resources whose content is watched. */
+  /** Resources whose content is watched. Default: none. */
   uris?: readonly string[]
 }
 
 export type ServerChange =
-  /** The first of all: the server tells of changes from now on, and this is what of the wish it can do. */
+  /** Always the first: the server reports changes from now on. `accepted` is the part of the wish that it supports. */
   | { readonly type: 'acknowledged'; readonly accepted: Subscription }
   | { readonly type: ListName }
   | { readonly type: 'updated'; readonly uri: string }
-  /** The stream was lost, or ended by the server, and is there again. Something may have been missed. */
+  /** The stream was lost, or ended by the server, and is open again. Changes may have been missed. */
   | { readonly type: 'reconnected'; readonly accepted: Subscription }
-  /** More has changed than was taken in time. */
+  /** There were more changes than could be queued. */
   | { readonly type: 'missed' }
 
 export interface SubscriptionContext {
   readonly connection: Connection
-  /** For the server to acknowledge. */
+  /** For the acknowledgement of the server. */
   readonly timeoutMs: number
   readonly lists: Lists
 }
 
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 10_000
+const REOPEN = { firstMs: 100, maxMs: 10_000 }
 
-/** A stream that held for so long was a good one, and the next may be tried at once. */
-const STEADY_MS = 5_000
+/** After a stream that was open this long, the backoff starts again. */
+const STABLE_MS = 5_000
 
-const FIRST_TRIES = 3
+const MAX_FIRST_ATTEMPTS = 3
 
-/** Many of them may wait for a slow consumer. */
-const LONGEST_URI = 8_192
+/** Many of them may be queued for a slow reader. */
+const MAX_URI_LENGTH = 8_192
 
-/** Changes of a kind that wait for a slow consumer are one. Ends with the signal, the client, or the consumer's loop. */
+/** Ends with the signal, the client, or the reader's loop. */
 export async function* subscribe(
-  host: SubscriptionContext,
+  context: SubscriptionContext,
   wish: Subscription,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<ServerChange, void, undefined> {
-  const members = `"notifications":${JSON.stringify(filterOf(wish))}`
-  const over = new AbortController()
-  const stop = (): void => over.abort()
-  signal?.addEventListener('abort', stop, { once: true })
-  if (signal?.aborted) stop()
-  const inbox = new ChangeQueue<ServerChange>({ type: 'missed' })
-  const listening = new Listening(host, wish, members, over.signal, inbox).run()
+  const filter = filterOf(wish)
+  const ended = new AbortController()
+  const end = (): void => ended.abort()
+  signal?.addEventListener('abort', end, { once: true })
+  if (signal?.aborted) end()
+  const queue = new ChangeQueue<ServerChange>({ type: 'missed' })
+  const running = new SubscriptionStream(context, { wish, filter }, ended.signal, queue).run()
   // It is awaited below, and may fail long before that.
-  listening.catch(() => {})
+  running.catch(() => {})
   try {
     for (;;) {
-      const change = inbox.take()
+      const change = queue.take()
       if (change !== undefined) yield change
-      else if (inbox.isOver) return await listening
-      else await inbox.more()
+      else if (queue.isEnded) return await running
+      else await queue.more()
     }
   } finally {
-    signal?.removeEventListener('abort', stop)
-    stop()
-    await listening.catch(() => {})
+    signal?.removeEventListener('abort', end)
+    end()
+    await running.catch(() => {})
   }
 }
 
-class Listening {
+class SubscriptionStream {
   readonly #context: SubscriptionContext
   readonly #wish: Subscription
-  readonly #members: string
-  readonly #over: AbortSignal
-  readonly #inbox: ChangeQueue<ServerChange>
+  readonly #filter: Readonly<Record<string, unknown>>
+  readonly #ended: AbortSignal
+  readonly #queue: ChangeQueue<ServerChange>
   #isAcknowledged = false
   #acknowledgedAt = 0
-  /** Since the last steady stream. */
+  /** How often the stream has ended since it was stable. */
   #ends = 0
 
   constructor(
-    host: SubscriptionContext,
-    wish: Subscription,
-    members: string,
-    over: AbortSignal,
-    inbox: ChangeQueue<ServerChange>,
+    context: SubscriptionContext,
+    { wish, filter }: { wish: Subscription; filter: Readonly<Record<string, unknown>> },
+    ended: AbortSignal,
+    queue: ChangeQueue<ServerChange>,
   ) {
-    this.#context = host
+    this.#context = context
     this.#wish = wish
-    this.#members = members
-    this.#over = over
-    this.#inbox = inbox
+    this.#filter = filter
+    this.#ended = ended
+    this.#queue = queue
   }
 
-  /** Until it is over. Fails where the server refuses, or was never there. */
+  /** Rejects if the server refuses the subscription, or could never be reached. */
   async run(): Promise<void> {
     try {
-      while (!this.#over.aborted && !this.#context.connection.isClosed) await this.#listen()
+      while (!this.#ended.aborted && !this.#context.connection.isClosed) await this.#listen()
     } finally {
-      this.#inbox.end()
+      this.#queue.end()
     }
   }
 
   async #listen(): Promise<void> {
     const { connection, timeoutMs } = this.#context
-    const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#over)
-    let silence: NodeJS.Timeout | undefined
+    const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#ended)
+    let timer: NodeJS.Timeout | undefined
     this.#acknowledgedAt = 0
     try {
-      if (this.#ends > 0) await attempt.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (this.#ends - 1), LONGEST_PAUSE_MS))
-      silence = setTimeout(() => attempt.abort(unacknowledged(timeoutMs)), Math.min(timeoutMs, LONGEST_TIMER))
-      const { error } = await connection.listen(this.#members, attempt, (what, params) => {
-        if (what === 'subscriptions/acknowledged') clearTimeout(silence)
-        this.#told(what, params)
+      if (this.#ends > 0) await attempt.sleep(backoff(this.#ends, REOPEN))
+      timer = setTimeout(() => attempt.abort(notAcknowledged(timeoutMs)), Math.min(timeoutMs, MAX_TIMER_MS))
+      const { error } = await connection.listen(this.#filter, attempt, (what, params) => {
+        if (what === 'subscriptions/acknowledged') clearTimeout(timer)
+        this.#receive(what, params)
       })
       if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
       if (this.#acknowledgedAt === 0) throw badResponse('the subscription ended before it was acknowledged')
-      this.#ended()
+      this.#countEnd()
     } catch (error) {
-      if (this.#over.aborted || connection.isClosed) return
-      this.#ended()
-      if (!isTrouble(error) || (!this.#isAcknowledged && this.#ends >= FIRST_TRIES)) throw error
+      if (this.#ended.aborted || connection.isClosed) return
+      this.#countEnd()
+      if (!isTransient(error) || (!this.#isAcknowledged && this.#ends >= MAX_FIRST_ATTEMPTS)) throw error
     } finally {
-      clearTimeout(silence)
+      clearTimeout(timer)
       connection.closeDeadline(attempt)
     }
   }
 
-  #ended(): void {
-    const wasSteady = this.#acknowledgedAt > 0 && performance.now() - this.#acknowledgedAt > STEADY_MS
-    this.#ends = wasSteady ? 1 : this.#ends + 1
+  #countEnd(): void {
+    const wasStable = this.#acknowledgedAt > 0 && performance.now() - this.#acknowledgedAt > STABLE_MS
+    this.#ends = wasStable ? 1 : this.#ends + 1
   }
 
-  #told(what: string, params: Record<string, unknown>): void {
+  #receive(what: string, params: Record<string, unknown>): void {
     switch (what) {
       case 'subscriptions/acknowledged':
-        return this.#acknowledged(readFilter(params['notifications']))
+        return this.#acknowledge(readFilter(params['notifications']))
       case 'tools/list_changed':
-        return this.#inbox.put('tools', { type: 'tools' })
+        return this.#queue.put('tools', { type: 'tools' })
       case 'prompts/list_changed':
-        return this.#inbox.put('prompts', { type: 'prompts' })
+        return this.#queue.put('prompts', { type: 'prompts' })
       case 'resources/list_changed':
-        return this.#inbox.put('resources', { type: 'resources' })
+        return this.#queue.put('resources', { type: 'resources' })
       case 'resources/updated': {
         const { uri } = params
         if (typeof uri !== 'string') return
-        if (uri.length <= LONGEST_URI) this.#inbox.put(`updated ${uri}`, { type: 'updated', uri })
-        else this.#inbox.put('missed', { type: 'missed' })
+        if (uri.length <= MAX_URI_LENGTH) this.#queue.put(`updated ${uri}`, { type: 'updated', uri })
+        else this.#queue.put('missed', { type: 'missed' })
       }
     }
   }
 
-  #acknowledged(accepted: Subscription): void {
+  #acknowledge(accepted: Subscription): void {
     const isFirst = !this.#isAcknowledged
     this.#isAcknowledged = true
     this.#acknowledgedAt = performance.now()
-    if (isFirst) return this.#inbox.put('acknowledged', { type: 'acknowledged', accepted })
+    if (isFirst) return this.#queue.put('acknowledged', { type: 'acknowledged', accepted })
     for (const list of LISTS) if (this.#wish[list] === true) this.#context.lists.drop(list)
-    this.#inbox.put('reconnected', { type: 'reconnected', accepted })
+    this.#queue.put('reconnected', { type: 'reconnected', accepted })
+  }
+}
+
+const MAX_QUEUED = 1_000
+
+/** Changes for a reader. Equal changes are merged and the length is bounded, so that a slow reader costs little memory. */
+export class ChangeQueue<T> {
+  readonly #changes = new Map<string, T>()
+  #wake: () => void = () => {}
+  #isEnded = false
+  readonly #missed: T
+
+  /** `missed` replaces all changes that arrive while the queue is full. */
+  constructor(missed: T) {
+    this.#missed = missed
+  }
+
+  /** True if nothing more will arrive. */
+  get isEnded(): boolean {
+    return this.#isEnded
+  }
+
+  /** A change is dropped if one with the same key is queued already. */
+  put(key: string, change: T): void {
+    if (this.#changes.has(key)) return
+    if (this.#changes.size < MAX_QUEUED) this.#changes.set(key, change)
+    else this.#changes.set('missed', this.#missed)
+    this.#wake()
+  }
+
+  /** Removes and returns the oldest change. */
+  take(): T | undefined {
+    for (const [key, change] of this.#changes) {
+      this.#changes.delete(key)
+      return change
+    }
+    return undefined
+  }
+
+  /** Resolves as soon as the queue has a change, or has ended. */
+  more(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve
+      if (this.#changes.size > 0 || this.#isEnded) resolve()
+    })
+  }
+
+  end(): void {
+    this.#isEnded = true
+    this.#wake()
   }
 }
 
 const LISTS: readonly ListName[] = ['tools', 'prompts', 'resources']
-const LONGEST_TIMER = 2 ** 31 - 1
 
-function filterOf({ tools, prompts, resources, uris }: Subscription): object {
+function filterOf({ tools, prompts, resources, uris }: Subscription): Record<string, unknown> {
   if (uris !== undefined && !(Array.isArray(uris) && uris.every((uri) => typeof uri === 'string'))) {
-    throw wrongOption('uris must be a list of URIs.')
+    throw wrongOption(`uris must be a list of strings, got ${shown(uris)}.`)
   }
   return {
     ...(tools === true && { toolsListChanged: true }),
     ...(prompts === true && { promptsListChanged: true }),
     ...(resources === true && { resourcesListChanged: true }),
-    ...(uris !== undefined && { resourceSubscriptions: uris }),
+    ...(uris !== undefined && { resourceSubscriptions: [...uris] }),
   }
 }
 
@@ -196,11 +248,13 @@ function readFilter(filter: unknown): Subscription {
   }
 }
 
-/** Passes, as a rule. */
-function isTrouble(error: unknown): boolean {
-  return error instanceof ClientError && ['LOST', 'CONNECTION', 'TIMEOUT'].includes(error.code)
+function isTransient(error: unknown): boolean {
+  return isConnectionLoss(error) || (error instanceof ClientError && error.code === 'TIMEOUT')
 }
 
-function unacknowledged(ms: number): ClientError {
-  return new ClientError('TIMEOUT', `The server has not acknowledged the subscription within ${ms} ms (timeoutMs).`)
+function notAcknowledged(ms: number): ClientError {
+  return new ClientError(
+    'TIMEOUT',
+    `subscriptions/listen: the server did not acknowledge the subscription within ${ms} ms (timeoutMs).`,
+  )
 }

@@ -1,20 +1,20 @@
-// What is known of a server's tools from its list: the headers of their arguments, whether they may be repeated, and what
-// they give.
+// What the server's list says about its tools: which arguments go into headers, whether a call may be repeated, and the
+// schema of the result.
 import type { Logger } from '../protocol/logger.ts'
 import type { CallToolResult, Tool } from '../protocol/messages.ts'
+import { reasonOf, shown } from '../protocol/text.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
 import type { Validator } from '../schema/validator.ts'
 import { ClientError } from './errors.ts'
-import { reasonOf } from '../protocol/text.ts'
-import { outputCheck } from './output.ts'
+import { compileOutputCheck } from './output.ts'
 
 interface KnownTool {
   readonly tool: Tool
   readonly headers: readonly ParamHeader[]
-  /** Why it must not be used, if so. */
+  /** Why the tool must not be called. */
   readonly problem: string | undefined
-  /** Made when the first result comes; `null` where its schema cannot be used. */
+  /** Compiled for the first result. `null` if the schema cannot be used. */
   check: Validator | null | undefined
 }
 
@@ -28,7 +28,7 @@ export class Tools {
     this.#logger = logger
   }
 
-  /** Learns a whole list. Gives the tools that may be used. */
+  /** Replaces what is known. Returns the tools that may be called. */
   learn(tools: readonly Tool[]): Tool[] {
     this.#known = new Map(tools.map((tool) => [tool.name, this.#know(tool)]))
     return tools.filter(({ name }) => this.#known.get(name)?.problem === undefined)
@@ -38,26 +38,29 @@ export class Tools {
     this.#known.clear()
   }
 
-  /** The arguments that a call repeats in its headers. Throws where the tool must not be called. */
+  /** The arguments that a call repeats in headers. Throws `TOOL_INVALID` if the tool must not be called. */
   headersFor(name: string): readonly ParamHeader[] {
     const known = this.#known.get(name)
     if (known?.problem !== undefined) {
-      throw new ClientError('TOOL_INVALID', `The tool "${name}" must not be called: ${known.problem}`)
+      throw new ClientError(
+        'TOOL_INVALID',
+        `Tool ${shown(name)} must not be called, because its definition is not valid: ${known.problem}`,
+      )
     }
     return known?.headers ?? []
   }
 
-  /** Whether the server says that it does no harm to call it again. */
+  /** True if the server declares that a repeated call has no further effect. */
   isIdempotent(name: string): boolean {
     const { readOnlyHint, idempotentHint } = this.#known.get(name)?.tool.annotations ?? {}
     return readOnlyHint === true || idempotentHint === true
   }
 
-  /** What of a result does not fit the schema that the tool declares for it; empty where nothing is known of it. */
-  misfits(name: string, { structuredContent, isError }: CallToolResult): string[] {
+  /** Lists what does not match the tool's output schema. Empty if no schema is known. */
+  outputProblems(name: string, { structuredContent, isError }: CallToolResult): string[] {
     const known = this.#known.get(name)
     if (known?.tool.outputSchema === undefined || isError === true) return []
-    if (structuredContent === undefined) return ['it has no structuredContent, which its outputSchema promises']
+    if (structuredContent === undefined) return ['structuredContent is missing']
     if (known.check === undefined) known.check = this.#newCheck(known.tool)
     return known.check?.(structuredContent) ?? []
   }
@@ -68,16 +71,19 @@ export class Tools {
       return { tool, headers: paramHeaders(tool.inputSchema, tool.name), problem: undefined, check: undefined }
     } catch (error) {
       const problem = reasonOf(error)
-      this.#logger.warn('A tool is left out of the list, because its definition is not valid over HTTP.', { problem })
+      this.#logger.warn('A tool is left out of the list, because its x-mcp-header is not valid.', { problem })
       return { tool, headers: [], problem, check: undefined }
     }
   }
 
   #newCheck({ name, outputSchema = {} }: Tool): Validator | null {
     try {
-      return outputCheck(outputSchema, `The output of tool "${name}"`)
+      return compileOutputCheck(outputSchema, `The output of tool "${name}"`)
     } catch (error) {
-      this.#logger.warn('The results of a tool are not checked, because its outputSchema cannot be used.', { error })
+      this.#logger.warn('The results of a tool are not checked, because its outputSchema cannot be compiled.', {
+        tool: name,
+        error,
+      })
       return null
     }
   }

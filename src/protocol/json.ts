@@ -7,9 +7,14 @@ const DEEPEST = 256
 /** The JSON text of a value. Throws NOT_JSON, naming the path of a value that JSON would lose or change. */
 export function toJsonText(value: unknown, where: string): string {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return JSON.stringify(value)
+  assertJson(value, where)
+  return JSON.stringify(value)
+}
+
+/** Throws an error that names the place in a value that JSON would lose. */
+export function assertJson(value: unknown, where: string): void {
   const loss = lossOf(value, 1)
   if (loss) throw new RallyError('NOT_JSON', `${where}: ${pathText(loss.path.toReversed(), '$')} ${loss.why}`)
-  return JSON.stringify(value)
 }
 
 /**

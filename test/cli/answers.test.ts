@@ -45,7 +45,7 @@ An answer in a file for --answers looks like this: {"original": {"duplicateOf":1
     const answers = await jsonFile({ confirm: { confirm: 'yes' } })
     const { code, stderr } = await rally(['call', url, 'deploy', 'env=prod', '--answers', answers])
     expect(code).toBe(2)
-    expect(stderr).toContain('The answer to "confirm" does not fit: confirm must be true or false.')
+    expect(stderr).toContain('The answer to "confirm" does not match its question: confirm must be true or false.')
   })
 
   test.each([

@@ -54,7 +54,7 @@ describe('a server that is started by a command', () => {
     const program = 'console.error("no licence"); process.exit(3)'
     const { code, stderr } = await rally(['tools', '--', process.execPath, '-e', program])
     expect(code).toBe(3)
-    expect(stderr).toMatch(/ended with status 3\. It said last:\nno licence/)
+    expect(stderr).toMatch(/exited with code 3\. Its stderr ends with:\nno licence/)
   })
 })
 
@@ -140,7 +140,7 @@ describe('the exit code', () => {
   test('is 3 where nobody listens, in a sentence and without a stack', async () => {
     const { code, stderr } = await rally(['tools', 'http://127.0.0.1:9/mcp'])
     expect(code).toBe(3)
-    expect(stderr).toMatch(/^rally: The server cannot be reached: [^\n]*\. Nothing was sent\.\n$/)
+    expect(stderr).toMatch(/^rally: Cannot reach the server: [^\n]*\. Nothing was sent\.\n$/)
   })
 
   test('is 3 where the server refuses the caller, and what to give is said', async () => {

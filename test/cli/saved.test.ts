@@ -75,7 +75,7 @@ describe('a saved call', () => {
     {
       what: 'damaged',
       text: '{"rally":1,"server":{"url":"http://127.0.0.1:9/mcp"},"pending":{"version":1}}',
-      says: 'The pending round cannot be taken up',
+      says: 'Cannot resume the pending call',
     },
   ])('that is $what is told so', async ({ text, says }) => {
     const path = join(await folder(), 'pending.json')

@@ -188,7 +188,7 @@ describe('rally task', () => {
     expect({ code, stderr }).toEqual({
       code: 3,
       stderr:
-        'rally: The server has no task "another" for this caller, or none any more: Failed to retrieve task: Task not found\n',
+        'rally: The server has no task "another" for this caller; it may have been deleted: Failed to retrieve task: Task not found\n',
     })
   })
 

@@ -217,7 +217,7 @@ test('an answer that does not fit ends the call, names the property, and is not 
   await expect(call).rejects.toBeInstanceOf(ClientError)
   await expect(call).rejects.toMatchObject({
     code: 'ANSWER_INVALID',
-    message: 'The answer to "size" does not fit: size must be one of small, large.',
+    message: 'The answer to "size" does not match its question: size must be one of small, large.',
     pending: { method: 'tools/call', params: { name: 'order', arguments: { what: 'tea' } } },
   })
   await close()

@@ -191,12 +191,12 @@ describe.each([
       [
         'that is a list',
         plain(200, {}, '[]'),
-        { code: 'BAD_RESPONSE', message: expect.stringContaining('no JSON-RPC 2.0 message') },
+        { code: 'BAD_RESPONSE', message: expect.stringContaining('not a JSON-RPC 2.0 message') },
       ],
       [
         'to a request that was not made',
         ({ id }, response) => json(response, { id: id + 1, result: done('no') }),
-        { code: 'BAD_RESPONSE', message: expect.stringContaining('it is to a request that was not made') },
+        { code: 'BAD_RESPONSE', message: expect.stringContaining('its id is not the id of the request') },
       ],
       [
         'whose id is a text',
@@ -216,7 +216,7 @@ describe.each([
       [
         'that is empty',
         plain(202, {}),
-        { code: 'BAD_RESPONSE', message: expect.stringContaining('HTTP 202 brings no response') },
+        { code: 'BAD_RESPONSE', message: expect.stringContaining('HTTP 202 without a body') },
       ],
       [
         'that asks who is calling',
@@ -239,14 +239,17 @@ describe.each([
         {
           code: 'HTTP_STATUS',
           status: 307,
-          message: expect.stringContaining('"http://127.0.0.1:1/evil", which is not followed'),
+          message: expect.stringContaining('"http://127.0.0.1:1/evil"; redirects are not followed'),
         },
       ],
       ['of a broken server', plain(500, {}, 'oops'), { code: 'HTTP_STATUS', status: 500 }],
       [
         'that says how large it is',
         plain(200, { 'Content-Length': '20000' }, 'x'.repeat(20_000)),
-        { code: 'RESPONSE_TOO_LARGE', message: expect.stringContaining('larger than 10000 bytes (maxResponseBytes)') },
+        {
+          code: 'RESPONSE_TOO_LARGE',
+          message: expect.stringContaining('larger than 10000 bytes. To accept it, raise maxResponseBytes'),
+        },
       ],
       [
         'that does not say how large it is',
@@ -277,7 +280,7 @@ describe.each([
         {
           code: 'LOST',
           message:
-            'The response was lost: the stream ended before it. What was asked for may or may not have happened.',
+            'The response was lost: the stream ended before the response. The request may or may not have taken effect.',
         },
       ],
       [
@@ -320,7 +323,7 @@ describe.each([
     await server.close()
     await expect(connect(url, wire)).rejects.toMatchObject({
       code: 'CONNECTION',
-      message: expect.stringMatching(/^The server cannot be reached: .*ECONNREFUSED.*Nothing was sent\.$/),
+      message: expect.stringMatching(/^Cannot reach the server: .*ECONNREFUSED.*Nothing was sent\.$/),
     })
   })
 

@@ -161,7 +161,7 @@ test("the largest state is the client owner's to say", async () => {
   const small = await olderConnection(asking(withState(form('q'), 'x'.repeat(11))), { ...yes, maxStateBytes: 10 })
   await expect(small.client.callTool('go')).rejects.toMatchObject({
     code: 'STATE_TOO_LARGE',
-    message: 'The server wants a state of 11 bytes carried; this client carries 10 (maxStateBytes).',
+    message: "The server's state must have at most 10 bytes, got 11. To accept it, raise maxStateBytes in connect().",
   })
 })
 

@@ -301,7 +301,7 @@ describe('what was not given to answer with', () => {
     const client = await connect(url, { can: ['elicitation.form'] })
     await expect(client.callTool('deploy', { env: 'prod' })).rejects.toMatchObject({
       code: 'NOT_RESUMABLE',
-      message: expect.stringMatching(/2025-11-25.*give connect/),
+      message: expect.stringMatching(/2025-11-25.*to connect\(\)/),
     })
     await client.close()
   })

@@ -111,7 +111,10 @@ describe('a list without end is refused', () => {
     [
       'that gives a cursor again',
       (n) => ({ tools: [], nextCursor: String(n % 3) }),
-      { code: 'BAD_RESPONSE', message: expect.stringContaining('tools/list gives the same cursor twice') },
+      {
+        code: 'BAD_RESPONSE',
+        message: expect.stringContaining('tools/list: the server sent the same nextCursor twice'),
+      },
     ],
     [
       'of endless pages',
@@ -132,7 +135,7 @@ describe('a list without end is refused', () => {
     [
       'that is none',
       () => ({ tools: {} }),
-      { code: 'BAD_RESPONSE', message: expect.stringContaining('the tools of tools/list are no list') },
+      { code: 'BAD_RESPONSE', message: expect.stringContaining('tools/list: tools must be a list') },
     ],
     ['that needs input', () => ({ resultType: 'input_required', requestState: 's' }), { code: 'BAD_RESPONSE' }],
   ])('%s', async (_what, said, expected) => {

@@ -140,7 +140,7 @@ describe.concurrent.each<Fate>(['lost before', 'lost after', 'cut short', 503])(
       proxy.fates.push(fate)
       await expect(client.callTool('plain')).rejects.toMatchObject({
         code: 'LOST',
-        message: expect.stringContaining('may or may not have happened'),
+        message: expect.stringContaining('may or may not have taken effect'),
         pending: undefined,
       })
       expect(connection.calls).toHaveLength(1)

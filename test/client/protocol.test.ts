@@ -119,37 +119,32 @@ describe('a server is refused, clearly,', () => {
       'that gives a result of an unknown type',
       { resultType: 'later', task: {} },
       'BAD_RESPONSE',
-      'the resultType "later" of tools/call',
+      'the resultType of tools/call is unknown, got "later"',
     ],
-    ['that gives no content', { resultType: 'complete' }, 'BAD_RESPONSE', 'content of its result are no list'],
-    ['that gives content of texts', { content: ['text'] }, 'BAD_RESPONSE', 'no list of objects'],
+    ['that gives no content', { resultType: 'complete' }, 'BAD_RESPONSE', 'content of tools/call must be a list'],
+    ['that gives content of texts', { content: ['text'] }, 'BAD_RESPONSE', 'must be a list of objects'],
     ['that needs input and says not which', input({}), 'BAD_RESPONSE', 'neither inputRequests nor a requestState'],
     ['that needs input and asks nothing', input({ inputRequests: {} }), 'BAD_RESPONSE', 'neither inputRequests'],
-    ['whose questions are a list', input({ inputRequests: [] }), 'BAD_RESPONSE', 'its inputRequests are no object'],
-    ['whose state is no text', input({ requestState: { a: 1 } }), 'BAD_RESPONSE', 'its requestState is no text'],
-    [
-      'whose state is too large',
-      input({ requestState: big }),
-      'STATE_TOO_LARGE',
-      '70000 bytes carried; this client carries 65536',
-    ],
+    ['whose questions are a list', input({ inputRequests: [] }), 'BAD_RESPONSE', 'its inputRequests must be an object'],
+    ['whose state is no text', input({ requestState: { a: 1 } }), 'BAD_RESPONSE', 'its requestState must be a string'],
+    ['whose state is too large', input({ requestState: big }), 'STATE_TOO_LARGE', 'at most 65536 bytes, got 70000'],
     [
       'whose state is too large in bytes',
       input({ requestState: '\u20ac'.repeat(30_000) }),
       'STATE_TOO_LARGE',
-      '90000 bytes',
+      'got 90000',
     ],
     [
       'that asks an unknown kind of question',
       input({ inputRequests: { a: { method: 'ping' } } }),
       'QUESTION_INVALID',
-      '"ping" is unknown',
+      'its method is unknown, got "ping"',
     ],
     [
       'that asks what was not declared',
       input({ inputRequests: { a: { method: 'roots/list' } } }),
       'NO_ANSWERER',
-      'asks "a", a question of the client\'s roots, and nobody here answers it: give connect onRoots',
+      'asks "a" (a list of roots), and this client has no answerer for it. Pass onRoots to connect().',
     ],
   ])('%s', async (_what, said, code, message) => {
     const { client } = await scripted((_request, n) => (n === 0 ? said : done('still here')), yes)
@@ -162,7 +157,8 @@ describe('a server is refused, clearly,', () => {
     const { client, requests } = await scripted((_request, n) => asks(['again'], `state ${n}`), { onElicit })
     await expect(client.callTool('deploy')).rejects.toMatchObject({
       code: 'TOO_MANY_ROUNDS',
-      message: 'The server has asked in 11 rounds of one call; this client takes 10 (maxRounds).',
+      message:
+        'tools/call deploy: the server asked in 11 rounds, and maxRounds is 10. To allow more rounds, raise maxRounds in connect(), or pass error.pending to client.resume().',
       pending: { requestState: 'state 10' },
     })
     expect(requests).toHaveLength(11)
@@ -186,7 +182,7 @@ describe('a server is refused, clearly,', () => {
       await vi.advanceTimersByTimeAsync(600_000)
       await expect(call).rejects.toMatchObject({
         code: 'TOO_MANY_ROUNDS',
-        message: 'The server has put this call off 101 times.',
+        message: 'tools/call deploy: the server deferred the call 101 times, and the limit is 100.',
       })
       expect(requests).toHaveLength(101)
     } finally {
@@ -294,8 +290,11 @@ describe('the revision', () => {
   })
 
   test.each([
-    [['2031-01-01', '2030-01-01'], 'The server speaks 2031-01-01, 2030-01-01, and this client 2026-07-28.'],
-    [undefined, 'The server speaks no revision that it names, and this client 2026-07-28.'],
+    [
+      ['2031-01-01', '2030-01-01'],
+      'The server supports revision 2031-01-01, 2030-01-01, this client supports 2026-07-28.',
+    ],
+    [undefined, 'The server supports no revision that it names, this client supports 2026-07-28.'],
   ])('that the two sides do not share is an error that names both: %j', async (supported, message) => {
     const { client } = await scripted(() => refused(supported))
     await expect(client.callTool('deploy')).rejects.toMatchObject({ code: 'REVISION', message })
@@ -306,14 +305,14 @@ describe('the revision', () => {
       discovering({ result: { supportedVersions: ['2025-11-25'], capabilities: {} } }),
     ).rejects.toMatchObject({
       code: 'REVISION',
-      message: 'The server speaks 2025-11-25, and this client 2026-07-28.',
+      message: 'The server supports revision 2025-11-25, this client supports 2026-07-28.',
     })
   })
 
   test('of a server that cannot be discovered is an older one', async () => {
     await expect(discovering({ error: { code: -32601, message: 'Method not found' } })).rejects.toMatchObject({
       code: 'REVISION',
-      message: 'The server does not know server/discover: it speaks none of 2026-07-28.',
+      message: 'The server does not know server/discover, so it does not support revision 2026-07-28.',
       cause: { rpcCode: -32601 },
     })
   })
@@ -344,7 +343,7 @@ describe('the structured result of a tool', () => {
     await client.listTools()
     await expect(client.callTool('add')).rejects.toMatchObject({
       code: 'RESULT_INVALID',
-      message: "The result of add does not fit the tool's own outputSchema: /sum must be number.",
+      message: 'The result of add does not match the outputSchema of the tool: /sum must be number.',
     })
   })
 
@@ -357,7 +356,7 @@ describe('the structured result of a tool', () => {
     await client.listTools()
     await expect(client.callTool('add')).rejects.toMatchObject({
       code: 'RESULT_INVALID',
-      message: expect.stringContaining('no structuredContent'),
+      message: expect.stringContaining('structuredContent is missing'),
     })
     expect(await client.callTool('add', {})).toMatchObject({ isError: true })
   })
@@ -456,29 +455,53 @@ describe('notifications', () => {
 
 describe('wrong use is an error that says what is wrong', () => {
   test.each<[string, () => Promise<unknown>, string]>([
-    ['an address that is none', () => connect('nonsense'), '"nonsense" is no address'],
-    ['an address of another scheme', () => connect('ftp://a/'), 'begins with http: or https:, not ftp:'],
-    ['a password in the address', () => connect('http://a:b@c/'), 'into the option headers'],
-    ['nothing to connect to', () => connect({} as never), 'connect takes the address of a server'],
-    ['null', () => connect(null as never), 'connect takes the address of a server'],
-    ['a limit of nothing', () => connect('http://a/', { maxRounds: 0 }), 'maxRounds is 0; it must be a number above 0'],
-    ['a limit that is no number', () => connect('http://a/', { timeoutMs: NaN }), 'timeoutMs is NaN'],
+    ['an address that is none', () => connect('nonsense'), 'got "nonsense"'],
+    ['an address of another scheme', () => connect('ftp://a/'), 'must begin with http: or https:, got "ftp:"'],
+    ['a password in the address', () => connect('http://a:b@c/'), 'Use the option headers'],
+    ['nothing to connect to', () => connect({} as never), 'connect(): the server must be a URL, { command } or an app'],
+    ['null', () => connect(null as never), 'connect(): the server must be a URL, { command } or an app'],
+    ['a limit of nothing', () => connect('http://a/', { maxRounds: 0 }), 'maxRounds must be a number above 0, got 0'],
+    [
+      'a limit that is no number',
+      () => connect('http://a/', { timeoutMs: NaN }),
+      'timeoutMs must be a number above 0, got NaN',
+    ],
     ['an unknown level', () => connect('http://a/', { logLevel: 'loud' as never }), 'logLevel must be one of debug'],
-    ['an unknown capability', () => connect('http://a/', { can: ['all' as never] }), '"all" is no capability'],
-    ['a header of ours', () => connect('http://a/', { headers: { 'Mcp-Name': 'a' } }), "Mcp-Name is the client's own"],
-    ['a header that is none', () => connect('http://a/', { headers: { 'a b': 'c' } }), '"a b" is no name of a header'],
-    ['a value that is none', () => connect('http://a/', { headers: { a: 'b\r\nc' } }), 'the value of a is none'],
+    ['an unknown capability', () => connect('http://a/', { can: ['all' as never] }), 'got "all"'],
+    ['a header of ours', () => connect('http://a/', { headers: { 'Mcp-Name': 'a' } }), 'Mcp-Name is set by the client'],
+    [
+      'a header that is none',
+      () => connect('http://a/', { headers: { 'a b': 'c' } }),
+      '"a b" is not a valid header name',
+    ],
+    [
+      'a value that is none',
+      () => connect('http://a/', { headers: { a: 'b\r\nc' } }),
+      'the value of a must be a string',
+    ],
   ])('%s', async (_what, use, message) => {
     await expect(use()).rejects.toMatchObject({ code: 'OPTION_INVALID', message: expect.stringContaining(message) })
   })
 
   test.each<[string, (client: Awaited<ReturnType<typeof scripted>>['client']) => Promise<unknown>, string]>([
-    ['no name', (client) => client.callTool(undefined as never), 'needs the name of what is called'],
-    ['arguments in a list', (client) => client.callTool('a', [] as never), 'The arguments of a must be an object'],
+    ['no name', (client) => client.callTool(undefined as never), 'tools/call: the name must be a string'],
+    [
+      'arguments in a list',
+      (client) => client.callTool('a', [] as never),
+      'tools/call "a": the arguments must be an object',
+    ],
     ['what JSON would lose', (client) => client.callTool('a', { when: new Date() }), '$.when is a Date'],
-    ['nothing to read', (client) => client.readResource(7 as never), 'names one of tool, prompt and resource'],
-    ['no time at all', (client) => client.callTool('a', {}, { timeoutMs: -1 }), 'timeoutMs is -1'],
-    ['no time for a list', (client) => client.listTools({ timeoutMs: 0 }), 'timeoutMs is 0'],
+    [
+      'nothing to read',
+      (client) => client.readResource(7 as never),
+      'must have one of `tool`, `prompt` and `resource`',
+    ],
+    [
+      'no time at all',
+      (client) => client.callTool('a', {}, { timeoutMs: -1 }),
+      'timeoutMs must be a number above 0, got -1',
+    ],
+    ['no time for a list', (client) => client.listTools({ timeoutMs: 0 }), 'timeoutMs must be a number above 0, got 0'],
   ])('%s', async (_what, use, message) => {
     const { client, requests } = await scripted(() => done('ok'))
     await expect(use(client)).rejects.toThrow(message)

@@ -60,7 +60,7 @@ test('a client without roots, or without a server, says so', async () => {
   const { client } = await olderConnection({})
   await expect(client.rootsChanged()).rejects.toMatchObject({
     code: 'OPTION_INVALID',
-    message: 'This client lists no roots that could change: give connect onRoots.',
+    message: 'rootsChanged(): this client does not declare roots. Pass onRoots to connect().',
   })
   const closed = await olderConnection({}, listing)
   await closed.client.close()

@@ -102,7 +102,9 @@ describe('the rounds of a call', () => {
     for await (const round of client.rounds(order)) {
       if (round.kind !== 'asks') continue
       expect(() => round.answer({ size: { action: 'accept', content: {} } })).toThrow('size is required')
-      expect(() => round.answer({ other: size })).toThrow('There is no question "other" in this round; it asks "size".')
+      expect(() => round.answer({ other: size })).toThrow(
+        'This round has no question "other". Its questions are "size".',
+      )
       break
     }
   })
@@ -190,7 +192,7 @@ describe('a pending round', () => {
     const base = { version: 1, revision: '2026-07-28', method: 'resources/read', params: { uri: 'a://b' } } as const
     await expect(client.resume({ ...base, requestState: 's' })).rejects.toMatchObject({ code: 'BAD_RESPONSE' })
     expect(requests[0]?.params).toMatchObject({ uri: 'a://b', requestState: 's' })
-    await expect(client.resume({ ...base, requestState: 's' }, { a: YES })).rejects.toThrow('it asks nothing')
+    await expect(client.resume({ ...base, requestState: 's' }, { a: YES })).rejects.toThrow('It has none.')
     expect(requests).toHaveLength(1)
   })
 

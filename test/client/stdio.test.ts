@@ -32,7 +32,7 @@ describe.concurrent('a process that dies', () => {
     await expect(client.callTool('die')).rejects.toMatchObject({
       code: 'LOST',
       message: expect.stringMatching(
-        /ended with status 3\. It said last:\nSomething is badly wrong\.\n.*may or may not have happened/s,
+        /exited with code 3\. Its stderr ends with:\nSomething is badly wrong\.\n.*may or may not have taken effect/s,
       ),
     })
     const after = await pidOf(client)
@@ -77,9 +77,9 @@ describe.concurrent('a process that dies', () => {
   })
 
   test.each([
-    ['that is not there', { command: '/nowhere/at/all' }, 'COMMAND', /could not be started: .*ENOENT/],
-    ['in a folder that is not there', { cwd: '/nowhere/at/all' }, 'COMMAND', /could not be started/],
-    ['that is no command', { args: ['a\0b'] }, 'COMMAND', /could not be started: .*null bytes/],
+    ['that is not there', { command: '/nowhere/at/all' }, 'COMMAND', /Cannot start the server: .*ENOENT/],
+    ['in a folder that is not there', { cwd: '/nowhere/at/all' }, 'COMMAND', /Cannot start the server/],
+    ['that is no command', { args: ['a\0b'] }, 'COMMAND', /Cannot start the server: .*null bytes/],
     [
       'that ends at once',
       { args: ['--eval', 'console.error("I will not."); process.exit(1)'] },
@@ -120,9 +120,9 @@ describe.concurrent('a process', () => {
     const client = await started({ logger: { warn, error: warn } })
     expect(textOf(await client.callTool('chatter'))).toBe('Said too much.')
     expect(warn.mock.calls.map(([message]) => message)).toEqual([
-      'The server wrote a line to its standard output that is no message.',
-      'The server sent a message that this client has no use for.',
-      'The server wrote a line to its standard output that is no message.',
+      'The server wrote a line to stdout that is not a JSON-RPC message.',
+      'The server sent a message that this client does not handle.',
+      'The server wrote a line to stdout that is not a JSON-RPC message.',
     ])
   })
 

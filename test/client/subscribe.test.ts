@@ -153,7 +153,7 @@ describe('a subscription', () => {
     )
     await expect(client.subscribe({ tools: true }).next()).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: 'The server has not acknowledged the subscription within 30 ms (timeoutMs).',
+      message: 'subscriptions/listen: the server did not acknowledge the subscription within 30 ms (timeoutMs).',
     })
     expect(requests).toHaveLength(3)
   })

@@ -99,7 +99,7 @@ describe('a call that becomes a task', () => {
     const { client } = await begun({}, { instead: ({ method }) => (method === 'tasks/get' ? unknown : undefined) })
     await expect(client.callTool('hello_world')).rejects.toMatchObject({
       code: 'TASK_GONE',
-      message: `The server has no task "${TASK_ID}" for this caller, or none any more: Task has expired`,
+      message: `The server has no task "${TASK_ID}" for this caller; it may have been deleted: Task has expired`,
       cause: { rpcCode: -32602 },
       task: undefined,
     })
@@ -191,7 +191,7 @@ describe('the questions of a task', () => {
     const { server, client } = await begun(asking('name'), {}, { onElicit: () => ({ action: 'accept', content: {} }) })
     await expect(client.callTool('hello_world')).rejects.toMatchObject({
       code: 'ANSWER_INVALID',
-      message: 'The answer to "name" does not fit: name is required.',
+      message: 'The answer to "name" does not match its question: name is required.',
       task: { taskId: TASK_ID, tool: 'hello_world' },
     })
     expect(server.count('tasks/update') + server.count('tasks/cancel')).toBe(0)
@@ -249,7 +249,8 @@ describe('the questions of a task', () => {
     )
     await expect(client.callTool('hello_world')).rejects.toMatchObject({
       code: 'TOO_MANY_ROUNDS',
-      message: 'The task has asked 3 times; this client takes 2 (maxRounds). It goes on on the server.',
+      message:
+        'The task has asked in 3 rounds, and maxRounds is 2. It keeps running on the server. To allow more rounds, raise maxRounds in connect().',
       task: { taskId: TASK_ID },
     })
   })

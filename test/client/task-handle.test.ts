@@ -90,15 +90,15 @@ describe('a task in hand', () => {
     const { server, task } = await started(asking('name', 'town'))
     await expect(task.answer({ name: { action: 'accept', content: {} } })).rejects.toMatchObject({
       code: 'ANSWER_INVALID',
-      message: 'The answer to "name" does not fit: name is required.',
+      message: 'The answer to "name" does not match its question: name is required.',
     })
-    await expect(task.answer({ other: answerOf('x') })).rejects.toThrow('There is no question "other"')
+    await expect(task.answer({ other: answerOf('x') })).rejects.toThrow('This round has no question "other"')
     expect(server.count('tasks/update')).toBe(0)
     await task.answer({ name: answerOf('Ada') })
     await task.answer({ town: { action: 'decline' } })
     await expect(task.answer({ name: answerOf('Eve') })).rejects.toMatchObject({
       code: 'ANSWER_INVALID',
-      message: 'The question "name" was answered already, or is being asked.',
+      message: 'The question "name" is already answered, or is being answered.',
     })
     expect(server.sent('tasks/update')).toEqual([
       { taskId: TASK_ID, inputResponses: { name: answerOf('Ada') } },
@@ -295,13 +295,13 @@ describe('a task that is put away', () => {
   })
 
   test.each<[string, unknown, string]>([
-    ['nothing', null, 'it is neither an id nor an object'],
-    ['no id', '', 'its id is no text'],
-    ['an id without end', 'x'.repeat(3_000), 'a very long one'],
-    ['another format', { version: 2 }, 'its version is 2, and this client reads 1'],
-    ['another revision', { version: 1, revision: '2020-01-01' }, 'its revision is "2020-01-01"'],
-    ['a number for an id', { version: 1, revision: '2026-07-28', taskId: 7 }, 'its id is no text'],
-    ['no tool', { version: 1, revision: '2026-07-28', taskId: 'a', tool: 7 }, 'its tool is no text'],
+    ['nothing', null, 'it must be an id or an object'],
+    ['no id', '', 'its id must be a string'],
+    ['an id without end', 'x'.repeat(3_000), 'its id must be a string of 1 to 2048 characters'],
+    ['another format', { version: 2 }, 'its version must be 1, got 2'],
+    ['another revision', { version: 1, revision: '2020-01-01' }, 'its revision must be 2026-07-28, got "2020-01-01"'],
+    ['a number for an id', { version: 1, revision: '2026-07-28', taskId: 7 }, 'its id must be a string'],
+    ['no tool', { version: 1, revision: '2026-07-28', taskId: 'a', tool: 7 }, 'its tool must be a string'],
     ['half a pause', { version: 1, revision: '2026-07-28', taskId: 'a', pollIntervalMs: 0.5 }, 'pollIntervalMs'],
   ])('is refused where it is damaged: %s', async (_what, saved, says) => {
     const client = await connected(new TaskServer())
@@ -414,7 +414,7 @@ test('older servers have no tasks: a tool that is started there gives its result
   expect(() => client.task(TASK_ID)).toThrow(
     expect.objectContaining({
       code: 'NO_TASKS',
-      message: 'The server speaks 2025-11-25, in which this client knows of no tasks.',
+      message: 'The server uses revision 2025-11-25, in which this client does not support tasks.',
     }),
   )
 })

@@ -74,7 +74,7 @@ describe('a caller who aborts', () => {
     await server.asked('tasks/get')
     controller.abort()
     await expect(call).rejects.toMatchObject({ code: 'ABORTED' })
-    await vi.waitFor(() => expect(warn.mock.lastCall?.[0]).toBe('A task could not be cancelled. It may go on.'))
+    await vi.waitFor(() => expect(warn.mock.lastCall?.[0]).toBe('A task could not be cancelled and may still run.'))
   })
 
   test('only closes the client leaves the task to the server', async () => {
@@ -97,7 +97,7 @@ describe('the time of a task', () => {
     await vi.advanceTimersByTimeAsync(60_000)
     await expect(call).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: `The task "${TASK_ID}" has not come to its end within 60000 ms (taskMs). It goes on on the server.`,
+      message: `The task "${TASK_ID}" did not finish within 60000 ms (taskMs). It keeps running on the server: pass error.task to client.task() to continue.`,
       task: { taskId: TASK_ID },
     })
   })
@@ -153,7 +153,7 @@ describe('tasks are declared', () => {
     onTestFinished(() => client.close())
     await expect(client.callTool('hello_world')).rejects.toMatchObject({
       code: 'BAD_RESPONSE',
-      message: expect.stringContaining('the resultType "task" of tools/call'),
+      message: expect.stringContaining('the resultType of tools/call is unknown, got "task"'),
     })
     expect(capabilities).toEqual([{}])
     expect(() => client.task(TASK_ID)).toThrow('This client was connected with tasks: false.')
@@ -168,7 +168,7 @@ describe('tasks are declared', () => {
         isWrong: true,
       },
     )
-    const bad = { code: 'BAD_RESPONSE', message: expect.stringContaining('the resultType "task" of') }
+    const bad = { code: 'BAD_RESPONSE', message: expect.stringMatching(/the resultType of .* is unknown, got "task"/) }
     await expect(client.getPrompt('hello')).rejects.toMatchObject(bad)
     await expect(client.readResource('a://b')).rejects.toMatchObject(bad)
   })
@@ -182,19 +182,31 @@ describe('a server that says of its task what cannot be is refused, clearly:', (
   test.each<[string, Told, string]>([
     ['no id', { taskId: 7 }, 'taskId of its task'],
     ['an id without end', { taskId: 'x'.repeat(3_000) }, 'taskId of its task'],
-    ['a status of its own', { status: 'paused' }, 'the status "paused" of its task is unknown'],
+    [
+      'a status of its own',
+      { status: 'paused' },
+      'the status of its task must be one of working, input_required, completed, failed, cancelled, got "paused"',
+    ],
     ['a message that is none', { statusMessage: { a: 1 } }, 'statusMessage of its task'],
-    ['no date of its making', { createdAt: 'yesterday' }, 'createdAt of its task is no date'],
-    ['a date without end', { createdAt: '2026'.repeat(100) }, 'createdAt of its task is no date'],
-    ['no date of its change', { lastUpdatedAt: 7 }, 'lastUpdatedAt of its task is no date'],
+    ['no date of its making', { createdAt: 'yesterday' }, 'createdAt of its task must be an ISO 8601 date'],
+    ['a date without end', { createdAt: '2026'.repeat(100) }, 'createdAt of its task must be an ISO 8601 date'],
+    ['no date of its change', { lastUpdatedAt: 7 }, 'lastUpdatedAt of its task must be an ISO 8601 date'],
     ['no time to live', { ttlMs: undefined }, 'ttlMs of its task'],
     ['half an interval', { pollIntervalMs: 0.5 }, 'pollIntervalMs of its task'],
-    ['no questions', { status: 'input_required' }, 'inputRequests of its task are no object'],
-    ['questions without a bottom', { status: 'input_required', inputRequests: deep }, 'nested too deeply'],
-    ['no result', { status: 'completed' }, 'the result of its task is no object'],
-    ['a result without content', { status: 'completed', result: {} }, 'content of its result'],
-    ['a result that is none', { status: 'completed', result: { resultType: 'input_required' } }, 'a completed task'],
-    ['no error', { status: 'failed' }, 'its error is no object'],
+    ['no questions', { status: 'input_required' }, 'inputRequests must be an object'],
+    [
+      'questions without a bottom',
+      { status: 'input_required', inputRequests: deep },
+      'nested more than 100 levels deep',
+    ],
+    ['no result', { status: 'completed' }, 'the result of its task must be an object'],
+    ['a result without content', { status: 'completed', result: {} }, 'content of tools/call'],
+    [
+      'a result that is none',
+      { status: 'completed', result: { resultType: 'input_required' } },
+      'the resultType of tasks/get',
+    ],
+    ['no error', { status: 'failed' }, 'its error is not an object'],
     ['an error without a code', { status: 'failed', error: { message: 'x' } }, 'its error has no code and message'],
   ])('%s', async (_what, told, says) => {
     const { client } = await begun(told, {
@@ -216,7 +228,7 @@ describe('a server that says of its task what cannot be is refused, clearly:', (
   test('another task than was asked for', async () => {
     const { client } = await begun({ taskId: 'another' }, { isWrong: true, call: () => madeRight() })
     await expect(client.callTool('hello_world')).rejects.toMatchObject({
-      message: expect.stringContaining('of a task that was not asked for'),
+      message: expect.stringContaining('its taskId must be '),
     })
   })
 

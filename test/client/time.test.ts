@@ -45,7 +45,8 @@ describe('the time of a call', () => {
     await vi.advanceTimersByTimeAsync(2_000)
     await expect(call).rejects.toMatchObject({
       code: 'TIMEOUT',
-      message: 'tools/call deploy has waited 1000 ms for its server (timeoutMs). It may or may not have happened.',
+      message:
+        'tools/call deploy: the server did not respond within 1000 ms (timeoutMs). The request may or may not have taken effect.',
       pending: { requestState: 's1' },
     })
     expect(requests).toHaveLength(3)

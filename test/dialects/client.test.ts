@@ -162,7 +162,7 @@ test('A pending round of one revision cannot be resumed in another, and the erro
       else {
         await expect(resumed).rejects.toMatchObject({
           code: 'PENDING_INVALID',
-          message: `The pending round cannot be taken up: it is of revision ${from.revision}, and ${to.revision} is spoken here: give connect revision: '${from.revision}'.`,
+          message: `Cannot resume the pending call: it was saved under revision ${from.revision}, this connection uses ${to.revision}. Pass revision: '${from.revision}' to connect().`,
         })
       }
     }

@@ -122,7 +122,7 @@ describe('A client', () => {
     const { url, close } = await serve(draftApp({ revisions: [] }), { port: 0, handleSignals: false })
     await expect(connect(url, { revision: draft })).rejects.toMatchObject({
       code: 'REVISION',
-      message: `The server speaks "2025-11-25", and this client ${draft}.`,
+      message: `initialize: the server must use revision ${draft}, got "2025-11-25".`,
     })
     await close()
   })
@@ -146,7 +146,7 @@ describe('A client', () => {
     await expect(connect('http://127.0.0.1:9/mcp', { revision: 'first-draft' })).rejects.toMatchObject({
       code: 'OPTION_INVALID',
       message:
-        'revision: this client does not speak "first-draft"; it speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2026-06-XX, 2026-02-03-draft.',
+        'revision must be one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2026-06-XX, 2026-02-03-draft, got "first-draft".',
     })
   })
 })

@@ -12,49 +12,53 @@ describe.each([http, stdio])('over $name', (wire) => {
     [
       'asks_for_ever',
       'TOO_MANY_ROUNDS',
-      'The server has asked in 11 rounds of one call; this client takes 10 (maxRounds).',
+      'tools/call asks_for_ever: the server asked in 11 rounds, and maxRounds is 10. To allow more rounds, raise maxRounds in connect(), or pass error.pending to client.resume().',
     ],
     [
       'doubles_its_state',
       'STATE_TOO_LARGE',
-      'The server wants a state of 131072 bytes carried; this client carries 65536 (maxStateBytes).',
+      "The server's state must have at most 65536 bytes, got 131072. To accept it, raise maxStateBytes in connect().",
     ],
     [
       'state_of_10_mb',
       'STATE_TOO_LARGE',
-      'The server wants a state of 10000000 bytes carried; this client carries 65536 (maxStateBytes).',
+      "The server's state must have at most 65536 bytes, got 10000000. To accept it, raise maxStateBytes in connect().",
     ],
+    ['asks_10000_questions', 'QUESTION_INVALID', 'The server asks 10000 questions in one round, and the limit is 100.'],
     [
-      'asks_10000_questions',
+      'form_of_10000_fields',
       'QUESTION_INVALID',
-      'The server asks 10000 questions in one round; this client takes 100.',
+      'The server\'s question "it" is not valid: its form has more than 5000 properties and items.',
     ],
-    ['form_of_10000_fields', 'QUESTION_INVALID', 'The server\'s question "it" cannot be asked: its form is too large.'],
     [
       'form_with_a_long_name',
       'QUESTION_INVALID',
-      /^The server's question "it" cannot be asked: requestedSchema: property "n{200}…" may be null/,
+      /^The server's question "it" is not valid: requestedSchema: property "n{200}…" may be null/,
     ],
-    ['question_with_a_long_key', 'QUESTION_INVALID', /^The server's question "kkk.*its method "mmm.* is unknown\.$/],
+    ['question_with_a_long_key', 'QUESTION_INVALID', /^The server's question "kkk.*its method is unknown, got "mmm.*$/],
     ['form_in_a_circle', 'QUESTION_INVALID', /refers back to itself/],
     [
       'form_on_the_network',
       'QUESTION_INVALID',
       /refers to "http:\/\/127\.0\.0\.1:9\/schema", which is not in this schema/,
     ],
-    ['form_with_a_long_default', 'ANSWER_INVALID', /^The answer to "it" does not fit: mail must be an email address/],
     [
-      'visits_a_script',
-      'QUESTION_INVALID',
-      /its url is a "javascript:" address, and only http and https are ever opened/,
+      'form_with_a_long_default',
+      'ANSWER_INVALID',
+      /^The answer to "it" does not match its question: mail must be an email address/,
     ],
-    ['visits_a_file', 'QUESTION_INVALID', /its url is a "file:" address/],
-    ['visits_for_a_while', 'QUESTION_INVALID', /its url is no address/],
-    ['nests_questions', 'BAD_RESPONSE', /its inputRequests are nested too deeply/],
-    ['infinite_numbers', 'BAD_RESPONSE', /hold a number that is none/],
-    ['proto_type', 'BAD_RESPONSE', /the content of its result are no list of objects/],
-    ['proto_question', 'QUESTION_INVALID', /question "__proto__" cannot be asked: its method "nonsense" is unknown/],
-    ['proto_field', 'QUESTION_INVALID', /property "__proto__" has a name that is not safe in JavaScript objects/],
+    ['visits_a_script', 'QUESTION_INVALID', /its url must begin with http: or https:, got "javascript:"/],
+    ['visits_a_file', 'QUESTION_INVALID', /its url must begin with http: or https:, got "file:"/],
+    ['visits_for_a_while', 'QUESTION_INVALID', /its url must be a URL/],
+    ['nests_questions', 'BAD_RESPONSE', /its inputRequests are nested more than 100 levels deep/],
+    ['infinite_numbers', 'BAD_RESPONSE', /contain a number that is not finite/],
+    ['proto_type', 'BAD_RESPONSE', /the content of tools\/call must be a list of objects/],
+    ['proto_question', 'QUESTION_INVALID', /question "__proto__" is not valid: its method is unknown, got "nonsense"/],
+    [
+      'proto_field',
+      'QUESTION_INVALID',
+      /property "__proto__" has a name that is not safe in JavaScript objects\. Rename it\.$/,
+    ],
   ])('%s is refused with %s, and the next call is not', async (tool, code, message) => {
     const client = await wire.connect()
     expect(await failureOf(client.callTool(tool))).toEqual({
@@ -70,7 +74,8 @@ describe.each([http, stdio])('over $name', (wire) => {
     const growth = await growthDuring(async () =>
       expect(await failureOf(client.callTool('state_of_100_mb'))).toEqual({
         code: 'RESPONSE_TOO_LARGE',
-        message: "The server's response is larger than 16777216 bytes (maxResponseBytes).",
+        message:
+          "The server's response is larger than 16777216 bytes. To accept it, raise maxResponseBytes in connect().",
       }),
     )
     expect(growth).toBeLessThan(60)
@@ -82,7 +87,7 @@ describe.each([http, stdio])('over $name', (wire) => {
     expect(await failureOf(client.callTool('defers_for_ever', {}, { timeoutMs: 400 }))).toEqual({
       code: 'TIMEOUT',
       message:
-        'tools/call defers_for_ever has waited 400 ms for its server (timeoutMs). It may or may not have happened.',
+        'tools/call defers_for_ever: the server did not respond within 400 ms (timeoutMs). The request may or may not have taken effect.',
     })
     await expectUsable(client)
   })
@@ -119,8 +124,8 @@ describe.each([http, stdio])('over $name', (wire) => {
 
     test.each([
       ['structured_maze', /^The result of structured_maze .*takes longer than \d+ ms to check\.$/],
-      ['structured_proto', /^The result of structured_proto does not fit the tool's own outputSchema/],
-      ['structured_nest', /^The result of structured_nest does not fit the tool's own outputSchema/],
+      ['structured_proto', /^The result of structured_proto does not match the outputSchema of the tool/],
+      ['structured_nest', /^The result of structured_nest does not match the outputSchema of the tool/],
     ])('that does not fit, or is endless to check, is refused: %s', async (tool, message) => {
       const client = await wire.connect()
       await client.listTools()
@@ -135,11 +140,27 @@ describe.each([http, stdio])('over $name', (wire) => {
 
   describe('a list', () => {
     test.each([
-      ['endless', 'BAD_RESPONSE', "The server's response cannot be used: tools/list has more than 1000 pages."],
-      ['repeating', 'BAD_RESPONSE', "The server's response cannot be used: tools/list gives the same cursor twice."],
-      ['crowded', 'BAD_RESPONSE', "The server's response cannot be used: tools/list has more than 100000 entries."],
-      ['heavy', 'RESPONSE_TOO_LARGE', "The server's response is larger than 16777216 bytes (maxResponseBytes)."],
-      ['shapeless', 'BAD_RESPONSE', "The server's response cannot be used: the tools of tools/list are no list."],
+      ['endless', 'BAD_RESPONSE', "The server's response is not valid: tools/list: the list has more than 1000 pages."],
+      [
+        'repeating',
+        'BAD_RESPONSE',
+        "The server's response is not valid: tools/list: the server sent the same nextCursor twice.",
+      ],
+      [
+        'crowded',
+        'BAD_RESPONSE',
+        "The server's response is not valid: tools/list: the list has more than 100000 entries.",
+      ],
+      [
+        'heavy',
+        'RESPONSE_TOO_LARGE',
+        "The server's response is larger than 16777216 bytes. To accept it, raise maxResponseBytes in connect().",
+      ],
+      [
+        'shapeless',
+        'BAD_RESPONSE',
+        "The server's response is not valid: tools/list: tools must be a list, got an object.",
+      ],
     ])('that is %s is refused with %s, and a call is not', async (mode, code, message) => {
       const client = await wire.connect({}, mode)
       expect(await failureOf(client.listTools())).toEqual({ code, message })
@@ -154,9 +175,9 @@ describe.each([http, stdio])('over $name', (wire) => {
   })
 
   test.each([
-    ['nonsense', 'REVISION', /^The server speaks no revision that it names, and this client 2026-07-28\.$/],
-    ['verbose', 'REVISION', /^The server speaks 3000-0, .*, 3000-9, and this client 2026-07-28\.$/],
-    ['asking', 'BAD_RESPONSE', /the resultType "input_required" of server\/discover is none that this client knows/],
+    ['nonsense', 'REVISION', /^The server supports no revision that it names, this client supports 2026-07-28\.$/],
+    ['verbose', 'REVISION', /^The server supports revision 3000-0, .*, 3000-9, this client supports 2026-07-28\.$/],
+    ['asking', 'BAD_RESPONSE', /the resultType of server\/discover is unknown, got "input_required"/],
   ])('a discovery that is %s fails to connect with %s', async (mode, code, message) => {
     expect(await failureOf(wire.connect({}, mode))).toEqual({ code, message: expect.stringMatching(message) })
   })

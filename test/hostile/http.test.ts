@@ -5,9 +5,10 @@ import { expectUsable, failureOf, growthDuring, hostileWires, textOf } from './h
 
 const { http, fetched } = hostileWires()
 
-const BAD = "The server's response cannot be used: "
-const LOST = /^The response was lost: .*\. What was asked for may or may not have happened\.$/s
-const TOO_LARGE = "The server's response is larger than 16777216 bytes (maxResponseBytes)."
+const BAD = "The server's response is not valid: "
+const LOST = /^The response was lost: .*\. The request may or may not have taken effect\.$/s
+const TOO_LARGE =
+  "The server's response is larger than 16777216 bytes. To accept it, raise maxResponseBytes in connect()."
 
 describe.each([http, fetched])('over $name', (wire) => {
   test.each<[string, string, string | RegExp]>([
@@ -15,29 +16,29 @@ describe.each([http, fetched])('over $name', (wire) => {
     ['resets', 'LOST', LOST],
     ['half_closes', 'LOST', LOST],
     ['half_closes_midway', 'LOST', LOST],
-    ['event_of_another', 'BAD_RESPONSE', `${BAD}it is to a request that was not made.`],
+    ['event_of_another', 'BAD_RESPONSE', `${BAD}its id is not the id of the request.`],
     ['event_of_nonsense', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
     ['event_of_bytes', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
-    ['event_of_a_list', 'BAD_RESPONSE', `${BAD}it is no JSON-RPC 2.0 message.`],
-    ['event_unended', 'LOST', /^The response was lost: the stream ended before it\./],
+    ['event_of_a_list', 'BAD_RESPONSE', `${BAD}it is not a JSON-RPC 2.0 message.`],
+    ['event_unended', 'LOST', /^The response was lost: the stream ended before the response\./],
     ['event_of_nothing', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
-    ['no_events', 'LOST', /^The response was lost: the stream ended before it\./],
-    ['event_type_of_json', 'LOST', /^The response was lost: the stream ended before it\./],
-    ['another_id', 'BAD_RESPONSE', `${BAD}it is to a request that was not made.`],
-    ['text_id', 'BAD_RESPONSE', `${BAD}it is to a request that was not made.`],
-    ['no_id', 'BAD_RESPONSE', `${BAD}it is to a request that was not made.`],
+    ['no_events', 'LOST', /^The response was lost: the stream ended before the response\./],
+    ['event_type_of_json', 'LOST', /^The response was lost: the stream ended before the response\./],
+    ['another_id', 'BAD_RESPONSE', `${BAD}its id is not the id of the request.`],
+    ['text_id', 'BAD_RESPONSE', `${BAD}its id is not the id of the request.`],
+    ['no_id', 'BAD_RESPONSE', `${BAD}its id is not the id of the request.`],
     ['a_request', 'BAD_RESPONSE', new RegExp(`^${BAD}`)],
-    ['a_batch', 'BAD_RESPONSE', `${BAD}it is no JSON-RPC 2.0 message.`],
+    ['a_batch', 'BAD_RESPONSE', `${BAD}it is not a JSON-RPC 2.0 message.`],
     ['odd_error', 'BAD_RESPONSE', `${BAD}its error has no code and message.`],
-    ['status_204', 'BAD_RESPONSE', `${BAD}HTTP 204 brings no response.`],
-    ['status_205', 'BAD_RESPONSE', `${BAD}HTTP 205 brings no response.`],
+    ['status_204', 'BAD_RESPONSE', `${BAD}HTTP 204 without a body.`],
+    ['status_205', 'BAD_RESPONSE', `${BAD}HTTP 205 without a body.`],
     ['status_299', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
-    ['status_304', 'HTTP_STATUS', 'The server answers HTTP 304 and nothing of the protocol.'],
-    ['status_418', 'HTTP_STATUS', 'The server answers HTTP 418 and nothing of the protocol.'],
+    ['status_304', 'HTTP_STATUS', 'The server answered HTTP 304 without a protocol message. Check the address.'],
+    ['status_418', 'HTTP_STATUS', 'The server answered HTTP 418 without a protocol message. Check the address.'],
     ['status_503', 'LOST', /^The response was lost: the server is not available \(HTTP 503\)\./],
     ['status_101', 'LOST', wire === http ? /the server switches to another protocol/ : LOST],
-    ['redirects', 'HTTP_STATUS', /HTTP 302 .*, with a redirection to "\/mcp.*", which is not followed\.$/],
-    ['redirects_with_method', 'HTTP_STATUS', /HTTP 308 .*, with a redirection to "\/mcp.*", which is not followed\.$/],
+    ['redirects', 'HTTP_STATUS', /HTTP 302 .* It redirects to "\/mcp.*"; redirects are not followed\.$/],
+    ['redirects_with_method', 'HTTP_STATUS', /HTTP 308 .* It redirects to "\/mcp.*"; redirects are not followed\.$/],
     ['page', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
     ['picture', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
     ['no_type', 'BAD_RESPONSE', `${BAD}it is not JSON.`],
@@ -73,7 +74,7 @@ describe.each([http, fetched])('over $name', (wire) => {
     const growth = await growthDuring(async () =>
       expect(await failureOf(client.callTool(tool, {}, { onProgress: () => {} }))).toEqual({
         code: 'TIMEOUT',
-        message: `tools/call ${tool} has waited 150 ms for its server (timeoutMs). It may or may not have happened.`,
+        message: `tools/call ${tool}: the server did not respond within 150 ms (timeoutMs). The request may or may not have taken effect.`,
       }),
     )
     expect(growth).toBeLessThan(80)

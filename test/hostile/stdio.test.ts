@@ -5,15 +5,16 @@ import { expectUsable, failureOf, growthDuring, hostileWires, textOf } from './h
 
 const { stdio } = hostileWires()
 
-const LOST = /^The response was lost: .*What was asked for may or may not have happened\.$/s
-const BAD = "The server's response cannot be used: "
-const TOO_LARGE = "The server's response is larger than 16777216 bytes (maxResponseBytes)."
+const LOST = /^The response was lost: .*The request may or may not have taken effect\.$/s
+const BAD = "The server's response is not valid: "
+const TOO_LARGE =
+  "The server's response is larger than 16777216 bytes. To accept it, raise maxResponseBytes in connect()."
 
 test.each<[string, string, string | RegExp]>([
-  ['dies', 'LOST', /ended with status 7, and said nothing on its error stream/],
-  ['dies_midway', 'LOST', /ended with status 0/],
+  ['dies', 'LOST', /exited with code 7 and wrote nothing to stderr/],
+  ['dies_midway', 'LOST', /exited with code 0/],
   ['closes_its_output', 'LOST', LOST],
-  ['floods_its_errors_and_dies', 'LOST', /ended with status 1\. It said last:\ne{4096}\n/],
+  ['floods_its_errors_and_dies', 'LOST', /exited with code 1\. Its stderr ends with:\ne{4096}\n/],
   ['odd_error', 'BAD_RESPONSE', `${BAD}its error has no code and message.`],
   ['no_result', 'BAD_RESPONSE', `${BAD}it has neither a result nor an error.`],
 ])('%s is told of as %s, and the next call is fine', async (tool, code, message) => {
@@ -43,7 +44,7 @@ test.each([
   const growth = await growthDuring(async () =>
     expect(await failureOf(client.callTool(tool, {}, { timeoutMs: 150, onProgress: () => {} }))).toEqual({
       code: 'TIMEOUT',
-      message: `tools/call ${tool} has waited 150 ms for its server (timeoutMs). It may or may not have happened.`,
+      message: `tools/call ${tool}: the server did not respond within 150 ms (timeoutMs). The request may or may not have taken effect.`,
     }),
   )
   expect(growth).toBeLessThan(80)

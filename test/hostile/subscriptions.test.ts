@@ -31,7 +31,7 @@ describe.each([http, stdio])('over $name', (wire) => {
     const changes = client.subscribe({ tools: true })
     expect(await failureOf(changes.next())).toEqual({
       code: 'TIMEOUT',
-      message: 'The server has not acknowledged the subscription within 1500 ms (timeoutMs).',
+      message: 'subscriptions/listen: the server did not acknowledge the subscription within 1500 ms (timeoutMs).',
     })
     await expectUsable(client)
   })

@@ -1,18 +1,18 @@
-// Who answers a server's questions: functions given once, which serve every call.
+// The functions that answer a server's questions. They are given once and serve every call.
 import type { CreateMessageResult, Root } from '../../protocol/messages.ts'
 import type { ClientCall } from '../call.ts'
 import type { ServerInfo } from '../discovery.ts'
 import type { FormQuestion, RootsQuestion, SampleQuestion, VisitQuestion } from './question.ts'
 
-/** The answerers that are given decide which capabilities are declared. One that throws ends the call with its error. */
+/** Each function that you pass declares its capability to servers. If it throws, the call fails with that error. */
 export interface Answerers {
-  /** Shows a form to the user. */
+  /** Shows a form to the user. Default: forms are not supported. */
   onElicit?: (question: FormQuestion, context: AnswerContext) => Answer<FormAnswer>
-  /** Asks the user for consent to visit a page, and opens it for them if they give it. */
+  /** Asks the user for consent to visit a page, and opens it if they agree. Default: pages are not supported. */
   onVisit?: (question: VisitQuestion, context: AnswerContext) => Answer<VisitAnswer>
-  /** Asks a model. With `tools` and `context`, also where the prompt has tools or wants the context of servers. */
+  /** Asks a model. `tools` and `context` declare that the prompt may have tools or want the context of servers. Default: not supported. */
   onSample?: SampleAnswerer | { answer: SampleAnswerer; tools?: boolean; context?: boolean }
-  /** Lists the folders that servers may know of. */
+  /** Lists the folders that servers may know of. Default: roots are not supported. */
   onRoots?: (question: RootsQuestion, context: AnswerContext) => Answer<Root[]>
 }
 
@@ -20,21 +20,21 @@ export type SampleAnswerer = (question: SampleQuestion, context: AnswerContext) 
 
 export type Answer<T> = T | Promise<T>
 
-/** What is not answered in `content` gets the form's default. */
+/** Fields that are missing in `content` get the default of the form. */
 export type FormAnswer =
   | { action: 'accept'; content?: Readonly<Record<string, unknown>> }
   | { action: 'decline' | 'cancel' }
 
 export interface VisitAnswer {
-  /** `accept` is consent to go there. */
+  /** `accept` means that the user agreed to visit the page. */
   action: 'accept' | 'decline' | 'cancel'
 }
 
 export interface AnswerContext {
-  /** Who asks, as it says itself. */
+  /** The server that asks, as it describes itself. */
   readonly server: ServerInfo
-  /** In the course of what. Older servers do not always tell. */
+  /** The call that the question belongs to. Undefined if a legacy server does not tell. */
   readonly call: ClientCall | undefined
-  /** Aborted when the call ends before this answer is there. */
+  /** Aborted if the call ends before this answer is there. */
   readonly signal: AbortSignal
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { InputRequests } from '../../protocol/messages.ts'
 import { ClientError } from '../errors.ts'
-import { readQuestions } from './question.ts'
+import { readQuestion, readQuestions } from './question.ts'
 
 const read = (requests: object): unknown => readQuestions(requests as InputRequests)
 
@@ -45,15 +45,19 @@ describe('the questions of a round', () => {
   const message = 'Name?'
 
   test.each<[string, unknown, string]>([
-    ['no object', 'text', 'it is no object'],
-    ['of an unknown method', { method: 'tasks/get' }, 'its method "tasks/get" is unknown'],
-    ['without a method', {}, 'its method undefined is unknown'],
-    ['of a method that is no text', { method: { toString: 1 } }, 'its method an object is unknown'],
-    ['with params that are no object', { method: 'roots/list', params: [] }, 'its params are no object'],
-    ['without a message', elicit({ requestedSchema: { type: 'object', properties: {} } }), 'it has no message'],
-    ['without a form', elicit({ message }), 'it has no requestedSchema'],
-    ['of an unknown mode', elicit({ mode: 'voice', message }), 'its mode "voice" is unknown'],
-    ['for an address that is none', elicit({ mode: 'url', message, url: 'javascript:1' }), '"javascript:" address'],
+    ['no object', 'text', 'it must be an object'],
+    ['of an unknown method', { method: 'tasks/get' }, 'its method is unknown, got "tasks/get"'],
+    ['without a method', {}, 'its method is unknown, got undefined'],
+    ['of a method that is no text', { method: { toString: 1 } }, 'its method is unknown, got an object'],
+    ['with params that are no object', { method: 'roots/list', params: [] }, 'its params must be an object'],
+    [
+      'without a message',
+      elicit({ requestedSchema: { type: 'object', properties: {} } }),
+      'its message must be a string',
+    ],
+    ['without a form', elicit({ message }), 'its requestedSchema must be an object'],
+    ['of an unknown mode', elicit({ mode: 'voice', message }), 'its mode must be "form" or "url", got "voice"'],
+    ['for an address that is none', elicit({ mode: 'url', message, url: 'javascript:1' }), 'got "javascript:"'],
     [
       'with a form that is not flat',
       elicit({ message, requestedSchema: { type: 'object', properties: { a: { type: 'object' } } } }),
@@ -73,18 +77,52 @@ describe('the questions of a round', () => {
           properties: { a: { enum: Array.from({ length: 6_000 }, (_, i) => `option ${i}`) } },
         },
       }),
-      'its form is too large',
+      'its form has more than 5000 properties and items',
     ],
-    ['without messages for the model', { method: 'sampling/createMessage', params: { maxTokens: 1 } }, 'no messages'],
+    [
+      'without messages for the model',
+      { method: 'sampling/createMessage', params: { maxTokens: 1 } },
+      'its messages must be a list',
+    ],
     ['without a limit for the model', { method: 'sampling/createMessage', params: { messages: [] } }, 'maxTokens'],
   ])('%s are refused', (_what, request, why) => {
     expect(() => read({ 'the key': request })).toThrow(ClientError)
-    expect(() => read({ 'the key': request })).toThrow(`The server's question "the key" cannot be asked: `)
+    expect(() => read({ 'the key': request })).toThrow(`The server's question "the key" is not valid: `)
     expect(() => read({ 'the key': request })).toThrow(why)
   })
 
   test('are at most 100', () => {
     expect(read(asking(100))).toHaveLength(100)
-    expect(() => read(asking(10_000))).toThrow('The server asks 10000 questions in one round; this client takes 100.')
+    expect(() => read(asking(10_000))).toThrow('The server asks 10000 questions in one round, and the limit is 100.')
   })
+})
+
+const readVisit = (url: unknown): object =>
+  readQuestion('page', { method: 'elicitation/create', params: { mode: 'url', message: 'Go.', url } })
+
+test.each([
+  ['https://example.com/a?b=c#d', 'example.com', false],
+  ['http://127.0.0.1:3000/', '127.0.0.1:3000', false],
+  ['https://xn--pple-43d.com/', 'xn--pple-43d.com', true],
+  ['https://sub.xn--80ak6aa92e.com/', 'sub.xn--80ak6aa92e.com', true],
+  ['https://\u0430pple.com/sign-in', 'xn--pple-43d.com', true],
+  ['https://example.com/xn--path', 'example.com', false],
+])('%s is an address at %s', (url, host, lookalike) => {
+  expect(readVisit(url)).toEqual({ kind: 'visit', key: 'page', message: 'Go.', url, host, lookalike })
+})
+
+test.each([
+  ['javascript:alert(1)', 'must begin with http: or https:, got "javascript:"'],
+  ['file:///etc/passwd', 'must begin with http: or https:, got "file:"'],
+  ['data:text/html,x', 'must begin with http: or https:, got "data:"'],
+  ['ftp://example.com/', 'must begin with http: or https:, got "ftp:"'],
+  ['https://accounts.example@evil.example/', 'must not contain a user name or password'],
+  ['https://:secret@example.com/', 'must not contain a user name or password'],
+  ['/relative', 'must be a URL'],
+  ['', 'must be a URL'],
+  [7, 'must be a URL'],
+  [undefined, 'must be a URL'],
+  [`https://example.com/${'a'.repeat(9_000)}`, 'must be a URL'],
+])('nobody is sent to %j', (url, why) => {
+  expect(() => readVisit(url)).toThrow(why)
 })

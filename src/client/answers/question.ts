@@ -1,10 +1,9 @@
-// The questions of a round, read from an untrusted server into something that can be shown and answered.
+// Reads the questions of an untrusted server into a form that can be show and answered.
 import type { CreateMessageRequestParams, FormSchema, InputRequests } from '../../protocol/messages.ts'
 import { toForm } from '../../schema/form.ts'
-import { ClientError } from '../errors.ts'
-import { reasonOf, shown } from '../../protocol/text.ts'
+import { ClientError, sentence } from '../errors.ts'
 import { isObject, withinSize } from '../../protocol/json.ts'
-import { readVisitAddress } from './address.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
 
 export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
 
@@ -13,20 +12,20 @@ export interface FormQuestion {
   readonly kind: 'form'
   readonly key: string
   readonly message: string
-  /** One level of texts, numbers, switches and choices, whatever the server wrote. */
+  /** Flat fields only: strings, numbers, booleans and choices. */
   readonly form: FormSchema
 }
 
-/** A page for the user to visit. Consent is all that is asked for: what happens there stays between user and server. */
+/** A page for the user to visit. The answer is only whether the user agrees; the page itself reports to the server. */
 export interface VisitQuestion {
   readonly kind: 'visit'
   readonly key: string
   readonly message: string
-  /** The whole address, http or https. Show all of it, and never fetch it. */
+  /** The complete http or https URL. Show all of it, and never fetch it. */
   readonly url: string
-  /** Its host, in ASCII, with the port where there is one. */
+  /** The host of the URL in ASCII, with its port if it has one. */
   readonly host: string
-  /** Whether the host is written with letters beyond ASCII (punycode), and so may only look like one that the user knows. */
+  /** True if the host has letters beyond ASCII (punycode), so that it may imitate a host that the user knows. */
   readonly lookalike: boolean
 }
 
@@ -36,32 +35,29 @@ export interface SampleQuestion extends CreateMessageRequestParams {
   readonly key: string
 }
 
-/** The folders that the server may know of. */
+/** A request for the folders that the server may know of. */
 export interface RootsQuestion {
   readonly kind: 'roots'
   readonly key: string
 }
 
-const MOST_QUESTIONS = 100
+export const MAX_QUESTIONS = 100
 
-/** Properties and items of a form's schema, at any depth. */
-const LARGEST_FORM = 5_000
+/** Properties and items in the schema of a form, at any depth. */
+const MAX_FORM_SIZE = 5_000
+
+const MAX_URL_LENGTH = 8_192
 
 export function readQuestions(requests: InputRequests): ServerQuestion[] {
   const entries = Object.entries(requests)
-  if (entries.length > MOST_QUESTIONS) {
-    throw new ClientError(
-      'QUESTION_INVALID',
-      `The server asks ${entries.length} questions in one round; this client takes ${MOST_QUESTIONS}.`,
-    )
-  }
+  if (entries.length > MAX_QUESTIONS) throw tooManyQuestions(entries.length)
   return entries.map(([key, request]) => readQuestion(key, request))
 }
 
 export function readQuestion(key: string, request: unknown): ServerQuestion {
-  if (!isObject(request)) throw invalid(key, 'it is no object')
+  if (!isObject(request)) throw invalid(key, 'it must be an object')
   const { method, params = {} } = request
-  if (!isObject(params)) throw invalid(key, 'its params are no object')
+  if (!isObject(params)) throw invalid(key, 'its params must be an object')
   switch (method) {
     case 'elicitation/create':
       return readElicitation(key, params)
@@ -70,17 +66,19 @@ export function readQuestion(key: string, request: unknown): ServerQuestion {
     case 'roots/list':
       return { kind: 'roots', key }
     default:
-      throw invalid(key, `its method ${shown(method)} is unknown`)
+      throw invalid(key, `its method is unknown, got ${shown(method)}`)
   }
 }
 
 function readElicitation(key: string, params: Record<string, unknown>): ServerQuestion {
   const { mode = 'form', message, requestedSchema, url } = params
-  if (typeof message !== 'string') throw invalid(key, 'it has no message')
-  if (mode === 'url') return { kind: 'visit', key, message, ...readVisitAddress(url, (why) => invalid(key, why)) }
-  if (mode !== 'form') throw invalid(key, `its mode ${shown(mode)} is unknown`)
-  if (!isObject(requestedSchema)) throw invalid(key, 'it has no requestedSchema')
-  if (!withinSize(requestedSchema, LARGEST_FORM)) throw invalid(key, 'its form is too large')
+  if (typeof message !== 'string') throw invalid(key, 'its message must be a string')
+  if (mode === 'url') return { kind: 'visit', key, message, ...readUrl(key, url) }
+  if (mode !== 'form') throw invalid(key, `its mode must be "form" or "url", got ${shown(mode)}`)
+  if (!isObject(requestedSchema)) throw invalid(key, 'its requestedSchema must be an object')
+  if (!withinSize(requestedSchema, MAX_FORM_SIZE)) {
+    throw invalid(key, `its form has more than ${MAX_FORM_SIZE} properties and items`)
+  }
   try {
     return { kind: 'form', key, message, form: toForm(requestedSchema, 'requestedSchema') }
   } catch (cause) {
@@ -91,12 +89,33 @@ function readElicitation(key: string, params: Record<string, unknown>): ServerQu
 function readSample(key: string, params: Record<string, unknown>): SampleQuestion {
   const { messages, maxTokens } = params
   const areMessages = Array.isArray(messages) && messages.every((message) => isObject(message) && 'content' in message)
-  if (!areMessages) throw invalid(key, 'it has no messages')
-  if (!Number.isSafeInteger(maxTokens)) throw invalid(key, 'its maxTokens is no whole number')
+  if (!areMessages) throw invalid(key, 'its messages must be a list of messages with content')
+  if (!Number.isSafeInteger(maxTokens)) throw invalid(key, `its maxTokens must be an integer, got ${shown(maxTokens)}`)
   return { ...(params as unknown as CreateMessageRequestParams), kind: 'sample', key }
 }
 
+/** Reads the URL of a page. It is never fetched. */
+function readUrl(key: string, url: unknown): Pick<VisitQuestion, 'url' | 'host' | 'lookalike'> {
+  if (typeof url !== 'string' || url.length > MAX_URL_LENGTH || !URL.canParse(url)) {
+    throw invalid(key, `its url must be a URL of at most ${MAX_URL_LENGTH} characters`)
+  }
+  const { protocol, username, password, host, hostname } = new URL(url)
+  if (protocol !== 'http:' && protocol !== 'https:') {
+    throw invalid(key, `its url must begin with http: or https:, got ${shown(protocol)}`)
+  }
+  // The part before an @ can be made to look like the host.
+  if (username !== '' || password !== '') throw invalid(key, 'its url must not contain a user name or password')
+  return { url, host, lookalike: hostname.split('.').some((label) => label.startsWith('xn--')) }
+}
+
+export function tooManyQuestions(count: number): ClientError {
+  return new ClientError(
+    'QUESTION_INVALID',
+    `The server asks ${count} questions in one round, and the limit is ${MAX_QUESTIONS}.`,
+  )
+}
+
 function invalid(key: string, why: string, cause?: unknown): ClientError {
-  const message = `The server's question ${shown(key)} cannot be asked: ${why}.`
+  const message = sentence(`The server's question ${shown(key)} is not valid: ${why}`)
   return new ClientError('QUESTION_INVALID', message, cause === undefined ? {} : { cause })
 }

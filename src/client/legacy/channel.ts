@@ -1,36 +1,57 @@
-// What a session with an older server is held over: a child process, or HTTP with streams of events both ways.
+// What a session with a legacy server runs over: a child process, or HTTP with event streams.
 import type { RequestId } from '../../protocol/messages.ts'
 import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../transports/transport.ts'
-import { ClientError } from '../errors.ts'
+import type { StdioTransport } from '../transports/stdio.ts'
+import { ClientError, lost } from '../errors.ts'
 
 export interface Channel {
-  /** For each request one response or failure comes back. What it gives cancels the request, and tells the server so. */
+  /** Settles each request exactly once. Returns a function that cancels the request and tells the server. */
   send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void
-  /** Sends what has no response. Fails where that has certainly not arrived. `isCarried` is worth more tries. */
+  /** Sends a message that has no response. Rejects if it did not arrive. With `isCarried` it is retried more often. */
   notify(text: string, isCarried?: boolean): Promise<void>
-  /** A session has begun, in this revision. */
+  /** A session has started in this revision. */
   useRevision(revision: string): void
-  /** Listens for what belongs to no call. Gives whether the server can tell of it. */
+  /** Opens the stream for messages outside of calls. Resolves to false if the server has none. */
   listen(): Promise<boolean>
-  /** Bounded in time. */
+  /** Takes a bounded time. */
   close(): Promise<void>
 }
 
 export interface ChannelEvents {
   readonly receive: ReceiveMessage
-  /** Calls back once we have said what the server has left a request to us for. Gives `false` where it has not. */
+  /**
+   * Calls `answered` once this client has answered every question whose state it carries for the request. Returns false,
+   * and never calls it, if there is no such question.
+   */
   readonly whenAnswered: (requestId: RequestId, answered: () => void) => boolean
-  /** The server knows nothing of the session any more. */
+  /** The server has ended the session. */
   readonly sessionLost: () => void
-  /** Something that belongs to no call may not have arrived. */
+  /** Messages outside of calls may have been lost. */
   readonly eventsMissed: () => void
 }
 
-/** Refused before anything was done. */
-export function sessionGone(): ClientError {
+/** Over the process that was already probed. The session ends with the process. */
+export function stdioChannel(transport: StdioTransport, events: ChannelEvents): Channel {
+  transport.bindSession(events.receive, () => {
+    events.sessionLost()
+    events.eventsMissed()
+  })
+  return {
+    send: (request, callbacks) => transport.send(request, callbacks),
+    notify: async (text) => {
+      if (!transport.write(text)) throw lost('the server does not read its input')
+    },
+    useRevision: () => {},
+    listen: async () => true,
+    close: () => transport.close(),
+  }
+}
+
+/** The server refused the request before it did anything, because its session has ended. */
+export function sessionLost(): ClientError {
   return new ClientError('LOST', 'The response was lost: the server has ended the session.', { status: 404 })
 }
 
-export function isSessionGone(error: unknown): boolean {
+export function isSessionLost(error: unknown): boolean {
   return error instanceof ClientError && error.code === 'LOST' && error.status === 404
 }

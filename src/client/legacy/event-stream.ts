@@ -1,126 +1,124 @@
-// The stream on which an older server tells, over HTTP, what belongs to no call. Opened again when it is lost.
-import type { ClientError } from '../errors.ts'
+// The stream on which a legacy HTTP server sends messages outside of calls. It is reopened when it is lost.
+import { backoff } from '../../protocol/backoff.ts'
+import { type ClientError, isConnectionLoss } from '../errors.ts'
+import type { ResponseHandler, ResponseHead, ResponseReader } from '../transports/http-response.ts'
 import type { Cursor } from '../transports/sse.ts'
-import type { Head, Reading } from './http-reader.ts'
 
 export interface ServerEventStreamOptions {
-  /** Gives what ends it. */
-  open(cursor: Cursor, reading: Reading): () => void
-  /** The data of one event. */
+  open(cursor: Cursor, handler: ResponseHandler): ResponseReader
+  /** Called with the data of each event. */
   event(data: string): void
-  /** Something may not have arrived. */
-  missed(): void
-  gone(): void
+  /** Events may have been lost. */
+  eventsMissed(): void
+  /** The server has ended the session. */
+  sessionLost(): void
 }
 
-/** In a row, without anything having come. */
-const MOST_TRIES = 5
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 30_000
-const LEAST_PAUSE_MS = 10
+/** Attempts in a row without an event. */
+const MAX_ATTEMPTS = 5
+const RETRY = { firstMs: 1_000, maxMs: 30_000 }
+const MIN_DELAY_MS = 10
 
-/** How servers refuse a second stream, also while they have not noticed that the first is lost. */
-const STILL_OPEN = 409
+/** Servers refuse a second stream with this status, also before they notice that the first one is lost. */
+const CONFLICT = 409
 
-/** For the server to say whether it has one. */
+/** A server that sends no response head within this time is assumed to hold the stream open. */
 const READY_MS = 2_000
 
-export class ServerEventStream {
-  readonly #on: ServerEventStreamOptions
+export class ServerEventStream implements ResponseHandler {
+  readonly #options: ServerEventStreamOptions
   readonly #cursor: Cursor = { id: undefined, retryMs: undefined }
-  #end: () => void = () => {}
-  #pause: NodeJS.Timeout | undefined
-  #tries = 0
-  #state: 'trying' | 'lost' | 'refused' = 'trying'
-  #ready: NodeJS.Timeout | undefined
-  #say: (isThere: boolean) => void = () => {}
-  #isThere: Promise<boolean>
+  #reader: ResponseReader | undefined
+  #retry: NodeJS.Timeout | undefined
+  #attempts = 0
+  /** `lost`: a new stream may be tried later. `refused`: the server has none. */
+  #state: 'active' | 'lost' | 'refused' = 'active'
+  #readyTimer: NodeJS.Timeout | undefined
+  #setOpen: (isOpen: boolean) => void = () => {}
+  #isOpen: Promise<boolean>
 
-  constructor(on: ServerEventStreamOptions) {
-    this.#on = on
-    this.#isThere = this.#answer()
+  constructor(options: ServerEventStreamOptions) {
+    this.#options = options
+    this.#isOpen = this.#newIsOpen()
     this.#open()
   }
 
-  /** Whether it is there, once that is known. */
-  get isThere(): Promise<boolean> {
-    return this.#isThere
+  /** Settles as soon as it is known whether the stream is open. */
+  get isOpen(): Promise<boolean> {
+    return this.#isOpen
   }
 
-  /** Whether another one may be tried. */
+  /** True if a new stream may be tried. */
   get isLost(): boolean {
     return this.#state === 'lost'
   }
 
   close(): void {
-    this.#over('lost')
+    this.#stop('lost')
   }
 
-  #over(state: 'lost' | 'refused'): void {
-    if (this.#state !== 'trying') return
-    this.#state = state
-    clearTimeout(this.#pause)
-    clearTimeout(this.#ready)
-    this.#say(false)
-    this.#end()
+  head({ isStream }: ResponseHead): void {
+    clearTimeout(this.#readyTimer)
+    if (isStream) this.#setOpen(true)
   }
 
-  #answer(): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#say = resolve
-    })
+  event(data: string): void {
+    this.#attempts = 0
+    if (data !== '' && this.#state === 'active') this.#options.event(data)
   }
 
-  #open(): void {
-    // One that says nothing until it has something to tell is there too.
-    this.#ready = setTimeout(() => this.#say(true), READY_MS)
-    this.#end = this.#on.open(this.#cursor, {
-      head: (head) => this.#headed(head),
-      event: (data) => {
-        this.#tries = 0
-        if (data !== '' && this.#state === 'trying') this.#on.event(data)
-      },
-      body: (_text, head) => this.#refused(head),
-      ended: (error) => this.#lost(error),
-    })
-  }
-
-  #headed({ isStream }: Head): void {
-    clearTimeout(this.#ready)
-    if (isStream) this.#say(true)
-  }
-
-  /** 405 is how a server says that it has none. Whatever else it says, it gives none now. */
-  #refused({ status }: Head): void {
-    if (this.#state !== 'trying') return
-    if (status === 404) this.#on.gone()
-    if (status >= 500 || status === STILL_OPEN) this.#again()
+  /** A server without such a stream answers 405. Other statuses mean that there is none now. */
+  body(_text: string, { status }: ResponseHead): void {
+    if (this.#state !== 'active') return
+    if (status === 404) this.#options.sessionLost()
+    if (status >= 500 || status === CONFLICT) this.#retryLater()
     else this.#giveUp(status === 404 ? 'lost' : 'refused')
   }
 
-  #lost({ code }: ClientError): void {
-    if (this.#state !== 'trying') return
-    if (code === 'LOST' || code === 'CONNECTION') this.#again()
+  failed(error: ClientError): void {
+    if (this.#state !== 'active') return
+    if (isConnectionLoss(error)) this.#retryLater()
     else this.#giveUp('lost')
   }
 
-  #again(): void {
-    if (this.#tries >= MOST_TRIES) return this.#giveUp('lost')
+  #open(): void {
+    // A server may send the head together with its first event.
+    this.#readyTimer = setTimeout(() => this.#setOpen(true), READY_MS)
+    this.#reader = this.#options.open(this.#cursor, this)
+  }
+
+  #retryLater(): void {
+    if (this.#attempts >= MAX_ATTEMPTS) return this.#giveUp('lost')
     const { id, retryMs } = this.#cursor
-    // Whoever listens asks for everything again.
+    // Without an id the stream cannot be resumed, and subscribers have to read everything again.
     if (id === undefined) {
-      this.#say(false)
-      this.#isThere = this.#answer()
-      this.#on.missed()
+      this.#setOpen(false)
+      this.#isOpen = this.#newIsOpen()
+      this.#options.eventsMissed()
     }
-    clearTimeout(this.#ready)
-    const pause = Math.min(retryMs ?? FIRST_PAUSE_MS * 2 ** this.#tries, LONGEST_PAUSE_MS)
-    this.#tries += 1
-    this.#pause = setTimeout(() => this.#open(), Math.max(pause, LEAST_PAUSE_MS)).unref()
+    clearTimeout(this.#readyTimer)
+    this.#attempts += 1
+    const delay = Math.min(retryMs ?? backoff(this.#attempts, RETRY), RETRY.maxMs)
+    this.#retry = setTimeout(() => this.#open(), Math.max(delay, MIN_DELAY_MS)).unref()
   }
 
   #giveUp(state: 'lost' | 'refused'): void {
-    this.#over(state)
-    this.#on.missed()
+    this.#stop(state)
+    this.#options.eventsMissed()
+  }
+
+  #stop(state: 'lost' | 'refused'): void {
+    if (this.#state !== 'active') return
+    this.#state = state
+    clearTimeout(this.#retry)
+    clearTimeout(this.#readyTimer)
+    this.#setOpen(false)
+    this.#reader?.cancel()
+  }
+
+  #newIsOpen(): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#setOpen = resolve
+    })
   }
 }

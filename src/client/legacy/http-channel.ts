@@ -1,44 +1,44 @@
-// HTTP as the way to an older server: requests and answers by POST, a stream by GET for what belongs to no call, and a
-// DELETE at the end.
-import { ClientError, lost } from '../errors.ts'
-import { refusalOf } from '../transports/http-response.ts'
+// The HTTP channel of a session with a legacy server: requests and answers by POST, one event stream by GET for messages
+// outside of calls, and a DELETE at the end.
+import { backoff } from '../../protocol/backoff.ts'
+import { ClientError, isConnectionLoss, lost } from '../errors.ts'
+import type { HeadersOption } from '../options.ts'
+import type { HttpClient, HttpResponseListener } from '../transports/http-client.ts'
 import type { HttpOptions } from '../transports/http.ts'
-import { JSON_HEADERS } from '../transports/http.ts'
+import { JSON_HEADERS, readHeaders } from '../transports/http.ts'
+import type { ResponseHandler, ResponseHead } from '../transports/http-response.ts'
+import { ResponseReader, statusError } from '../transports/http-response.ts'
+import { parseMessages } from '../transports/message.ts'
 import type { Cursor } from '../transports/sse.ts'
 import type { OutgoingRequest, ResponseCallbacks } from '../transports/transport.ts'
-import type { HttpClient, HttpResponseListener } from '../transports/http-client.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
-import { isSessionGone, sessionGone } from './channel.ts'
-import { HttpExchange } from './http-exchange.ts'
-import { SessionHeaders } from './http-headers.ts'
-import type { Head, Reading } from './http-reader.ts'
-import { HttpReader } from './http-reader.ts'
-import { messagesIn } from './messages.ts'
+import { isSessionLost, sessionLost } from './channel.ts'
 import { ServerEventStream } from './event-stream.ts'
+import { HttpExchange } from './http-exchange.ts'
 
-const EVENTS: readonly string[] = ['Accept', 'text/event-stream']
+const EVENT_HEADERS: readonly string[] = ['Accept', 'text/event-stream']
 
-/** Answers and notifications on their way. */
-const MOST_SAID = 100
-const SAY_MS = 30_000
-const SAY_TRIES = 3
-/** What holds the whole of a call, and may be said to any instance that is there. */
-const SAY_CARRIED_TRIES = 6
-const SAY_PAUSE_MS = 100
-const FAREWELL_MS = 1_000
+/** Answers and notifications that are being sent. */
+const MAX_NOTIFICATIONS = 100
+const NOTIFY_MS = 30_000
+const NOTIFY_ATTEMPTS = 3
+/** An answer with carried state holds the whole call, and any instance of the server can take it. */
+const NOTIFY_CARRIED_ATTEMPTS = 6
+const NOTIFY_RETRY = { firstMs: 100 }
+const DELETE_MS = 1_000
 
 export class HttpChannel implements Channel {
-  readonly #wire: HttpClient
+  readonly #http: HttpClient
   readonly #maxBytes: number
   readonly #events: ChannelEvents
   readonly #headers: SessionHeaders
   readonly #exchanges = new Set<HttpExchange>()
-  #standing: ServerEventStream | undefined
-  #said = 0
+  #eventStream: ServerEventStream | undefined
+  #notifications = 0
   #isClosed = false
 
-  constructor(wire: HttpClient, { headers, maxResponseBytes }: HttpOptions, events: ChannelEvents) {
-    this.#wire = wire
+  constructor(http: HttpClient, { headers, maxResponseBytes }: HttpOptions, events: ChannelEvents) {
+    this.#http = http
     this.#maxBytes = maxResponseBytes
     this.#events = events
     this.#headers = new SessionHeaders(headers)
@@ -46,29 +46,28 @@ export class HttpChannel implements Channel {
 
   send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
     const isInitialize = request.method === 'initialize'
-    if (isInitialize) this.#forget()
+    if (isInitialize) this.#forgetSession()
     const hasSession = this.#headers.sessionId !== undefined
-    const settled = (): unknown => this.#exchanges.delete(exchange)
     const exchange: HttpExchange = new HttpExchange(
       {
         receive: this.#events.receive,
-        onceAnswered: (answered) => this.#events.whenAnswered(request.id, answered),
+        whenAnswered: (answered) => this.#events.whenAnswered(request.id, answered),
         hasSession,
-        post: (text, cursor, reading) => this.#post(text, cursor, reading),
-        resume: (cursor, reading) => this.#listen(cursor, false, reading),
-        headed: ({ header }) => {
-          if (isInitialize) this.#headers.learnSession(header('mcp-session-id'))
+        post: (text, cursor, handler) => this.#post(text, cursor, handler),
+        resume: (cursor, handler) => this.#get(cursor, false, handler),
+        head: ({ header }) => {
+          if (isInitialize) this.#headers.setSession(header('mcp-session-id'))
         },
       },
       request,
       {
         normalize: callbacks.normalize,
         resolve: (response) => {
-          settled()
+          this.#exchanges.delete(exchange)
           callbacks.resolve(response)
         },
         reject: (error) => {
-          settled()
+          this.#exchanges.delete(exchange)
           callbacks.reject(error)
         },
       },
@@ -76,156 +75,193 @@ export class HttpChannel implements Channel {
     this.#exchanges.add(exchange)
     return () => {
       if (exchange.isOver) return
-      settled()
+      this.#exchanges.delete(exchange)
       exchange.cancel()
-      if (!isInitialize && !this.#isClosed) this.#say(cancelled(request.id)).catch(() => {})
+      if (!isInitialize && !this.#isClosed) this.#notifyOnce(cancelledText(request.id)).catch(() => {})
     }
   }
 
   async notify(text: string, isCarried = false): Promise<void> {
-    if (this.#said >= MOST_SAID) throw lost(`more than ${MOST_SAID} messages are on their way to the server`)
-    this.#said += 1
+    if (this.#notifications >= MAX_NOTIFICATIONS) {
+      throw lost(`more than ${MAX_NOTIFICATIONS} messages are being sent to the server`)
+    }
+    this.#notifications += 1
     const { sessionId } = this.#headers
-    const mostTries = isCarried ? SAY_CARRIED_TRIES : SAY_TRIES
+    const maxAttempts = isCarried ? NOTIFY_CARRIED_ATTEMPTS : NOTIFY_ATTEMPTS
     try {
-      for (let tries = 1; ; tries += 1) {
+      for (let attempt = 1; ; attempt += 1) {
         try {
-          return await this.#say(text)
+          return await this.#notifyOnce(text)
         } catch (error) {
-          // Another may have begun since.
-          if (isSessionGone(error) && sessionId === this.#headers.sessionId) this.#events.sessionLost()
-          if (isSessionGone(error) || !isTrouble(error) || tries >= mostTries || this.#isClosed) throw error
-          await new Promise((resolve) => void setTimeout(resolve, SAY_PAUSE_MS * 2 ** (tries - 1)))
+          // Another session may have started in the meantime.
+          if (isSessionLost(error) && sessionId === this.#headers.sessionId) this.#events.sessionLost()
+          const mayRetry = isConnectionLoss(error) && !isSessionLost(error) && attempt < maxAttempts
+          if (!mayRetry || this.#isClosed) throw error
+          await new Promise((resolve) => void setTimeout(resolve, backoff(attempt, NOTIFY_RETRY)))
         }
       }
     } finally {
-      this.#said -= 1
+      this.#notifications -= 1
     }
   }
 
   useRevision(revision: string): void {
-    this.#headers.learnRevision(revision)
+    this.#headers.setRevision(revision)
   }
 
   async listen(): Promise<boolean> {
     if (this.#isClosed) return false
-    if (this.#standing === undefined || this.#standing.isLost) {
-      this.#standing = new ServerEventStream({
-        open: (cursor, reading) => this.#listen(cursor, true, reading),
-        event: (data) => this.#told(data),
-        missed: () => this.#events.eventsMissed(),
-        gone: () => this.#events.sessionLost(),
+    if (this.#eventStream === undefined || this.#eventStream.isLost) {
+      this.#eventStream = new ServerEventStream({
+        open: (cursor, handler) => this.#get(cursor, true, handler),
+        event: (data) => this.#receive(data),
+        eventsMissed: () => this.#events.eventsMissed(),
+        sessionLost: () => this.#events.sessionLost(),
       })
     }
-    return this.#standing.isThere
+    return this.#eventStream.isOpen
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
-    this.#standing?.close()
+    this.#eventStream?.close()
     for (const exchange of this.#exchanges) exchange.cancel()
     this.#exchanges.clear()
-    if (this.#headers.sessionId !== undefined) await this.#farewell()
-    this.#wire.close()
+    if (this.#headers.sessionId !== undefined) await this.#deleteSession()
+    this.#http.close()
   }
 
-  #forget(): void {
-    this.#standing?.close()
-    this.#standing = undefined
-    this.#headers.forget()
+  #forgetSession(): void {
+    this.#eventStream?.close()
+    this.#eventStream = undefined
+    this.#headers.forgetSession()
   }
 
-  /** What is told on a stream that belongs to no call; a response has no business there. */
-  #told(data: string): void {
+  /** From the stream outside of calls. Responses do not belong there and are ignored. */
+  #receive(data: string): void {
     try {
-      for (const message of messagesIn(data)) if ('method' in message) this.#events.receive(message)
+      for (const message of parseMessages(data)) if ('method' in message) this.#events.receive(message)
     } catch {
-      // Nothing waits for it.
+      // An invalid message fails no call, because no call waits for it.
     }
   }
 
-  #say(text: string): Promise<void> {
+  #notifyOnce(text: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const end = this.#post(text, nowhere(), {
-        // A stream is no refusal, and there is nothing on it to wait for.
+      const reader = this.#post(text, newCursor(), {
+        // A stream means that the server accepted the message. Nothing on it is needed.
         head: ({ isStream }) => {
-          if (isStream) over()
+          if (isStream) settle()
         },
         event: () => {},
-        body: (answer, { status, header }) => over(this.#refusal(status, answer, header)),
-        ended: (error) => over(error),
+        body: (body, head) => settle(this.#errorIn(body, head)),
+        failed: (error) => settle(error),
       })
-      const timer = setTimeout(() => over(lost(`the server has not taken it within ${SAY_MS} ms`)), SAY_MS)
-      const over = (error?: ClientError): void => {
+      const timer = setTimeout(() => settle(lost(`the server did not accept it within ${NOTIFY_MS} ms`)), NOTIFY_MS)
+      const settle = (error?: ClientError): void => {
         clearTimeout(timer)
-        end()
+        reader.cancel()
         if (error === undefined) resolve()
         else reject(error)
       }
     })
   }
 
-  #refusal(status: number, text: string, header: Head['header']): ClientError | undefined {
+  #errorIn(text: string, head: ResponseHead): ClientError | undefined {
+    const { status } = head
     if (status >= 200 && status < 300) return undefined
-    if (status === 404 && this.#headers.sessionId !== undefined) return sessionGone()
-    const refusal = refusalOf(status, text, header)
-    return refusal ?? new ClientError('HTTP_STATUS', `The server does not take it (HTTP ${status}).`, { status })
+    if (status === 404 && this.#headers.sessionId !== undefined) return sessionLost()
+    return (
+      statusError(head, text) ??
+      new ClientError('HTTP_STATUS', `The server did not accept a message (HTTP ${status}).`, { status })
+    )
   }
 
-  /** Some servers do not let their sessions be ended, and none is waited for long. */
-  #farewell(): Promise<void> {
+  /** Some servers do not support it, so failures are ignored and the wait is short. */
+  #deleteSession(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, FAREWELL_MS)
-      const over = (): void => {
+      const timer = setTimeout(resolve, DELETE_MS)
+      const done = (): void => {
         clearTimeout(timer)
         resolve()
       }
-      this.#open([], nowhere(), { event: () => {}, body: over, ended: over }, (headers, answer) =>
-        this.#wire.open('DELETE', headers, false, answer),
+      this.#request([], newCursor(), { event: () => {}, body: done, failed: done }, (headers, listener) =>
+        this.#http.open('DELETE', headers, false, listener),
       )
     })
   }
 
-  #post(text: string, cursor: Cursor, reading: Reading): () => void {
-    return this.#open(JSON_HEADERS, cursor, reading, (headers, answer) => this.#wire.post(headers, text, answer))
+  #post(text: string, cursor: Cursor, handler: ResponseHandler): ResponseReader {
+    return this.#request(JSON_HEADERS, cursor, handler, (headers, listener) => this.#http.post(headers, text, listener))
   }
 
-  #listen(cursor: Cursor, isIdle: boolean, reading: Reading): () => void {
+  #get(cursor: Cursor, isIdle: boolean, handler: ResponseHandler): ResponseReader {
     const from = cursor.id === undefined ? [] : ['Last-Event-ID', cursor.id]
-    return this.#open([...EVENTS, ...from], cursor, reading, (headers, answer) =>
-      this.#wire.open('GET', headers, isIdle, answer),
+    return this.#request([...EVENT_HEADERS, ...from], cursor, handler, (headers, listener) =>
+      this.#http.open('GET', headers, isIdle, listener),
     )
   }
 
-  /** Sends it once its headers are there. Gives what ends it. */
-  #open(own: readonly string[], cursor: Cursor, reading: Reading, send: Send): () => void {
-    const reader = new HttpReader(this.#maxBytes, cursor, reading)
-    let isEnded = false
-    let end: (() => void) | undefined
+  /** Sends the request as soon as its headers are known. */
+  #request(own: readonly string[], cursor: Cursor, handler: ResponseHandler, send: Send): ResponseReader {
+    const reader = new ResponseReader(this.#maxBytes, handler, cursor)
     this.#headers.with(own).then(
       (headers) => {
-        if (!isEnded) end = send(headers, reader)
+        if (!reader.isOver) reader.start((listener) => send(headers, listener))
       },
       (error: unknown) => reader.failed(error, false),
     )
-    return () => {
-      isEnded = true
-      reader.stop()
-      end?.()
-    }
+    return reader
   }
 }
 
-type Send = (headers: readonly string[], answer: HttpResponseListener) => () => void
+type Send = (headers: readonly string[], listener: HttpResponseListener) => () => void
 
-function nowhere(): Cursor {
+const MAX_SESSION_ID_LENGTH = 8_192
+const SESSION_ID = /^[\x21-\x7e]+$/
+
+/** The headers of every request: the user's own, the session's and the revision's. */
+class SessionHeaders {
+  readonly #own: HeadersOption
+  #sessionId: string | undefined
+  #revision: string | undefined
+
+  constructor(own: HeadersOption = {}) {
+    this.#own = own
+  }
+
+  get sessionId(): string | undefined {
+    return this.#sessionId
+  }
+
+  /** A new session starts without an id and without a negotiated revision. */
+  forgetSession(): void {
+    this.#sessionId = undefined
+    this.#revision = undefined
+  }
+
+  /** A server may work without session ids. An invalid id is ignored. */
+  setSession(id: string | undefined): void {
+    if (id !== undefined && id.length <= MAX_SESSION_ID_LENGTH && SESSION_ID.test(id)) this.#sessionId = id
+  }
+
+  setRevision(revision: string): void {
+    this.#revision = revision
+  }
+
+  /** Returns a flat list: name, value, name, value. */
+  async with(more: readonly string[]): Promise<string[]> {
+    const session = this.#sessionId === undefined ? [] : ['Mcp-Session-Id', this.#sessionId]
+    const revision = this.#revision === undefined ? [] : ['MCP-Protocol-Version', this.#revision]
+    const own = typeof this.#own === 'function' ? await this.#own() : this.#own
+    return [...more, ...readHeaders(own), ...revision, ...session]
+  }
+}
+
+function newCursor(): Cursor {
   return { id: undefined, retryMs: undefined }
 }
 
-function cancelled(requestId: number): string {
+function cancelledText(requestId: number): string {
   return `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${requestId}}}`
-}
-
-function isTrouble(error: unknown): boolean {
-  return error instanceof ClientError && (error.code === 'LOST' || error.code === 'CONNECTION')
 }

@@ -1,147 +1,140 @@
-// One request to an older server over HTTP, and its response: in the body, or on a stream that is gone on with where it
-// was lost.
+// One HTTP request to a legacy server and its response: in the body, or on a stream that is resumed when it is lost.
+import { backoff } from '../../protocol/backoff.ts'
 import { METHOD_NOT_FOUND } from '../../protocol/errors.ts'
-import { isResponse, readResponse } from '../transports/message.ts'
-import type { ClientError } from '../errors.ts'
-import { badResponse, lost } from '../errors.ts'
-import { refusalOf } from '../transports/http-response.ts'
 import { isObject } from '../../protocol/json.ts'
+import { badResponse, type ClientError, isConnectionLoss, lost } from '../errors.ts'
+import type { ResponseHandler, ResponseHead, ResponseReader } from '../transports/http-response.ts'
+import { statusError } from '../transports/http-response.ts'
+import { isResponse, parseMessages, readResponse } from '../transports/message.ts'
 import type { Cursor } from '../transports/sse.ts'
-import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../transports/transport.ts'
-import { sessionGone } from './channel.ts'
-import type { Head, Reading } from './http-reader.ts'
-import { messagesIn } from './messages.ts'
+import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks, RpcResponse } from '../transports/transport.ts'
+import { sessionLost } from './channel.ts'
 
 export interface ExchangeOptions {
   readonly receive: ReceiveMessage
-  /** Calls back once there is something to come back for. Gives `false` where there may be already. */
-  onceAnswered(answered: () => void): boolean
+  /** See `ChannelEvents`. */
+  whenAnswered(answered: () => void): boolean
   readonly hasSession: boolean
-  /** Gives what ends it. */
-  post(text: string, cursor: Cursor, reading: Reading): () => void
-  resume(cursor: Cursor, reading: Reading): () => void
-  /** Told of the headers of a response. */
-  headed(head: Head): void
+  post(text: string, cursor: Cursor, handler: ResponseHandler): ResponseReader
+  resume(cursor: Cursor, handler: ResponseHandler): ResponseReader
+  /** Called with the head of each response. */
+  head(head: ResponseHead): void
 }
 
-/** Without anything new on the stream in between. */
-const MOST_TRIES = 5
-const FIRST_PAUSE_MS = 100
+/** Attempts to resume without a new event in between. */
+const MAX_ATTEMPTS = 5
+const RETRY = { firstMs: 100 }
 
-/** However little a server wants to be left alone for. */
-const LEAST_PAUSE_MS = 10
+/** Even if the server asks for less. */
+const MIN_DELAY_MS = 10
 
-/** For a server to end the stream once it has given the response: then the connection can be used again. */
-const LAST_WORDS_MS = 500
-
-export class HttpExchange {
-  readonly #on: ExchangeOptions
+export class HttpExchange implements ResponseHandler {
+  readonly #options: ExchangeOptions
   readonly #request: OutgoingRequest
   readonly #callbacks: ResponseCallbacks
   readonly #cursor: Cursor = { id: undefined, retryMs: undefined }
-  #end: () => void = () => {}
-  #pause: NodeJS.Timeout | undefined
-  #tries = 0
+  #reader: ResponseReader
+  #retry: NodeJS.Timeout | undefined
+  #attempts = 0
   #isResumed = false
   #isOver = false
 
-  constructor(on: ExchangeOptions, request: OutgoingRequest, callbacks: ResponseCallbacks) {
-    this.#on = on
+  constructor(options: ExchangeOptions, request: OutgoingRequest, callbacks: ResponseCallbacks) {
+    this.#options = options
     this.#request = request
     this.#callbacks = callbacks
-    this.#end = on.post(request.text, this.#cursor, this.#reading())
+    this.#reader = options.post(request.text, this.#cursor, this)
   }
 
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** Nothing is told after this. */
+  /** The callbacks are not called after this. */
   cancel(): void {
     this.#isOver = true
-    clearTimeout(this.#pause)
-    this.#end()
+    clearTimeout(this.#retry)
+    this.#reader.cancel()
   }
 
-  #reading(): Reading {
-    return {
-      head: (head) => this.#on.headed(head),
-      event: (data) => this.#event(data),
-      body: (text, head) => this.#body(text, head),
-      ended: (error) => this.#lost(error),
-    }
+  head(head: ResponseHead): void {
+    this.#options.head(head)
   }
 
-  #event(data: string): void {
-    this.#tries = 0
-    // What a stream begins with, so that it can be gone on with.
+  event(data: string): void {
+    this.#attempts = 0
+    // The first event may be empty. It gives the stream an id to resume from.
     if (data === '') return
-    this.#take(data, (answered) => {
+    this.#read(data, (response) => {
       this.#isOver = true
-      setTimeout(this.#end, LAST_WORDS_MS).unref()
-      this.#callbacks.resolve(answered)
+      this.#reader.finish()
+      this.#callbacks.resolve(response)
     })
   }
 
-  #body(text: string, head: Head): void {
+  body(text: string, head: ResponseHead): void {
     if (this.#isOver) return
-    const refusal = this.#refusal(text, head)
-    if (refusal !== undefined) return head.status >= 500 ? this.#lost(refusal) : this.#fail(refusal)
-    this.#take(text, (answered) => {
+    const error = this.#errorIn(text, head)
+    if (error !== undefined) return head.status >= 500 ? this.failed(error) : this.#fail(error)
+    this.#read(text, (response) => {
       this.#isOver = true
-      this.#callbacks.resolve(answered)
+      this.#callbacks.resolve(response)
     })
-    if (!this.#isOver) this.#fail(badResponse('it holds no response to the request'))
+    if (!this.#isOver) this.#fail(badResponse('it contains no response to the request'))
   }
 
-  #refusal(text: string, { status, header }: Head): ClientError | undefined {
-    // The server has taken the request up, and what became of it is not known.
-    if (this.#isResumed && status !== 200) return lost(`its stream cannot be gone on with (HTTP ${status})`)
-    if (status === 404 && this.#on.hasSession && errorCodeIn(text) !== METHOD_NOT_FOUND) return sessionGone()
-    return refusalOf(status, text, header)
+  /** Resumes the stream if it can be resumed. */
+  failed(error: ClientError): void {
+    if (this.#isOver) return
+    if (this.#cursor.id === undefined || !isConnectionLoss(error) || this.#attempts >= MAX_ATTEMPTS) {
+      return this.#fail(error)
+    }
+    // The server continues only after the answer, and the user may take long.
+    if (this.#options.whenAnswered(() => this.failed(error))) return
+    const { retryMs = RETRY.firstMs } = this.#cursor
+    const minMs = this.#attempts === 0 ? MIN_DELAY_MS : backoff(this.#attempts + 1, RETRY)
+    this.#attempts += 1
+    this.#isResumed = true
+    this.#retry = setTimeout(
+      () => {
+        this.#reader = this.#options.resume(this.#cursor, this)
+      },
+      Math.max(retryMs, minMs),
+    )
   }
 
-  #take(text: string, answer: (answered: ReturnType<typeof readResponse>) => void): void {
+  #errorIn(text: string, head: ResponseHead): ClientError | undefined {
+    const { status } = head
+    // The server has already accepted the request, and its outcome is unknown.
+    if (this.#isResumed && status !== 200) return lost(`its stream cannot be resumed (HTTP ${status})`)
+    if (status === 404 && this.#options.hasSession && errorCodeIn(text) !== METHOD_NOT_FOUND) return sessionLost()
+    return statusError(head, text)
+  }
+
+  #read(text: string, resolve: (response: RpcResponse) => void): void {
+    const { id } = this.#request
     try {
-      for (const message of messagesIn(text)) {
+      for (const message of parseMessages(text)) {
         if (this.#isOver) return
-        if (isResponse(message)) answer(readResponse(message, this.#request.id, text.length, this.#callbacks.normalize))
-        else this.#on.receive(message, this.#request.id)
+        if (isResponse(message)) resolve(readResponse(message, id, text.length, this.#callbacks.normalize))
+        else this.#options.receive(message, id)
       }
     } catch (error) {
       this.#fail(error as ClientError)
     }
   }
 
-  #lost(error: ClientError): void {
-    if (this.#isOver) return
-    if (this.#cursor.id === undefined || !isLoss(error) || this.#tries >= MOST_TRIES) return this.#fail(error)
-    // Nothing can come of the call before its question is answered, and who answers may take long.
-    if (this.#on.onceAnswered(() => this.#lost(error))) return
-    const { retryMs = FIRST_PAUSE_MS } = this.#cursor
-    const pause = Math.max(retryMs, this.#tries === 0 ? LEAST_PAUSE_MS : FIRST_PAUSE_MS * 2 ** this.#tries)
-    this.#tries += 1
-    this.#isResumed = true
-    this.#pause = setTimeout(() => {
-      this.#end = this.#on.resume(this.#cursor, this.#reading())
-    }, pause)
-  }
-
   #fail(error: ClientError): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#end()
+    this.#reader.cancel()
     this.#callbacks.reject(error)
   }
 }
 
-function isLoss({ code }: ClientError): boolean {
-  return code === 'LOST' || code === 'CONNECTION'
-}
-
 function errorCodeIn(text: string): unknown {
   try {
-    const [message] = messagesIn(text)
+    const [message] = parseMessages(text)
     return isObject(message?.['error']) ? message['error']['code'] : undefined
   } catch {
     return undefined

@@ -1,101 +1,93 @@
-// A call that an older server has under way, and may ask something in the middle of.
-import type { ClientCall } from '../call.ts'
-import { targetOfPending } from '../call.ts'
-import { ClientError } from '../errors.ts'
-import { isObject } from '../../protocol/json.ts'
+// A request that a legacy server is working on, and during which it may ask questions.
 import { ROUND_METHODS } from '../../protocol/revisions/2026-07-28.ts'
+import type { ClientCall } from '../call.ts'
 import type { Deadline } from '../deadline.ts'
-import type { PendingCall } from '../pending.ts'
+import { tooManyRounds } from '../errors.ts'
+import { MAX_QUESTIONS, tooManyQuestions } from '../answers/question.ts'
 import type { OutgoingRequest } from '../transports/transport.ts'
-
-const MOST_QUESTIONS = 100
 
 export class InFlightCall {
   readonly #request: OutgoingRequest
   readonly #deadline: Deadline | undefined
-  readonly #open = new Set<AbortController>()
+  readonly #openQuestions = new Set<AbortController>()
   #rounds = 0
-  #carrying = 0
-  #answered: (() => void) | undefined
-  #inRound = 0
+  #questionsInRound = 0
+  /** Questions whose state this client carries, and that are not answered yet. */
+  #carried = 0
+  #whenAnswered: (() => void) | undefined
 
   constructor(request: OutgoingRequest, deadline: Deadline | undefined) {
     this.#request = request
     this.#deadline = deadline
   }
 
-  /** Whether a server may ask something in the course of it. */
+  /** True if the server may ask questions during this request. */
   get mayAsk(): boolean {
     return ROUND_METHODS.has(this.#request.method)
   }
 
   get call(): ClientCall | undefined {
-    if (!this.mayAsk) return undefined
-    const { method, text } = this.#request
-    const { params } = JSON.parse(text) as { params: unknown }
-    return isObject(params) ? targetOfPending({ method, params } as unknown as PendingCall).call : undefined
+    return this.#request.call
   }
 
-  /** Nobody waits for the server while somebody thinks. */
+  /** Pauses the clock of the call while the user answers. Returns a function that resumes it. */
   pauseClock(): () => void {
     return this.#deadline?.pauseClock() ?? (() => {})
   }
 
-  /** The server has left the call to us until its question is answered. Gives what says that it is, to be called once. */
+  /** The server has left the call to this client until a question is answered. Call the returned function once it is. */
   carry(): () => void {
-    this.#carrying += 1
+    this.#carried += 1
     return () => {
-      this.#carrying -= 1
-      if (this.#carrying > 0) return
-      const answered = this.#answered
-      this.#answered = undefined
-      answered?.()
+      this.#carried -= 1
+      if (this.#carried > 0) return
+      const whenAnswered = this.#whenAnswered
+      this.#whenAnswered = undefined
+      whenAnswered?.()
     }
   }
 
-  /** Calls back, one of those that want it, once nothing is carried here any more. Gives `false` where nothing is. */
-  onceAnswered(answered: () => void): boolean {
-    if (this.#carrying === 0) return false
-    this.#answered = answered
+  /** See `ChannelEvents`. Only the last callback is called. */
+  whenAnswered(answered: () => void): boolean {
+    if (this.#carried === 0) return false
+    this.#whenAnswered = answered
     return true
   }
 
-  /** Questions that are open together are a round. Throws where the server asks too much. */
+  /** Counts a question. Questions that are open at the same time are one round. Throws if the server asks too often. */
   ask(question: AbortController, maxRounds: number, isCarried: boolean): void {
-    if (this.#open.size === 0) {
+    if (this.#openQuestions.size === 0) {
       this.#rounds += 1
-      this.#inRound = 0
+      this.#questionsInRound = 0
     }
-    this.#inRound += 1
-    // Those that are carried come one at a time, whatever their rounds are: they are bounded as the questions of one.
-    const most = isCarried ? Math.max(maxRounds, MOST_QUESTIONS) : maxRounds
-    if (this.#rounds > most) {
-      throw new ClientError(
-        'TOO_MANY_ROUNDS',
-        `The server has asked ${this.#rounds} times in one call; this client takes ${most}${isCarried ? '' : ' (maxRounds)'}.`,
+    this.#questionsInRound += 1
+    // Carried questions arrive one at a time, even those of one round, so the limit is that of the questions of a round.
+    const limit = isCarried ? Math.max(maxRounds, MAX_QUESTIONS) : maxRounds
+    if (this.#rounds > limit) {
+      const { method, name = '' } = this.#request
+      const [which, advice] = isCarried
+        ? ['the limit', '']
+        : ['maxRounds', ' To allow more rounds, raise maxRounds in connect().']
+      throw tooManyRounds(
+        `${method} ${name}: the server asked in ${this.#rounds} rounds, and ${which} is ${limit}.${advice}`,
       )
     }
-    if (this.#inRound > MOST_QUESTIONS) {
-      throw new ClientError(
-        'QUESTION_INVALID',
-        `The server asks ${this.#inRound} questions in one round; this client takes ${MOST_QUESTIONS}.`,
-      )
-    }
-    this.#open.add(question)
+    if (this.#questionsInRound > MAX_QUESTIONS) throw tooManyQuestions(this.#questionsInRound)
+    this.#openQuestions.add(question)
   }
 
   settled(question: AbortController): void {
-    this.#open.delete(question)
+    this.#openQuestions.delete(question)
   }
 
-  /** Ends the call with an error of our side's. */
+  /** Fails the call with an error on this side. */
   fail(error: Error): void {
     this.#deadline?.abort(error)
   }
 
-  /** It has ended: whoever still thinks about one of its questions need not. */
+  /** The call has ended: its open questions need no answer. */
   end(): void {
-    for (const question of this.#open) question.abort()
-    this.#open.clear()
+    for (const question of this.#openQuestions) question.abort()
+    this.#openQuestions.clear()
   }
 }

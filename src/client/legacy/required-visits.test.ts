@@ -15,7 +15,7 @@ const refusal = (...ids: string[]): ProtocolError =>
 
 function sending(action: (key: string) => string = () => 'accept') {
   const ask = vi.fn<VisitActions['ask']>(async (pages) =>
-    JSON.stringify(Object.fromEntries(pages.map(({ key }) => [key, { action: action(key) }]))),
+    Object.fromEntries(pages.map(({ key }) => [key, { action: action(key) }])),
   )
   const pause = vi.fn<VisitActions['pause']>(async () => {})
   const asked = (): string[][] => ask.mock.calls.map(([pages]) => pages.map(({ key }) => key))

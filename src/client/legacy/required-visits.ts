@@ -1,36 +1,38 @@
-// Calls that a server of 2025-11-25 refuses until its user has been to some pages: sends the user there, and says whether a
-// call may be made again.
+// A server of 2025-11-25 may refuse a call until its user has visited some pages. Sends the user there, and decides whether
+// the call may be sent again.
+import { backoff } from '../../protocol/backoff.ts'
 import { ProtocolError, URL_ELICITATION_REQUIRED } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { InputRequests } from '../../protocol/messages.ts'
+import type { CheckedAnswers } from '../answers/answering.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 
 export interface VisitActions {
-  /** The answers to these questions, as JSON text by their keys. */
-  readonly ask: (pages: readonly ServerQuestion[]) => Promise<string>
-  /** Waits so long, or until the server says that one of these pages is done with. */
+  /** Gets the questions answered. */
+  readonly ask: (pages: readonly ServerQuestion[]) => Promise<CheckedAnswers>
+  /** Waits `ms`, or until the server reports that one of these pages is done. */
   readonly pause: (ms: number, pages: ReadonlySet<string>) => Promise<void>
 }
 
-/** In one call, the user is asked so many times. */
-const MOST_ASKED = 3
-/** To have agreed is not to have finished: the next pause is twice as long. */
-const FIRST_PAUSE_MS = 1_000
-const MOST_PAUSES = 5
+/** How often the user is asked during one call. */
+const MAX_ASKED = 3
+/** A user who has agreed still needs time to finish on the page. */
+const PAUSE = { firstMs: 1_000 }
+const MAX_PAUSES = 5
 
 export class RequiredVisits {
-  readonly #sending: VisitActions
+  readonly #actions: VisitActions
   /** Pages that the user has agreed to visit. */
   readonly #agreed = new Set<string>()
   #asked = 0
   #pauses = 0
 
-  constructor(sending: VisitActions) {
-    this.#sending = sending
+  constructor(actions: VisitActions) {
+    this.#actions = actions
   }
 
-  /** Whether the call that has come to this may be made again. */
+  /** Returns true if the call that failed with this error may be sent again. */
   async allow(error: unknown): Promise<boolean> {
     const pages = readPages(error)
     const others = pages.filter(({ key }) => !this.#agreed.has(key))
@@ -39,22 +41,22 @@ export class RequiredVisits {
   }
 
   async #ask(pages: readonly ServerQuestion[]): Promise<boolean> {
-    if (this.#asked === MOST_ASKED) return false
+    if (this.#asked === MAX_ASKED) return false
     this.#asked += 1
-    const answers = JSON.parse(await this.#sending.ask(pages)) as Record<string, { action: string }>
+    const answers = await this.#actions.ask(pages)
     for (const [key, { action }] of Object.entries(answers)) if (action === 'accept') this.#agreed.add(key)
     return pages.every(({ key }) => this.#agreed.has(key))
   }
 
   async #wait(): Promise<boolean> {
-    if (this.#pauses === MOST_PAUSES) return false
-    await this.#sending.pause(FIRST_PAUSE_MS * 2 ** this.#pauses, this.#agreed)
+    if (this.#pauses === MAX_PAUSES) return false
     this.#pauses += 1
+    await this.#actions.pause(backoff(this.#pauses, PAUSE), this.#agreed)
     return true
   }
 }
 
-/** Without any that a user could be sent to, it is an error like others. */
+/** Returns no pages if the error does not ask for any. */
 function readPages(error: unknown): ServerQuestion[] {
   if (!(error instanceof ProtocolError) || error.rpcCode !== URL_ELICITATION_REQUIRED) return []
   const pages: unknown = isObject(error.data) ? error.data['elicitations'] : undefined

@@ -1,4 +1,4 @@
-// A session with an older server, in the place of a transport: whoever sends through it need not know that there is one.
+// A session with a legacy server. It is a transport, so that the rest of the client need not know about sessions.
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { Logger } from '../../protocol/logger.ts'
 import type {
@@ -10,12 +10,12 @@ import type {
 } from '../../protocol/messages.ts'
 import type { Rounds } from '../../protocol/revisions/rounds.ts'
 import { olderRevision } from '../../protocol/revisions/index.ts'
+import { shown } from '../../protocol/text.ts'
 import type { Answerers } from '../answers/answerers.ts'
 import type { Capability } from '../capabilities.ts'
 import type { ServerInfo } from '../discovery.ts'
 import { readServer } from '../discovery.ts'
 import { ClientError, closed } from '../errors.ts'
-import { shown } from '../../protocol/text.ts'
 import type { Limits } from '../options.ts'
 import { Deadline } from '../deadline.ts'
 import type {
@@ -26,7 +26,7 @@ import type {
   ResponseCallbacks,
 } from '../transports/transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
-import { isSessionGone } from './channel.ts'
+import { isSessionLost } from './channel.ts'
 import { CARRIES_STATE } from './carried-state.ts'
 import { Questions } from './questions.ts'
 import { InFlightCall } from './in-flight-call.ts'
@@ -40,36 +40,35 @@ export interface SessionOptions {
   readonly limits: Limits
   readonly logger: Logger
   readonly logLevel: LoggingLevel | undefined
-  /** Proposed to the server. With `isPinned` nothing else will do. */
+  /** Proposed to the server. With `isPinned` no other revision is accepted. */
   readonly revision: string
   readonly isPinned: boolean
-  /** What a server that says no name is called. */
+  /** The name of a server that does not say its name. */
   readonly address: string
-  /** Takes what is no response, and no question. */
+  /** Takes notifications. */
   readonly receive: ReceiveMessage
   readonly nextId: () => number
 }
 
 export interface SessionInfo {
   readonly revision: string
-  /** Where calls are carried by the client. */
+  /** Defined in revisions in which the client carries calls from round to round. */
   readonly rounds: Rounds | undefined
   readonly server: ServerInfo
 }
 
 export class Session implements Transport {
-  /** Nothing of a message is repeated in headers. */
   readonly usesParamHeaders = false
   readonly #options: SessionOptions
   readonly #channel: Channel
   readonly #questions: Questions
-  readonly #watching: LegacySubscriptions
+  readonly #subscriptions: LegacySubscriptions
   readonly #calls = new Map<RequestId, InFlightCall>()
-  /** Of requests of the session's own. */
-  readonly #waits = new Set<Deadline>()
-  #introduction: Promise<SessionInfo> | undefined
-  /** The last one, which the next must agree with. */
-  #introduced: SessionInfo | undefined
+  /** Of the session's own requests. */
+  readonly #deadlines = new Set<Deadline>()
+  #starting: Promise<SessionInfo> | undefined
+  /** Of the last session. The next one must use the same revision. */
+  #info: SessionInfo | undefined
   #isClosed = false
 
   constructor(options: SessionOptions, open: (events: ChannelEvents) => Channel) {
@@ -77,146 +76,146 @@ export class Session implements Transport {
     this.#options = options
     this.#channel = open({
       receive: (message, requestId) => this.#receive(message, requestId),
-      whenAnswered: (requestId, answered) => this.#calls.get(requestId)?.onceAnswered(answered) ?? false,
-      sessionLost: () => this.#gone(),
-      eventsMissed: () => this.#watching.missed(),
+      whenAnswered: (requestId, answered) => this.#calls.get(requestId)?.whenAnswered(answered) ?? false,
+      sessionLost: () => this.#sessionLost(),
+      eventsMissed: () => this.#subscriptions.fail(),
     })
     this.#questions = new Questions({
-      answerers,
-      can,
+      sources: { answerers, can },
       maxRounds: limits.maxRounds,
       maxStateBytes: limits.maxStateBytes,
       logger,
-      server: () => this.#introduced?.server ?? { name: address, version: '', capabilities: {} },
-      revision: () => this.#introduced?.revision ?? revision,
-      say: (text, isCarried) => this.#channel.notify(text, isCarried),
+      server: () => this.#info?.server ?? { name: address, version: '', capabilities: {} },
+      revision: () => this.#info?.revision ?? revision,
+      reply: (message, isCarried) => this.#channel.notify(JSON.stringify(message), isCarried),
     })
-    this.#watching = new LegacySubscriptions({
+    this.#subscriptions = new LegacySubscriptions({
       logger,
       receive,
-      ready: () => this.#listening(),
-      request: (method, params) => this.#do(method, params),
+      ready: () => this.#listen(),
+      request: (method, params) => this.#tryRequest(method, params),
     })
   }
 
-  /** Begins a session, where there is none. */
+  /** Starts a session if there is none. */
   start(): Promise<SessionInfo> {
     if (this.#isClosed) return Promise.reject(closed())
-    if (this.#introduction === undefined) {
-      const introduction = this.#introduce()
-      this.#introduction = introduction
-      introduction.catch(() => {
-        if (this.#introduction === introduction) this.#introduction = undefined
+    if (this.#starting === undefined) {
+      const starting = this.#start()
+      this.#starting = starting
+      starting.catch(() => {
+        if (this.#starting === starting) this.#starting = undefined
       })
     }
-    return this.#introduction
+    return this.#starting
   }
 
   send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
-    if (request.method === 'subscriptions/listen') return this.#watching.begin(request, callbacks)
+    if (request.method === 'subscriptions/listen') return this.#subscriptions.add(request, callbacks)
     const { id } = request
     const call = new InFlightCall(request, callbacks.deadline)
     this.#calls.set(id, call)
     let isOver = false
     let cancel: (() => void) | undefined
-    const over = (): void => {
+    const end = (): void => {
       isOver = true
       this.#calls.delete(id)
       call.end()
     }
-    const failed = (error: ClientError): void => {
+    const reject = (error: ClientError): void => {
       if (isOver) return
-      over()
+      end()
       callbacks.reject(error)
     }
-    const answered = (response: RpcResponse): void => {
-      over()
+    const resolve = (response: RpcResponse): void => {
+      end()
       callbacks.resolve(response)
     }
-    const attempt = async (isAgain: boolean): Promise<void> => {
-      const introduction = this.start()
-      const { rounds } = await introduction
+    const attempt = async (isRetry: boolean): Promise<void> => {
+      const starting = this.start()
+      const { rounds } = await starting
       if (isOver) return
       cancel = this.#channel.send(request, {
         normalize: rounds?.readResponse,
-        resolve: answered,
+        resolve,
         reject: (reason) => {
-          if (!isSessionGone(reason) || isAgain) return failed(reason)
-          if (this.#introduction === introduction) this.#gone()
-          attempt(true).catch(failed)
+          if (!isSessionLost(reason) || isRetry) return reject(reason)
+          if (this.#starting === starting) this.#sessionLost()
+          attempt(true).catch(reject)
         },
       })
     }
-    attempt(false).catch(failed)
+    attempt(false).catch(reject)
     return () => {
       if (isOver) return
-      over()
+      end()
       cancel?.()
     }
   }
 
   async notify(text: string): Promise<void> {
-    // A session that begins later begins by asking.
-    if (this.#introduction === undefined) return
-    await this.#introduction
+    // Without a session nothing is outdated: the next session asks for everything anew.
+    if (this.#starting === undefined) return
+    await this.#starting
     try {
       await this.#channel.notify(text)
     } catch (error) {
-      if (!isSessionGone(error)) throw error
+      if (!isSessionLost(error)) throw error
     }
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     this.#questions.end()
-    for (const deadline of this.#waits) deadline.abort(closed())
+    for (const deadline of this.#deadlines) deadline.abort(closed())
     await this.#channel.close()
   }
 
-  async #introduce(): Promise<SessionInfo> {
-    const { info, capabilities, revision: proposed, isPinned, address } = this.#options
+  async #start(): Promise<SessionInfo> {
+    const { info: clientInfo, capabilities, revision: proposed, isPinned, address } = this.#options
     const declared = { ...capabilities, ...CARRIES_STATE }
-    const params = { protocolVersion: proposed, capabilities: declared, clientInfo: info }
-    const result = await this.#ask('initialize', params)
+    const params = { protocolVersion: proposed, capabilities: declared, clientInfo }
+    const result = await this.#request('initialize', params)
     const { name: agreed, rounds } = olderRevision(result['protocolVersion'], isPinned ? [proposed] : []) ?? {}
-    const only = this.#introduced?.revision ?? (isPinned ? proposed : agreed)
-    if (agreed === undefined || agreed !== only) throw disagreement(result['protocolVersion'], only)
-    const introduced = { revision: agreed, rounds, server: readServer(result, address) }
-    this.#introduced = introduced
+    const only = this.#info?.revision ?? (isPinned ? proposed : agreed)
+    if (agreed === undefined || agreed !== only) throw noCommonRevision(result['protocolVersion'], only)
+    const info = { revision: agreed, rounds, server: readServer(result, address) }
+    this.#info = info
     this.#channel.useRevision(agreed)
     await this.#channel.notify('{"jsonrpc":"2.0","method":"notifications/initialized"}')
-    // Some of what servers ask comes that way, and is lost where nobody listens yet.
+    // Servers may ask on this stream, and a question is lost if the stream is not open yet.
     await this.#channel.listen()
-    await this.#setLogLevel(introduced.server.capabilities)
-    return introduced
+    await this.#setLogLevel(info.server.capabilities)
+    return info
   }
 
   async #setLogLevel({ logging }: ServerCapabilities): Promise<void> {
     const { logLevel } = this.#options
     if (logLevel === undefined || logging === undefined) return
-    await this.#do('logging/setLevel', { level: logLevel })
+    await this.#tryRequest('logging/setLevel', { level: logLevel })
   }
 
-  /** A request of the session's own. Gives whether the server has done it. */
-  async #do(method: string, params: object): Promise<boolean> {
+  /** Returns false if the server refuses. */
+  async #tryRequest(method: string, params: object): Promise<boolean> {
     try {
-      await this.#ask(method, params)
+      await this.#request(method, params)
       return true
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#options.logger.warn(`The server refuses ${method}.`, { error })
+      this.#options.logger.warn(`The server refused ${method}.`, { error })
       return false
     }
   }
 
-  async #ask(method: string, params: object): Promise<Record<string, unknown>> {
+  /** Sends a request of the session's own. */
+  async #request(method: string, params: object): Promise<Record<string, unknown>> {
     if (this.#isClosed) throw closed()
     const { nextId, limits, revision } = this.#options
     const id = nextId()
     const text = JSON.stringify({ jsonrpc: '2.0', id, method, params })
-    const request = { id, method, revision, name: undefined, headers: [], text }
+    const request = { id, method, revision, name: undefined, headers: [], text, params: undefined, call: undefined }
     const deadline = new Deadline(method, limits.timeoutMs, undefined)
-    this.#waits.add(deadline)
+    this.#deadlines.add(deadline)
     try {
       const { result, error } = await deadline.wait<RpcResponse>((resolve, reject) =>
         this.#channel.send(request, { resolve, reject }),
@@ -224,41 +223,41 @@ export class Session implements Transport {
       if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
       return result ?? {}
     } finally {
-      this.#waits.delete(deadline)
+      this.#deadlines.delete(deadline)
     }
   }
 
-  async #listening(): Promise<ServerCapabilities | undefined> {
+  async #listen(): Promise<ServerCapabilities | undefined> {
     const { server } = await this.start()
     return (await this.#channel.listen()) ? server.capabilities : undefined
   }
 
-  /** The next request begins another one. */
-  #gone(): void {
-    this.#introduction = undefined
+  /** The next request starts a new session. */
+  #sessionLost(): void {
+    this.#starting = undefined
     this.#questions.end()
-    this.#watching.missed()
+    this.#subscriptions.fail()
   }
 
   #receive(message: Record<string, unknown>, requestId: RequestId | undefined): void {
     const { method, id, params } = message
     if (id !== undefined && typeof method === 'string') {
-      return this.#questions.take(message, requestId, this.#askedIn(requestId))
+      return this.#questions.receive(message, requestId, this.#callsOf(requestId))
     }
     if (method === 'notifications/cancelled') return this.#questions.cancelled(params, requestId)
-    if (!this.#watching.tell(message)) this.#options.receive(message, requestId)
+    if (!this.#subscriptions.receive(message)) this.#options.receive(message, requestId)
   }
 
-  /** The calls in the course of which a question may be: without a stream of their own, any. */
-  #askedIn(requestId: RequestId | undefined): InFlightCall[] {
+  /** The calls that a question may belong to: the one whose stream it arrived on, or else any. */
+  #callsOf(requestId: RequestId | undefined): InFlightCall[] {
     const own = requestId === undefined ? undefined : this.#calls.get(requestId)
     return own === undefined ? [...this.#calls.values()].filter((call) => call.mayAsk) : [own]
   }
 }
 
-function disagreement(theirs: unknown, ours: string | undefined): ClientError {
+function noCommonRevision(theirs: unknown, ours: string | undefined): ClientError {
   return new ClientError(
     'REVISION',
-    `The server speaks ${typeof theirs === 'string' ? shown(theirs) : 'no revision that it names'}, and this client ${ours ?? 'does not'}.`,
+    `initialize: the server must use ${ours === undefined ? 'a revision that this client supports' : `revision ${ours}`}, got ${shown(theirs)}.`,
   )
 }

@@ -1,5 +1,5 @@
-// Subscriptions as a modern client makes them, out of what older servers have: changes told without being asked for, and
-// resources subscribed to one by one.
+// The subscriptions of 2026-07-28, on top of what legacy servers have: they send list changes unasked, and resources are
+// subscribed to one by one.
 import type { Logger } from '../../protocol/logger.ts'
 import type { ServerCapabilities } from '../../protocol/messages.ts'
 import { ClientError, lost } from '../errors.ts'
@@ -9,18 +9,18 @@ import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../tran
 export interface LegacySubscriptionsOptions {
   readonly logger: Logger
   readonly receive: ReceiveMessage
-  /** Introduced to the server, and listening: gives what it can do, or `undefined` where it has no way to tell. */
+  /** Waits until the session listens. Returns the server's capabilities, or undefined if it cannot send changes. */
   ready(): Promise<ServerCapabilities | undefined>
-  /** Fails where the server is not there; gives whether it has done it. */
+  /** Returns false if the server refuses. Rejects if it cannot be reached. */
   request(method: string, params: object): Promise<boolean>
 }
 
 interface LegacySubscription {
-  readonly wish: SubscriptionFilter
+  readonly filter: SubscriptionFilter
   readonly callbacks: ResponseCallbacks
-  /** Those that the server has taken. */
+  /** The resources that the server has accepted. */
   readonly uris: Set<string>
-  /** Told before the acknowledgement, which comes first. */
+  /** Changes that arrived before the acknowledgement, which has to come first. Undefined after it. */
   early: Record<string, unknown>[] | undefined
 }
 
@@ -31,102 +31,102 @@ interface SubscriptionFilter {
   readonly resourceSubscriptions?: readonly string[]
 }
 
-const MOST_EARLY = 1_000
+const MAX_EARLY = 1_000
 
 export class LegacySubscriptions {
-  readonly #watched: LegacySubscriptionsOptions
-  readonly #watchers = new Map<number, LegacySubscription>()
+  readonly #options: LegacySubscriptionsOptions
+  readonly #subscriptions = new Map<number, LegacySubscription>()
 
-  constructor(watched: LegacySubscriptionsOptions) {
-    this.#watched = watched
+  constructor(options: LegacySubscriptionsOptions) {
+    this.#options = options
   }
 
-  /** Takes the place of the request `subscriptions/listen`. Gives what ends it. */
-  begin({ id, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
-    const { params } = JSON.parse(text) as { params: { notifications: SubscriptionFilter } }
-    const watcher: LegacySubscription = { wish: params.notifications, callbacks, uris: new Set(), early: [] }
-    this.#watchers.set(id, watcher)
-    this.#acknowledge(id, watcher).catch((error: unknown) => {
-      if (this.#watchers.delete(id)) callbacks.reject(error as ClientError)
+  /** Handles the request `subscriptions/listen`. Returns a function that ends the subscription. */
+  add({ id, params }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
+    const { notifications = {} } = params as { notifications?: SubscriptionFilter }
+    const subscription: LegacySubscription = { filter: notifications, callbacks, uris: new Set(), early: [] }
+    this.#subscriptions.set(id, subscription)
+    this.#acknowledge(id, subscription).catch((error: unknown) => {
+      if (this.#subscriptions.delete(id)) callbacks.reject(error as ClientError)
     })
     return () => {
-      if (this.#watchers.delete(id)) void this.#leave(watcher)
+      if (this.#subscriptions.delete(id)) void this.#unsubscribe(subscription)
     }
   }
 
-  /** Gives whether somebody was told. */
-  tell(message: Record<string, unknown>): boolean {
+  /** Returns true if a subscription takes the notification. */
+  receive(message: Record<string, unknown>): boolean {
     const { method, params } = message
-    let isTold = false
+    let isTaken = false
     const { uri } = isObject(params) ? params : {}
-    for (const [id, { wish, uris, early }] of this.#watchers) {
-      if (method === 'notifications/resources/updated' ? !isWithin(uri, uris) : !isListWished(method, wish)) continue
-      isTold = true
-      if (early === undefined) this.#watched.receive(message, id)
-      else if (early.length < MOST_EARLY) early.push(message)
+    for (const [id, { filter, uris, early }] of this.#subscriptions) {
+      if (method === 'notifications/resources/updated' ? !isWithin(uri, uris) : !includesList(filter, method)) continue
+      isTaken = true
+      if (early === undefined) this.#options.receive(message, id)
+      else if (early.length < MAX_EARLY) early.push(message)
     }
-    return isTold
+    return isTaken
   }
 
-  /** They begin anew, if they are still of interest, and know that they may have missed something. */
-  missed(): void {
-    for (const [id, { callbacks }] of this.#watchers) {
-      this.#watchers.delete(id)
-      callbacks.reject(lost('the server has to be listened to anew'))
+  /** Fails all subscriptions, so that they are opened again and know that changes may have been missed. */
+  fail(): void {
+    for (const [id, { callbacks }] of this.#subscriptions) {
+      this.#subscriptions.delete(id)
+      callbacks.reject(lost('the subscription has to be opened again'))
     }
   }
 
-  async #acknowledge(id: number, watcher: LegacySubscription): Promise<void> {
-    const { wish, uris, early = [] } = watcher
-    const capabilities = await this.#watched.ready()
+  async #acknowledge(id: number, subscription: LegacySubscription): Promise<void> {
+    const { filter, uris, early = [] } = subscription
+    const capabilities = await this.#options.ready()
     const { tools, prompts, resources } = capabilities ?? {}
     if (resources?.subscribe === true) {
-      for (const uri of wish.resourceSubscriptions ?? []) {
-        if (!this.#watchers.has(id)) return
-        // Before, because the first change may come together with the response.
+      for (const uri of filter.resourceSubscriptions ?? []) {
+        if (!this.#subscriptions.has(id)) return
+        // Added first, because a change may arrive together with the response.
         uris.add(uri)
-        if (!(await this.#watched.request('resources/subscribe', { uri }))) uris.delete(uri)
+        if (!(await this.#options.request('resources/subscribe', { uri }))) uris.delete(uri)
       }
     }
-    if (!this.#watchers.has(id)) return
+    if (!this.#subscriptions.has(id)) return
     const notifications = {
-      ...(wish.toolsListChanged && tools?.listChanged && { toolsListChanged: true }),
-      ...(wish.promptsListChanged && prompts?.listChanged && { promptsListChanged: true }),
-      ...(wish.resourcesListChanged && resources?.listChanged && { resourcesListChanged: true }),
-      ...(wish.resourceSubscriptions && { resourceSubscriptions: [...uris] }),
+      ...(filter.toolsListChanged && tools?.listChanged && { toolsListChanged: true }),
+      ...(filter.promptsListChanged && prompts?.listChanged && { promptsListChanged: true }),
+      ...(filter.resourcesListChanged && resources?.listChanged && { resourcesListChanged: true }),
+      ...(filter.resourceSubscriptions && { resourceSubscriptions: [...uris] }),
     }
-    this.#watched.receive({ method: 'notifications/subscriptions/acknowledged', params: { notifications } }, id)
-    watcher.early = undefined
-    for (const message of early) this.#watched.receive(message, id)
+    this.#options.receive({ method: 'notifications/subscriptions/acknowledged', params: { notifications } }, id)
+    subscription.early = undefined
+    for (const message of early) this.#options.receive(message, id)
   }
 
-  async #leave({ uris }: LegacySubscription): Promise<void> {
-    const others = [...this.#watchers.values()]
+  async #unsubscribe({ uris }: LegacySubscription): Promise<void> {
+    const others = [...this.#subscriptions.values()]
     for (const uri of uris) {
       if (others.some((other) => other.uris.has(uri))) continue
-      await this.#watched.request('resources/unsubscribe', { uri }).catch((error: unknown) => {
+      await this.#options.request('resources/unsubscribe', { uri }).catch((error: unknown) => {
         if (!(error instanceof ClientError && error.code === 'CLOSED')) {
-          this.#watched.logger.warn('A resource could not be unsubscribed from.', { uri, error })
+          this.#options.logger.warn('resources/unsubscribe failed.', { uri, error })
         }
       })
     }
   }
 }
 
-/** Or a part of one. */
+/** True for a watched resource, or a part of one. */
 function isWithin(uri: unknown, uris: ReadonlySet<string>): boolean {
   if (typeof uri !== 'string') return false
   return uris.has(uri) || [...uris].some((whole) => uri.startsWith(whole))
 }
 
-function isListWished(method: unknown, wish: SubscriptionFilter): boolean {
+function includesList(filter: SubscriptionFilter, method: unknown): boolean {
   switch (method) {
     case 'notifications/tools/list_changed':
-      return wish.toolsListChanged === true
+      return filter.toolsListChanged === true
     case 'notifications/prompts/list_changed':
-      return wish.promptsListChanged === true
+      return filter.promptsListChanged === true
     case 'notifications/resources/list_changed':
-      return wish.resourcesListChanged === true
+      return filter.resourcesListChanged === true
     default:
       return false
   }

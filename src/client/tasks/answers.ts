@@ -1,92 +1,90 @@
-// The questions of a task while it is waited for: each asked once, all that are open together, and each answer sent when it
-// is there.
-import { answerText } from '../answers/check.ts'
+// The questions of a task that is waited for. Each is asked once, all open ones at the same time, and each answer is sent
+// as soon as it is there.
 import type { AnswerContext } from '../answers/answerers.ts'
+import type { Answerer, CheckedAnswer, CheckedAnswers } from '../answers/answering.ts'
 import { answererFor } from '../answers/answering.ts'
+import type { ServerQuestion } from '../answers/question.ts'
 import type { ClientCall } from '../call.ts'
-import { tooMany } from '../errors.ts'
 import type { ClientContext } from '../context.ts'
 import type { Deadline } from '../deadline.ts'
-import type { ServerQuestion } from '../answers/question.ts'
+import { tooManyRounds } from '../errors.ts'
 
 export interface TaskAnswersOptions {
   readonly context: Pick<ClientContext, 'answerers' | 'can' | 'server' | 'limits'>
   readonly call: ClientCall | undefined
-  /** Its clock stands still while somebody thinks. */
+  /** Its clock is paused while the user answers. */
   readonly deadline: Deadline
-  /** Keys that are nobody else's to answer: keys are never used for a second question. */
-  readonly taken: Set<string>
-  /** An answer is there to be sent, or will never be. */
+  /** Keys that are being answered or were answered, here or by hand. A server never uses a key for a second question. */
+  readonly claimedKeys: Set<string>
+  /** An answer is ready to be sent, or an answerer has failed. */
   readonly onAnswer: () => void
 }
 
 export class TaskAnswers {
   readonly #options: TaskAnswersOptions
-  /** Being thought about. */
+  /** Questions that the answerers work on. */
   readonly #asked = new Map<string, AbortController>()
-  /** To be sent. */
-  readonly #ready = new Map<string, string>()
+  /** Answers to be sent. */
+  readonly #ready = new Map<string, CheckedAnswer>()
   #failure: { readonly error: unknown } | undefined
   #rounds = 0
-  #goOn: (() => void) | undefined
+  #resumeClock: (() => void) | undefined
 
   constructor(options: TaskAnswersOptions) {
     this.#options = options
   }
 
-  /** Has those answered that are new. What was asked and is not open any more is not waited for. */
+  /** Asks the new questions, and withdraws those that are not open any more. */
   ask(questions: readonly ServerQuestion[]): void {
     const open = new Set(questions.map(({ key }) => key))
     for (const key of this.#asked.keys()) if (!open.has(key)) this.#withdraw(key)
-    const { context, taken } = this.#options
-    const fresh = questions.filter(({ key }) => !taken.has(key))
+    const { context, claimedKeys } = this.#options
+    const fresh = questions.filter(({ key }) => !claimedKeys.has(key))
     if (fresh.length === 0) return
     const { maxRounds } = context.limits
     this.#rounds += 1
     if (this.#rounds > maxRounds) {
-      throw tooMany(
-        `The task has asked ${this.#rounds} times; this client takes ${maxRounds} (maxRounds). It goes on on the server.`,
+      throw tooManyRounds(
+        `The task has asked in ${this.#rounds} rounds, and maxRounds is ${maxRounds}. It keeps running on the server. To allow more rounds, raise maxRounds in connect().`,
       )
     }
-    // Before anybody is asked anything in vain.
-    const askers = fresh.map((question) => answererFor(question, context.answerers, context.can))
-    for (const [index, question] of fresh.entries()) void this.#think(question, askers[index])
+    // Looked up before anything is asked: the user should not answer one question when another cannot be answered.
+    const answerers = fresh.map((question) => answererFor(question, context))
+    for (const [index, { key }] of fresh.entries()) void this.#answer(key, answerers[index])
   }
 
-  /** The text of `inputResponses` that are there to be sent, if any. Throws what an answerer threw. */
-  ready(): { readonly text: string; readonly keys: readonly string[] } | undefined {
+  /** Returns the answers to be sent, if there are any. Throws what an answerer threw. */
+  ready(): CheckedAnswers | undefined {
     if (this.#failure !== undefined) throw this.#failure.error
-    if (this.#ready.size === 0) return undefined
-    const members = [...this.#ready].map(([key, text]) => `${JSON.stringify(key)}:${text}`)
-    return { text: `{${members.join(',')}}`, keys: [...this.#ready.keys()] }
+    return this.#ready.size === 0 ? undefined : Object.fromEntries(this.#ready)
   }
 
-  /** They have reached the server. */
-  sent(keys: readonly string[]): void {
-    for (const key of keys) this.#ready.delete(key)
+  /** The server has these answers. */
+  sent(answers: CheckedAnswers): void {
+    for (const key of Object.keys(answers)) this.#ready.delete(key)
   }
 
-  /** Nothing is waited for any more; what was not sent is somebody else's to answer. */
+  /** Stops asking. What was not sent may be answered by somebody else. */
   close(): void {
     for (const key of this.#asked.keys()) this.#withdraw(key)
-    for (const key of this.#ready.keys()) this.#options.taken.delete(key)
+    for (const key of this.#ready.keys()) this.#options.claimedKeys.delete(key)
   }
 
-  async #think(question: ServerQuestion, asker: ReturnType<typeof answererFor> | undefined): Promise<void> {
-    const { context, call, taken, deadline, onAnswer } = this.#options
-    const { key } = question
+  async #answer(key: string, answerer: Answerer | undefined): Promise<void> {
+    const { context, call, claimedKeys, deadline, onAnswer } = this.#options
     const controller = new AbortController()
-    const about: AnswerContext = { server: context.server, call, signal: controller.signal }
-    taken.add(key)
+    const { signal } = controller
+    const answerContext: AnswerContext = { server: context.server, call, signal }
+    claimedKeys.add(key)
     this.#asked.set(key, controller)
-    this.#goOn ??= deadline.pauseClock()
+    this.#resumeClock ??= deadline.pauseClock()
     try {
-      const text = answerText(question, await asker?.(about))
-      if (!controller.signal.aborted) this.#ready.set(key, text)
+      const answer = await answerer?.(answerContext)
+      if (answer !== undefined && !signal.aborted) this.#ready.set(key, answer)
     } catch (error) {
-      if (!controller.signal.aborted) this.#failure ??= { error }
+      if (!signal.aborted) this.#failure ??= { error }
     }
-    if (controller.signal.aborted) return
+    if (signal.aborted) return
     this.#forget(key)
     onAnswer()
   }
@@ -94,14 +92,14 @@ export class TaskAnswers {
   #withdraw(key: string): void {
     const controller = this.#asked.get(key)
     this.#forget(key)
-    this.#options.taken.delete(key)
+    this.#options.claimedKeys.delete(key)
     controller?.abort()
   }
 
   #forget(key: string): void {
     this.#asked.delete(key)
     if (this.#asked.size > 0) return
-    this.#goOn?.()
-    this.#goOn = undefined
+    this.#resumeClock?.()
+    this.#resumeClock = undefined
   }
 }

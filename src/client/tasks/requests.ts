@@ -1,30 +1,36 @@
-// What is asked of a server about its tasks. All of it may be asked again when it was lost: looking harms nothing, and an
-// answer or a cancellation that came already is ignored.
+// The requests about tasks. All of them may be repeated when a response was lost: reading changes nothing, and the server
+// ignores a repeated answer or cancellation.
+import { backoff } from '../../protocol/backoff.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../../protocol/errors.ts'
 import type { Logger } from '../../protocol/logger.ts'
-import { ClientError } from '../errors.ts'
 import { shown } from '../../protocol/text.ts'
-import type { Connection, NotificationListener } from '../connection.ts'
-import type { RpcResponse } from '../transports/transport.ts'
+import type { CheckedAnswers } from '../answers/answering.ts'
+import type { Connection, ServerResult } from '../connection.ts'
 import type { Deadline } from '../deadline.ts'
+import { ClientError, isConnectionLoss } from '../errors.ts'
+import type { NotificationListener } from '../notifications.ts'
 import { checkComplete } from '../round.ts'
+import type { RpcResponse } from '../transports/transport.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
 
-/** For a cancellation on the way out. */
-const LAST_WORDS_MS = 5_000
+const BACKGROUND_CANCEL_MS = 5_000
 
-const FIRST_PAUSE_MS = 250
-const LONGEST_PAUSE_MS = 15_000
+const RETRY = { firstMs: 250, maxMs: 15_000, jitter: [1, 1.25] } as const
 
-type Method = 'tasks/get' | 'tasks/update' | 'tasks/cancel'
+interface TaskRequest {
+  readonly method: 'tasks/get' | 'tasks/update' | 'tasks/cancel'
+  readonly id: string
+  readonly inputResponses?: CheckedAnswers
+  readonly timeoutMs: number
+}
 
 export class TaskRequests {
   readonly #connection: Connection
-  /** For one answer of the server's, and for how long it may be out of reach. */
+  /** The limit for one response, and for the time that the server may be out of reach. */
   readonly #timeoutMs: number
   readonly #logger: Logger
-  readonly #lastWords = new Set<Promise<void>>()
+  readonly #cancellations = new Set<Promise<void>>()
 
   constructor(connection: Connection, timeoutMs: number, logger: Logger) {
     this.#connection = connection
@@ -32,55 +38,56 @@ export class TaskRequests {
     this.#logger = logger
   }
 
-  /** Tries it once. */
+  /** Does not retry. */
   async get(id: string, deadline: Deadline): Promise<TaskState> {
-    const result = await this.#request('tasks/get', id, '', deadline, this.#timeoutMs)
+    const result = await this.#request({ method: 'tasks/get', id, timeoutMs: this.#timeoutMs }, deadline)
     return readTaskState(result, id)
   }
 
-  /** `answers` is the text of `inputResponses`. */
-  async update(id: string, answers: string, deadline: Deadline): Promise<void> {
-    const members = `,"inputResponses":${answers}`
-    await this.retry(deadline, () => this.#request('tasks/update', id, members, deadline, this.#timeoutMs))
+  async update(id: string, inputResponses: CheckedAnswers, deadline: Deadline): Promise<void> {
+    const request = { method: 'tasks/update', id, inputResponses, timeoutMs: this.#timeoutMs } as const
+    await this.retry(deadline, () => this.#request(request, deadline))
   }
 
   async cancel(id: string, deadline: Deadline): Promise<void> {
-    await this.retry(deadline, () => this.#request('tasks/cancel', id, '', deadline, this.#timeoutMs))
+    const request = { method: 'tasks/cancel', id, timeoutMs: this.#timeoutMs } as const
+    await this.retry(deadline, () => this.#request(request, deadline))
   }
 
-  /** On behalf of a caller who has gone: tried, and not waited for but by `settled`. */
+  /** Cancels once, for a caller that does not wait any more. Only `cancellationsSent` waits for it. */
   cancelInBackground(id: string): void {
-    const deadline = this.#connection.openDeadline(`tasks/cancel ${id}`, LAST_WORDS_MS, undefined)
-    const words = this.#connection
-      .withDeadline(deadline, () => this.#request('tasks/cancel', id, '', deadline, LAST_WORDS_MS))
+    const deadline = this.#connection.openDeadline(`tasks/cancel ${id}`, BACKGROUND_CANCEL_MS, undefined)
+    const request = { method: 'tasks/cancel', id, timeoutMs: BACKGROUND_CANCEL_MS } as const
+    const cancellation = this.#connection
+      .withDeadline(deadline, () => this.#request(request, deadline))
       .then(
         () => {},
         (error: unknown) => {
-          if (!isTaskGone(error)) this.#logger.warn('A task could not be cancelled. It may go on.', { id, error })
+          if (!isTaskGone(error)) this.#logger.warn('A task could not be cancelled and may still run.', { id, error })
         },
       )
-      .finally(() => this.#lastWords.delete(words))
-    this.#lastWords.add(words)
+      .finally(() => this.#cancellations.delete(cancellation))
+    this.#cancellations.add(cancellation)
   }
 
-  /** When all has been said in passing, if anything was. Bounded in time. */
+  /** Resolves when all background cancellations are done, in a bounded time. Returns undefined if there are none. */
   cancellationsSent(): Promise<unknown> | undefined {
-    return this.#lastWords.size === 0 ? undefined : Promise.all(this.#lastWords)
+    return this.#cancellations.size === 0 ? undefined : Promise.all(this.#cancellations)
   }
 
-  /** Tells of the task's changes until the stream ends. */
-  listen(id: string, attempt: Deadline, listener: NotificationListener): Promise<RpcResponse> {
-    return this.#connection.listen(`"notifications":{"taskIds":[${JSON.stringify(id)}]}`, attempt, listener)
+  /** Calls the listener with each change of the task, until the stream ends. */
+  listen(id: string, deadline: Deadline, listener: NotificationListener): Promise<RpcResponse> {
+    return this.#connection.listen({ taskIds: [id] }, deadline, listener)
   }
 
-  /** Tries again, after longer and longer pauses, for as long as a server may be out of reach. */
+  /** Retries with backoff, for as long as the server may be out of reach. */
   async retry<T>(deadline: Deadline, run: () => Promise<T>): Promise<T> {
-    const trouble = this.newOutage(deadline)
+    const outage = this.newOutage(deadline)
     for (;;) {
       try {
         return await run()
       } catch (error) {
-        await deadline.sleep(trouble.delayAfter(error))
+        await deadline.sleep(outage.delayAfter(error))
       }
     }
   }
@@ -89,25 +96,23 @@ export class TaskRequests {
     return new Outage(deadline, this.#timeoutMs)
   }
 
-  /** A wait within that of `deadline`, with a limit of its own. */
+  /** Waits within `deadline`, and at most `timeoutMs`. */
   async #request(
-    method: Method,
-    id: string,
-    more: string,
+    { method, id, inputResponses, timeoutMs }: TaskRequest,
     deadline: Deadline,
-    timeoutMs: number,
   ): Promise<Record<string, unknown>> {
     const connection = this.#connection
-    const request = { method, name: id, members: `"taskId":${JSON.stringify(id)}${more}`, isIdempotent: true }
+    const params = { taskId: id, ...(inputResponses !== undefined && { inputResponses }) }
+    const request = { method, name: id, params, isIdempotent: true }
     try {
-      const { result } = await deadline.wait<{ result: Record<string, unknown> }>((resolve, reject) => {
+      const { result } = await deadline.wait<ServerResult>((resolve, reject) => {
         let isOver = false
-        const attempt = connection.openDeadline(`${method} ${id}`, timeoutMs, undefined)
+        const own = connection.openDeadline(`${method} ${id}`, timeoutMs, undefined)
         connection
-          .withDeadline(attempt, () => connection.request(request, attempt))
+          .withDeadline(own, () => connection.request(request, own))
           .then(
-            (answered) => {
-              if (!isOver) resolve(answered)
+            (response) => {
+              if (!isOver) resolve(response)
             },
             (error: Error) => {
               if (!isOver) reject(error)
@@ -115,67 +120,67 @@ export class TaskRequests {
           )
         return () => {
           isOver = true
-          attempt.abort(new ClientError('ABORTED', `${method} is not waited for any more.`))
+          own.abort(new ClientError('ABORTED', `${method} ${id} was aborted.`))
         }
       })
       checkComplete(result, method)
       return result
     } catch (error) {
-      throw isUnknown(error) ? gone(id, error) : error
+      throw isUnknownTask(error) ? taskGone(id, error) : error
     }
   }
 }
 
-/** How long a server has been out of reach. */
+/** A time in which the server is out of reach. */
 export class Outage {
   readonly #deadline: Deadline
-  readonly #mostMs: number
-  #count = 0
+  readonly #maxMs: number
+  #failures = 0
   #since = 0
 
-  constructor(deadline: Deadline, mostMs: number) {
+  constructor(deadline: Deadline, maxMs: number) {
     this.#deadline = deadline
-    this.#mostMs = mostMs
+    this.#maxMs = maxMs
   }
 
+  /** The server has answered. */
   end(): void {
-    this.#count = 0
+    this.#failures = 0
   }
 
-  /** Milliseconds until the next try. Throws the error where it will not pass, or has gone on for too long. */
+  /** Returns the wait before the next attempt. Throws the error if it is permanent, or the outage has lasted too long. */
   delayAfter(error: unknown): number {
-    if (!isPassing(error) || this.#deadline.isExpired) throw error
+    if (!isTransient(error) || this.#deadline.isExpired) throw error
     const now = performance.now()
-    if (this.#count === 0) this.#since = now
-    if (now - this.#since >= this.#mostMs) throw error
-    this.#count += 1
-    return Math.min(FIRST_PAUSE_MS * 2 ** (this.#count - 1), LONGEST_PAUSE_MS) * (1 + Math.random() / 4)
+    if (this.#failures === 0) this.#since = now
+    if (now - this.#since >= this.#maxMs) throw error
+    this.#failures += 1
+    return backoff(this.#failures, RETRY)
   }
 }
 
-/** The server is not there, or not well, or asked too often. */
-function isPassing(error: unknown): boolean {
+/** The server is out of reach, has failed, or wants fewer requests. */
+function isTransient(error: unknown): boolean {
   if (error instanceof ProtocolError) return error.rpcCode === INTERNAL_ERROR
+  if (isConnectionLoss(error)) return true
   if (!(error instanceof ClientError)) return false
   const { code, status = 0 } = error
-  return (
-    ['LOST', 'CONNECTION', 'TIMEOUT'].includes(code) || (code === 'HTTP_STATUS' && (status >= 500 || status === 429))
-  )
+  return code === 'TIMEOUT' || (code === 'HTTP_STATUS' && (status >= 500 || status === 429))
 }
 
-/** Whether the server does not know the task. */
+/** True if the server does not know the task. */
 export function isTaskGone(error: unknown): error is ClientError {
   return error instanceof ClientError && error.code === 'TASK_GONE'
 }
 
-function isUnknown(error: unknown): error is ProtocolError {
+function isUnknownTask(error: unknown): error is ProtocolError {
   return error instanceof ProtocolError && error.rpcCode === INVALID_PARAMS
 }
 
-function gone(id: string, cause: ProtocolError): ClientError {
+function taskGone(id: string, cause: ProtocolError): ClientError {
   return new ClientError(
     'TASK_GONE',
-    `The server has no task ${shown(id)} for this caller, or none any more: ${cause.message}`,
+    `The server has no task ${shown(id)} for this caller; it may have been deleted: ${cause.message}`,
     { cause },
   )
 }

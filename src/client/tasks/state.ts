@@ -1,31 +1,32 @@
-// How a task stands, read from an untrusted server.
+// The state of a task, read from an untrusted server, and a saved task.
 import { ProtocolError } from '../../protocol/errors.ts'
-import { isObject, isTame } from '../../protocol/json.ts'
-import type { CallToolResult, InputRequests } from '../../protocol/messages.ts'
-import { readError } from '../transports/message.ts'
-import { badResponse } from '../errors.ts'
+import { isObject } from '../../protocol/json.ts'
+import type { CallToolResult } from '../../protocol/messages.ts'
 import { shown } from '../../protocol/text.ts'
-import { MAX_DEPTH } from '../pending.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
-import { checkComplete, readDone } from '../round.ts'
+import { REVISIONS } from '../discovery.ts'
+import { badResponse, ClientError } from '../errors.ts'
+import { checkComplete, readDone, readInputRequests } from '../round.ts'
+import type { SavedTask } from '../saved.ts'
+import { readError } from '../transports/message.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
-/** A task at one moment. The last three are ends: nothing changes after them. */
+/** A task at one moment. The last three are final. */
 export type TaskState = WorkingTask | AskingTask | CompletedTask | FailedTask | CancelledTask
 
 export interface TaskSummary {
   readonly id: string
   readonly status: TaskStatus
-  /** What the server says of it, for people. */
+  /** A message from the server, for people. */
   readonly message?: string
   /** ISO 8601, by the server's clock. */
   readonly createdAt: string
   readonly updatedAt: string
-  /** From its creation; after that the server may drop it. `null` is for ever. */
+  /** Milliseconds from its creation until the server may delete it. `null` means never. */
   readonly ttlMs: number | null
-  /** How often the server wants to be asked. */
+  /** How often the server wants to be polled. */
   readonly pollIntervalMs?: number
 }
 
@@ -35,13 +36,13 @@ export interface WorkingTask extends TaskSummary {
 
 export interface AskingTask extends TaskSummary {
   readonly status: 'input_required'
-  /** All that are open, those too that were answered a moment ago. */
+  /** All open questions. A question that was answered a moment ago may still be among them. */
   readonly questions: readonly ServerQuestion[]
 }
 
 export interface CompletedTask extends TaskSummary {
   readonly status: 'completed'
-  /** A failure that the model is to read is a result with `isError`. */
+  /** A failure that the model should read is a result with `isError`. */
   readonly result: CallToolResult
 }
 
@@ -56,29 +57,29 @@ export interface CancelledTask extends TaskSummary {
 
 const STATUSES: ReadonlySet<unknown> = new Set(['working', 'input_required', 'completed', 'failed', 'cancelled'])
 
-const LONGEST_ID = 2_048
-const LONGEST_DATE = 64
-/** Of a status message; the rest is cut off. */
-const LONGEST_MESSAGE = 8_192
+const MAX_ID_LENGTH = 2_048
+const MAX_DATE_LENGTH = 64
+/** A longer status message is cut. */
+const MAX_MESSAGE_LENGTH = 8_192
 
-/** What a call is told when it becomes a task, which may be less than what `tasks/get` tells. */
+/** Reads the members that every task has. The response that creates a task may have no others. */
 export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = result
-  if (!isTaskId(taskId)) throw badResponse('the taskId of its task is no text, or a very long one')
-  if (!STATUSES.has(status)) throw badResponse(`the status ${shown(status)} of its task is unknown`)
+  if (!isTaskId(taskId)) throw badTask('taskId', `a string of 1 to ${MAX_ID_LENGTH} characters`, taskId)
+  if (!STATUSES.has(status)) throw badTask('status', `one of ${[...STATUSES].join(', ')}`, status)
   if (statusMessage !== undefined && typeof statusMessage !== 'string') {
-    throw badResponse('the statusMessage of its task is no text')
+    throw badTask('statusMessage', 'a string', statusMessage)
   }
-  if (!isDate(createdAt)) throw badResponse('the createdAt of its task is no date')
-  if (!isDate(lastUpdatedAt)) throw badResponse('the lastUpdatedAt of its task is no date')
-  if (ttlMs !== null && !Number.isSafeInteger(ttlMs)) throw badResponse('the ttlMs of its task is no whole number')
+  if (!isDate(createdAt)) throw badTask('createdAt', 'an ISO 8601 date', createdAt)
+  if (!isDate(lastUpdatedAt)) throw badTask('lastUpdatedAt', 'an ISO 8601 date', lastUpdatedAt)
+  if (ttlMs !== null && !Number.isSafeInteger(ttlMs)) throw badTask('ttlMs', 'an integer or null', ttlMs)
   if (pollIntervalMs !== undefined && !isPollInterval(pollIntervalMs)) {
-    throw badResponse('the pollIntervalMs of its task is no whole number')
+    throw badTask('pollIntervalMs', 'an integer', pollIntervalMs)
   }
   return {
     id: taskId,
     status: status as TaskStatus,
-    ...(statusMessage !== undefined && { message: statusMessage.slice(0, LONGEST_MESSAGE) }),
+    ...(statusMessage !== undefined && { message: statusMessage.slice(0, MAX_MESSAGE_LENGTH) }),
     createdAt,
     updatedAt: lastUpdatedAt,
     ttlMs: ttlMs as number | null,
@@ -86,51 +87,80 @@ export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   }
 }
 
-/** What `tasks/get` and `notifications/tasks` tell of the task of this id. */
+/** Reads the result of `tasks/get` or the params of `notifications/tasks` for the task with this id. */
 export function readTaskState(result: Record<string, unknown>, id: string): TaskState {
-  const head = readTaskSummary(result)
-  if (head.id !== id) throw badResponse('it is of a task that was not asked for')
-  switch (head.status) {
-    case 'input_required':
-      return { ...head, status: head.status, questions: readOpen(result['inputRequests']) }
+  const summary = readTaskSummary(result)
+  if (summary.id !== id) throw badResponse(`its taskId must be ${shown(id)}, got ${shown(summary.id)}`)
+  switch (summary.status) {
+    case 'input_required': {
+      const questions = readQuestions(readInputRequests(result['inputRequests']))
+      return { ...summary, status: summary.status, questions }
+    }
     case 'completed':
-      return { ...head, status: head.status, result: readResult(result['result']) }
+      return { ...summary, status: summary.status, result: readResult(result['result']) }
     case 'failed': {
       const { code, message, data } = readError(result['error'])
-      return { ...head, status: head.status, error: new ProtocolError(code, message, data) }
+      return { ...summary, status: summary.status, error: new ProtocolError(code, message, data) }
     }
     case 'working':
     case 'cancelled':
-      return head as WorkingTask | CancelledTask
+      return summary as WorkingTask | CancelledTask
   }
 }
 
+/** Checks a saved task, or only its id. Throws `TASK_INVALID` if it is damaged. */
+export function readSavedTask(saved: unknown): Pick<SavedTask, 'taskId' | 'tool' | 'pollIntervalMs'> {
+  if (typeof saved === 'string') return { taskId: readSavedId(saved) }
+  if (!isObject(saved))
+    throw invalidSave(`it must be an id or an object, got ${shown(saved)}. Pass the result of JSON.parse`)
+  const { version, revision, taskId, tool, pollIntervalMs } = saved
+  if (version !== 1) throw invalidSave(`its version must be 1, got ${shown(version)}`)
+  if (!REVISIONS.includes(revision as string)) {
+    throw invalidSave(`its revision must be ${REVISIONS.join(', ')}, got ${shown(revision)}`)
+  }
+  if (tool !== undefined && typeof tool !== 'string') throw invalidSave(`its tool must be a string, got ${shown(tool)}`)
+  if (pollIntervalMs !== undefined && !isPollInterval(pollIntervalMs)) {
+    throw invalidSave(`its pollIntervalMs must be an integer, got ${shown(pollIntervalMs)}`)
+  }
+  return {
+    taskId: readSavedId(taskId),
+    ...(tool !== undefined && { tool }),
+    ...(pollIntervalMs !== undefined && { pollIntervalMs }),
+  }
+}
+
+/** True if the task does not change any more. */
 export function isFinished({ status }: TaskSummary): boolean {
   return status === 'completed' || status === 'failed' || status === 'cancelled'
 }
 
-export function isTaskId(id: unknown): id is string {
-  return typeof id === 'string' && id !== '' && id.length <= LONGEST_ID
+function isTaskId(id: unknown): id is string {
+  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
 }
 
-export function isPollInterval(ms: unknown): ms is number {
+function isPollInterval(ms: unknown): ms is number {
   return Number.isSafeInteger(ms)
 }
 
-function readOpen(requests: unknown): ServerQuestion[] {
-  if (!isObject(requests)) throw badResponse('the inputRequests of its task are no object')
-  if (!isTame(requests, MAX_DEPTH)) {
-    throw badResponse('the inputRequests of its task are nested too deeply, or hold a number that is none')
-  }
-  return readQuestions(requests as unknown as InputRequests)
+function isDate(date: unknown): date is string {
+  return typeof date === 'string' && date.length <= MAX_DATE_LENGTH && !Number.isNaN(Date.parse(date))
 }
 
 function readResult(result: unknown): CallToolResult {
-  if (!isObject(result)) throw badResponse('the result of its task is no object')
-  checkComplete(result, 'a completed task')
+  if (!isObject(result)) throw badTask('result', 'an object', result)
+  checkComplete(result, 'tasks/get')
   return readDone(result, 'tools/call') as CallToolResult
 }
 
-function isDate(date: unknown): date is string {
-  return typeof date === 'string' && date.length <= LONGEST_DATE && !Number.isNaN(Date.parse(date))
+function badTask(member: string, expected: string, got: unknown): ClientError {
+  return badResponse(`the ${member} of its task must be ${expected}, got ${shown(got)}`)
+}
+
+function readSavedId(id: unknown): string {
+  if (isTaskId(id)) return id
+  throw invalidSave(`its id must be a string of 1 to ${MAX_ID_LENGTH} characters, got ${shown(id)}`)
+}
+
+function invalidSave(why: string): ClientError {
+  return new ClientError('TASK_INVALID', `Cannot resume the saved task: ${why}.`)
 }

@@ -1,68 +1,69 @@
-// A task in somebody's hand: looked at, answered, cancelled, waited for, or put away as JSON.
+// A handle on a task: read its state, answer it, cancel it, wait for its result, or save it as JSON.
 import type { CallToolResult, InputResponses } from '../../protocol/messages.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
-import { readAnswers } from '../answers/answering.ts'
-import type { ClientCall } from '../call.ts'
-import { checkOutput } from '../checked-output.ts'
-import { ClientError, noTasks, wrongOption } from '../errors.ts'
 import { shown } from '../../protocol/text.ts'
+import type { CheckedAnswers } from '../answers/answering.ts'
+import { readAnswers } from '../answers/answering.ts'
+import type { ServerQuestion } from '../answers/question.ts'
+import type { ClientCall } from '../call.ts'
 import type { ClientContext } from '../context.ts'
+import type { Deadline } from '../deadline.ts'
+import { ClientError, noTasks, wrongOption } from '../errors.ts'
 import type { TaskOptions } from '../options.ts'
 import { checkLimit } from '../options.ts'
-import type { Deadline } from '../deadline.ts'
-import type { ServerQuestion } from '../answers/question.ts'
+import type { SavedTask } from '../saved.ts'
 import { TaskAnswers } from './answers.ts'
-import type { SavedTask } from './saved.ts'
-import type { TaskSummary, TaskState, WorkingTask } from './state.ts'
-import { isFinished } from './state.ts'
-import { TaskWatch } from './watch.ts'
 import type { TaskRequests } from './requests.ts'
 import { isTaskGone } from './requests.ts'
+import type { TaskState, TaskSummary, WorkingTask } from './state.ts'
+import { isFinished } from './state.ts'
+import { TaskWatch } from './watch.ts'
 
-/** What is known of a task when it is taken up. */
+/** What is known about a task when its handle is created. */
 export interface TaskOrigin {
   readonly id: string
-  /** What was called, or only the name of the tool. */
+  /** The call that became the task, or only its tool. */
   readonly call: ClientCall | undefined
   readonly pollIntervalMs: number | undefined
-  /** As the server told when it made the task a moment ago. */
-  readonly made?: TaskSummary
+  /** The response that created the task a moment ago. */
+  readonly created?: TaskSummary
 }
 
-/** After that a task may well stand in another way than when it was made. */
-const NEWS_MS = 1_000
+/** After this time the response that created the task is too old to stand for its current state. */
+const FRESH_MS = 1_000
 
 export class ClientTask {
   readonly id: string
   readonly #context: ClientContext
-  readonly #wire: TaskRequests
+  readonly #requests: TaskRequests
   readonly #call: ClientCall | undefined
   readonly #tool: string | undefined
-  /** Of the server's last word on it. */
+  /** As the server said last. */
   #pollIntervalMs: number | undefined
   #questions: readonly ServerQuestion[] = []
-  /** As long as it is news. */
-  #made: TaskSummary | undefined
-  readonly #madeAt = performance.now()
-  /** Nothing changes after it. */
-  #end: TaskState | undefined
-  /** Keys of questions that were answered, or are being asked. */
-  readonly #taken = new Set<string>()
+  #created: TaskSummary | undefined
+  readonly #createdAt = performance.now()
+  #finished: TaskState | undefined
+  /** Keys of questions that were answered, or are being answered. */
+  readonly #claimedKeys = new Set<string>()
 
-  /** @internal `startTool` and `client.task` make one. */
-  constructor(host: ClientContext, { id, call, pollIntervalMs, made }: TaskOrigin) {
-    if (host.tasks === undefined) throw wrongOption('This client was connected with tasks: false.')
-    if (!host.connection.acceptsTasks) throw noTasks(host.connection.revision)
+  /** @internal Use `client.startTool()` or `client.task()`. */
+  constructor(context: ClientContext, { id, call, pollIntervalMs, created }: TaskOrigin) {
+    const { tasks, connection } = context
+    if (tasks === undefined) {
+      throw wrongOption('This client was connected with tasks: false. To use tasks, connect without that option.')
+    }
+    if (!connection.acceptsTasks) throw noTasks(connection.revision)
     this.id = id
-    this.#context = host
-    this.#wire = host.tasks
+    this.#context = context
+    this.#requests = tasks
     this.#call = call
     this.#tool = call !== undefined && 'tool' in call ? call.tool : undefined
     this.#pollIntervalMs = pollIntervalMs
-    this.#made = made
+    this.#created = created
   }
 
-  /** Plain JSON: `client.task` takes it up, in any process. */
+  /** Returns plain JSON, which `client.task()` accepts in any process. */
   toJSON(): SavedTask {
     return {
       version: 1,
@@ -73,53 +74,51 @@ export class ClientTask {
     }
   }
 
-  /** How it stands now. */
+  /** Asks the server for the current state. */
   status(options: TaskOptions = {}): Promise<TaskState> {
-    return this.#within(options, (deadline) => this.#look(deadline))
+    return this.#withDeadline(options, (deadline) => this.#fetch(deadline))
   }
 
-  /** Answers some or all of its open questions, each checked before it is sent. */
+  /** Answers some or all of its open questions. Each answer is checked before it is sent. */
   answer(responses: InputResponses, options: TaskOptions = {}): Promise<void> {
-    return this.#within(options, async (deadline) => {
+    return this.#withDeadline(options, async (deadline) => {
       const keys = Object.keys(responses)
       for (const key of keys) {
-        if (this.#taken.has(key)) throw answeredAlready(key)
+        if (this.#claimedKeys.has(key)) throw alreadyAnswered(key)
       }
-      if (!keys.every((key) => this.#questions.some((question) => question.key === key))) await this.#look(deadline)
-      const texts = readAnswers(this.#questions, responses)
-      if (texts.size === 0) return
-      for (const key of keys) this.#taken.add(key)
+      if (!keys.every((key) => this.#questions.some((question) => question.key === key))) await this.#fetch(deadline)
+      const answers = readAnswers(this.#questions, responses)
+      if (answers.size === 0) return
+      for (const key of keys) this.#claimedKeys.add(key)
       try {
-        const members = [...texts].map(([key, text]) => `${JSON.stringify(key)}:${text}`)
-        await this.#update(`{${members.join(',')}}`, deadline)
+        await this.#update(Object.fromEntries(answers), deadline)
       } catch (error) {
-        // To be tried again, by whomever.
-        for (const key of keys) this.#taken.delete(key)
+        for (const key of keys) this.#claimedKeys.delete(key)
         throw error
       }
     })
   }
 
-  /** Asks the server to stop it. It need not, and may come to another end: `status` tells. */
+  /** Asks the server to cancel the task. The server may finish it in another way: `status()` tells. */
   cancel(options: TaskOptions = {}): Promise<void> {
-    return this.#within(options, (deadline) => this.#wire.cancel(this.id, deadline))
+    return this.#withDeadline(options, (deadline) => this.#requests.cancel(this.id, deadline))
   }
 
-  /** Waits for its end. The client's answerers are asked what nobody has answered by hand. */
+  /** Waits for the result. Questions that are not answered by hand go to the client's answerers. */
   result(options: TaskOptions = {}): Promise<CallToolResult> {
-    return this.#within(options, async (deadline) => {
-      if (this.#end !== undefined) return this.#resultOf(this.#end, deadline)
-      const watch = this.#watch(deadline, this.#takeBegun() === undefined)
+    return this.#withDeadline(options, async (deadline) => {
+      if (this.#finished !== undefined) return this.#resultOf(this.#finished, deadline)
+      const watch = this.#watch(deadline, this.#takeCreated() === undefined)
       const answers = new TaskAnswers({
         context: this.#context,
         call: this.#call,
         deadline,
-        taken: this.#taken,
+        claimedKeys: this.#claimedKeys,
         onAnswer: () => watch.wake(),
       })
       try {
         for (;;) {
-          const state = (await this.#send(answers, deadline)) ?? (await watch.next())
+          const state = (await this.#sendReady(answers, deadline)) ?? (await watch.next())
           if (state === undefined) continue
           this.#note(state)
           if (isFinished(state)) return await this.#resultOf(state, deadline)
@@ -132,26 +131,26 @@ export class ClientTask {
     })
   }
 
-  /** How it stands now, and then each change, to its end; to somebody who is slow, the last one only. Answers nothing. */
+  /** Yields the current state, then each change, up to the final state. A slow reader gets only the last change. Answers nothing. */
   async *updates(options: TaskOptions = {}): AsyncGenerator<TaskState, void, undefined> {
-    if (this.#end !== undefined) return yield this.#end
-    const deadline = this.#begin(options)
-    const begun = this.#takeBegun()
-    const watch = this.#watch(deadline, begun === undefined)
-    let seen = ''
+    if (this.#finished !== undefined) return yield this.#finished
+    const deadline = this.#openDeadline(options)
+    const created = this.#takeCreated()
+    const watch = this.#watch(deadline, created === undefined)
+    let last = ''
     try {
-      for (let known = begun; ; known = undefined) {
+      for (let known = created; ; known = undefined) {
         const state = known ?? (await watch.next())
         if (state === undefined) continue
         this.#note(state)
-        const now = digestOf(state)
-        if (now === seen) continue
-        seen = now
+        const digest = digestOf(state)
+        if (digest === last) continue
+        last = digest
         yield state
         if (isFinished(state)) return
       }
     } catch (error) {
-      throw this.#failed(error, deadline, options)
+      throw this.#errorOf(error, deadline, options)
     } finally {
       watch.close()
       this.#context.connection.closeDeadline(deadline)
@@ -162,11 +161,11 @@ export class ClientTask {
     return this.updates()
   }
 
-  /** @internal For a caller who ends the call, and with it the task, with one signal. */
+  /** @internal Waits for the result. An aborted signal also cancels the task, as it cancels a call. */
   async finish(options: TaskOptions): Promise<CallToolResult> {
     const { signal } = options
-    // At once, and not when the waiting has ended: the client may be closed in between.
-    const cancel = (): void => this.#wire.cancelInBackground(this.id)
+    // Sent at once, because the client may be closed before the wait has ended.
+    const cancel = (): void => this.#requests.cancelInBackground(this.id)
     if (signal?.aborted) cancel()
     else signal?.addEventListener('abort', cancel, { once: true })
     try {
@@ -176,44 +175,44 @@ export class ClientTask {
     }
   }
 
-  /** Gives how it stands, where that had to be found out. */
-  async #send(answers: TaskAnswers, deadline: Deadline): Promise<TaskState | undefined> {
+  /** Sends the answers that are ready. Returns the final state if the task finished before it got them. */
+  async #sendReady(answers: TaskAnswers, deadline: Deadline): Promise<TaskState | undefined> {
     const ready = answers.ready()
     if (ready === undefined) return undefined
-    const state = await this.#update(ready.text, deadline)
-    answers.sent(ready.keys)
+    const state = await this.#update(ready, deadline)
+    answers.sent(ready)
     return state
   }
 
-  /** Gives its end, where it came to one before it was answered. */
-  async #update(text: string, deadline: Deadline): Promise<TaskState | undefined> {
+  /** Returns the final state if the task finished before it got the answers. */
+  async #update(answers: CheckedAnswers, deadline: Deadline): Promise<TaskState | undefined> {
     try {
-      await this.#wire.update(this.id, text, deadline)
+      await this.#requests.update(this.id, answers, deadline)
       return undefined
     } catch (error) {
       if (!(error instanceof ProtocolError) && !isTaskGone(error)) throw error
-      const state = await this.#look(deadline)
+      const state = await this.#fetch(deadline)
       if (isFinished(state)) return state
       throw isTaskGone(error) ? error.cause : error
     }
   }
 
-  async #look(deadline: Deadline): Promise<TaskState> {
-    const state = await this.#wire.retry(deadline, () => this.#wire.get(this.id, deadline))
+  async #fetch(deadline: Deadline): Promise<TaskState> {
+    const state = await this.#requests.retry(deadline, () => this.#requests.get(this.id, deadline))
     this.#note(state)
     return state
   }
 
-  /** Right after it was made, it need not be looked at to know how it stands. */
-  #takeBegun(): WorkingTask | undefined {
-    const made = this.#made
-    this.#made = undefined
-    const isNews = made?.status === 'working' && performance.now() - this.#madeAt < NEWS_MS
-    return isNews ? (made as WorkingTask) : undefined
+  /** Returns the state that the task was created with, once, while it is fresh. It saves the first poll. */
+  #takeCreated(): WorkingTask | undefined {
+    const created = this.#created
+    this.#created = undefined
+    const isFresh = created?.status === 'working' && performance.now() - this.#createdAt < FRESH_MS
+    return isFresh ? (created as WorkingTask) : undefined
   }
 
   #note(state: TaskState): void {
-    if (isFinished(state)) this.#end = state
+    if (isFinished(state)) this.#finished = state
     this.#questions = state.status === 'input_required' ? state.questions : []
     if (state.pollIntervalMs !== undefined) this.#pollIntervalMs = state.pollIntervalMs
   }
@@ -221,7 +220,7 @@ export class ClientTask {
   async #resultOf(state: TaskState, deadline: Deadline): Promise<CallToolResult> {
     switch (state.status) {
       case 'completed':
-        if (this.#tool !== undefined) await checkOutput(this.#context, this.#tool, state.result, deadline)
+        if (this.#tool !== undefined) await this.#context.lists.checkOutput(this.#tool, state.result, deadline)
         return state.result
       case 'failed':
         throw state.error
@@ -233,7 +232,7 @@ export class ClientTask {
   #watch(deadline: Deadline, isDue: boolean): TaskWatch {
     return new TaskWatch({
       connection: this.#context.connection,
-      requests: this.#wire,
+      requests: this.#requests,
       id: this.id,
       deadline,
       pollIntervalMs: this.#pollIntervalMs,
@@ -241,32 +240,33 @@ export class ClientTask {
     })
   }
 
-  #begin({ signal, taskMs = this.#context.limits.taskMs }: TaskOptions): Deadline {
+  #openDeadline({ signal, taskMs = this.#context.limits.taskMs }: TaskOptions): Deadline {
     checkLimit('taskMs', taskMs)
     return this.#context.connection.openDeadline(`Waiting for the task ${shown(this.id)}`, taskMs, signal)
   }
 
-  async #within<T>(options: TaskOptions, run: (deadline: Deadline) => Promise<T>): Promise<T> {
-    const deadline = this.#begin(options)
+  async #withDeadline<T>(options: TaskOptions, run: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const deadline = this.#openDeadline(options)
     try {
       return await this.#context.connection.withDeadline(deadline, run)
     } catch (error) {
-      throw this.#failed(error, deadline, options)
+      throw this.#errorOf(error, deadline, options)
     }
   }
 
-  #failed(error: unknown, deadline: Deadline, { taskMs = this.#context.limits.taskMs }: TaskOptions): unknown {
-    const isLate = error instanceof ClientError && error.code === 'TIMEOUT' && deadline.isExpired
-    const told = isLate ? late(this.id, taskMs, error) : error
-    if (told instanceof ClientError && !ENDS.has(told.code)) told.task ??= this.toJSON()
-    return told
+  /** Adds the saved task to an error after which the task can be resumed. */
+  #errorOf(error: unknown, deadline: Deadline, { taskMs = this.#context.limits.taskMs }: TaskOptions): unknown {
+    const isTimeout = error instanceof ClientError && error.code === 'TIMEOUT' && deadline.isExpired
+    const thrown = isTimeout ? timeout(this.id, taskMs, error) : error
+    if (thrown instanceof ClientError && !FINAL_CODES.has(thrown.code)) thrown.task ??= this.toJSON()
+    return thrown
   }
 }
 
-/** After these there is nothing to take up. */
-const ENDS: ReadonlySet<string> = new Set(['TASK_CANCELLED', 'TASK_GONE', 'RESULT_INVALID'])
+/** After these errors the task cannot be resumed. */
+const FINAL_CODES: ReadonlySet<string> = new Set(['TASK_CANCELLED', 'TASK_GONE', 'RESULT_INVALID'])
 
-/** What tells one state from the next, to whoever looks at them. */
+/** Equal for two states that look the same to a user. */
 function digestOf(state: TaskState): string {
   const keys = state.status === 'input_required' ? state.questions.map(({ key }) => key) : []
   return JSON.stringify([state.status, state.message, keys])
@@ -277,14 +277,14 @@ function cancelled({ id, message }: TaskSummary): ClientError {
   return new ClientError('TASK_CANCELLED', `The task ${shown(id)} was cancelled${why}`)
 }
 
-function late(id: string, taskMs: number, cause: ClientError): ClientError {
+function timeout(id: string, taskMs: number, cause: ClientError): ClientError {
   return new ClientError(
     'TIMEOUT',
-    `The task ${shown(id)} has not come to its end within ${taskMs} ms (taskMs). It goes on on the server.`,
+    `The task ${shown(id)} did not finish within ${taskMs} ms (taskMs). It keeps running on the server: pass error.task to client.task() to continue.`,
     { cause },
   )
 }
 
-function answeredAlready(key: string): ClientError {
-  return new ClientError('ANSWER_INVALID', `The question ${shown(key)} was answered already, or is being asked.`)
+function alreadyAnswered(key: string): ClientError {
+  return new ClientError('ANSWER_INVALID', `The question ${shown(key)} is already answered, or is being answered.`)
 }

@@ -1,190 +1,186 @@
-// How a task stands, again and again: as the server tells of its changes where it does, and else by asking it.
+// Follows the state of a task: by notifications if the server sends them, and otherwise by polling.
+import { backoff } from '../../protocol/backoff.ts'
 import { isObject } from '../../protocol/json.ts'
-import { badResponse, ClientError } from '../errors.ts'
 import type { Connection } from '../connection.ts'
 import type { Deadline } from '../deadline.ts'
+import { badResponse, ClientError, isConnectionLoss } from '../errors.ts'
+import type { Outage, TaskRequests } from './requests.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
-import type { TaskRequests, Outage } from './requests.ts'
 
-/** Where the server does not say how often it wants to be asked, and the bounds of what it may say. */
-const USUAL_MS = 1_000
-const LEAST_MS = 100
-const MOST_MS = 300_000
+/** Used if the server names no interval, and the bounds of what it may name. */
+const DEFAULT_INTERVAL_MS = 1_000
+const MIN_INTERVAL_MS = 100
+const MAX_INTERVAL_MS = 300_000
 
-/** While the server tells of changes: what was told may have been lost. */
-const TOLD_MS = 30_000
+/** The interval while the server sends notifications: one of them may have been lost. */
+const NOTIFIED_INTERVAL_MS = 30_000
 
-/** Before the stream is tried again. In the meantime the server is asked. */
-const FIRST_PAUSE_MS = 1_000
-const LONGEST_PAUSE_MS = 60_000
+/** Before the stream of notifications is opened again. Meanwhile the task is polled. */
+const REOPEN = { firstMs: 1_000, maxMs: 60_000 }
 
 export interface TaskWatchOptions {
   readonly connection: Connection
   readonly requests: TaskRequests
   readonly id: string
-  /** All waiting is done within it. */
+  /** The limit of all waiting. */
   readonly deadline: Deadline
-  /** How often the server wants to be asked, as it said last. */
+  /** How often the server wants to be polled, as it said last. */
   readonly pollIntervalMs: number | undefined
-  /** Whether how it stands now is not known. */
+  /** True if the current state is not known, so that the first poll is due now. */
   readonly isDue: boolean
 }
 
 export class TaskWatch {
-  readonly #watched: TaskWatchOptions
-  readonly #trouble: Outage
-  readonly #over = new AbortController()
+  readonly #options: TaskWatchOptions
+  readonly #outage: Outage
+  readonly #closed = new AbortController()
   #intervalMs: number
   #dueAt: number
-  /** When the server was asked last, or had just made the task. */
-  #lookedAt: number
-  /** The last that was told and not yet looked at: it says all that those before it did. */
-  #told: Record<string, unknown> | undefined
-  #isTelling = false
+  /** The time of the last poll, or of the creation of the task. */
+  #polledAt: number
+  /** The last notification that was not read yet. It replaces all earlier ones. */
+  #notification: Record<string, unknown> | undefined
+  #isNotified = false
   #isWoken = false
-  #stir: () => void = () => {}
+  #endSleep: () => void = () => {}
   #lastUpdate = -Infinity
 
-  constructor(watched: TaskWatchOptions) {
-    this.#watched = watched
-    this.#trouble = watched.requests.newOutage(watched.deadline)
-    this.#intervalMs = intervalOf(watched.pollIntervalMs)
-    this.#lookedAt = performance.now()
-    this.#dueAt = watched.isDue ? this.#lookedAt : this.#lookedAt + this.#intervalMs
+  constructor(options: TaskWatchOptions) {
+    this.#options = options
+    this.#outage = options.requests.newOutage(options.deadline)
+    this.#intervalMs = intervalOf(options.pollIntervalMs)
+    this.#polledAt = performance.now()
+    this.#dueAt = options.isDue ? this.#polledAt : this.#polledAt + this.#intervalMs
     void this.#listen()
   }
 
-  /** How it stands, once that may be news; nothing when it was woken. */
+  /** Waits for a state that may be new. Returns undefined after `wake`. */
   async next(): Promise<TaskState | undefined> {
     for (;;) {
       if (this.#isWoken) {
         this.#isWoken = false
         return undefined
       }
-      const told = this.#takeTold()
-      if (told !== undefined) return this.#seen(told)
+      const notified = this.#takeNotification()
+      if (notified !== undefined) return this.#schedule(notified)
       const dueMs = this.#dueAt - performance.now()
-      if (dueMs > 0) await this.#rest(dueMs)
+      if (dueMs > 0) await this.#sleep(dueMs)
       else {
-        const state = await this.#look()
-        if (state !== undefined) return this.#seen(state)
+        const state = await this.#poll()
+        if (state !== undefined) return this.#schedule(state)
       }
     }
   }
 
-  /** Lets `next` return, now or when it is called next. */
+  /** Makes `next` return, now or when it is called next. */
   wake(): void {
     this.#isWoken = true
-    this.#stir()
+    this.#endSleep()
   }
 
   close(): void {
-    this.#over.abort()
+    this.#closed.abort()
   }
 
-  async #look(): Promise<TaskState | undefined> {
-    const { requests, id, deadline } = this.#watched
+  async #poll(): Promise<TaskState | undefined> {
+    const { requests, id, deadline } = this.#options
     try {
       const state = await requests.get(id, deadline)
-      this.#trouble.end()
-      this.#lookedAt = performance.now()
+      this.#outage.end()
+      this.#polledAt = performance.now()
       return state
     } catch (error) {
-      this.#dueAt = performance.now() + this.#trouble.delayAfter(error)
+      this.#dueAt = performance.now() + this.#outage.delayAfter(error)
       return undefined
     }
   }
 
-  #takeTold(): TaskState | undefined {
-    const told = this.#told
-    this.#told = undefined
-    if (told === undefined) return undefined
+  #takeNotification(): TaskState | undefined {
+    const notification = this.#notification
+    this.#notification = undefined
+    if (notification === undefined) return undefined
     try {
-      const state = readTaskState(told, this.#watched.id)
-      // On its way while we looked ourselves.
+      const state = readTaskState(notification, this.#options.id)
+      // A notification that was sent before the last poll is older than what the poll returned.
       return Date.parse(state.updatedAt) < this.#lastUpdate ? undefined : state
     } catch (error) {
-      // What is wrong with it will be wrong when the server is asked, too; and if not, all is well.
+      // An invalid notification is ignored. If the state itself is invalid, the next poll fails.
       if (error instanceof ClientError) return undefined
       throw error
     }
   }
 
-  #seen(state: TaskState): TaskState {
+  /** Sets the time of the next poll. */
+  #schedule(state: TaskState): TaskState {
     this.#lastUpdate = Date.parse(state.updatedAt)
     if (state.pollIntervalMs !== undefined) this.#intervalMs = intervalOf(state.pollIntervalMs)
-    this.#dueAt = performance.now() + (this.#isTelling ? Math.max(this.#intervalMs, TOLD_MS) : this.#intervalMs)
+    const intervalMs = this.#isNotified ? Math.max(this.#intervalMs, NOTIFIED_INTERVAL_MS) : this.#intervalMs
+    this.#dueAt = performance.now() + intervalMs
     return state
   }
 
-  /** Until so much time has passed, or something happens. */
-  #rest(ms: number): Promise<void> {
-    return this.#watched.deadline.wait((resolve) => {
-      const end = (): void => {
+  /** Ends early when `#endSleep` is called. */
+  #sleep(ms: number): Promise<void> {
+    return this.#options.deadline.wait((resolve) => {
+      const cancel = (): void => {
         clearTimeout(timer)
-        this.#stir = () => {}
+        this.#endSleep = () => {}
       }
-      const timer = setTimeout(() => {
-        end()
-        resolve(undefined)
-      }, ms)
-      this.#stir = () => {
-        end()
+      const end = (): void => {
+        cancel()
         resolve(undefined)
       }
-      return end
+      const timer = setTimeout(end, ms)
+      this.#endSleep = end
+      return cancel
     })
   }
 
-  /** Until it is over, or the server does not tell of tasks. */
+  /** Runs until the watch is closed, or the server does not send notifications about tasks. */
   async #listen(): Promise<void> {
-    const { connection, requests, id } = this.#watched
+    const { connection, requests, id } = this.#options
     let ends = 0
-    while (!this.#over.signal.aborted && !connection.isClosed) {
-      const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#over.signal)
+    while (!this.#closed.signal.aborted && !connection.isClosed) {
+      const attempt = connection.openDeadline('subscriptions/listen', Infinity, this.#closed.signal)
       try {
-        if (ends > 0) await attempt.sleep(Math.min(FIRST_PAUSE_MS * 2 ** (ends - 1), LONGEST_PAUSE_MS))
+        if (ends > 0) await attempt.sleep(backoff(ends, REOPEN))
         const { error } = await requests.listen(id, attempt, (what, params) => {
           if (what === 'subscriptions/acknowledged') this.#acknowledged(params, attempt)
-          if (what === 'tasks' && params['taskId'] === id) this.#tell(params)
+          if (what === 'tasks' && params['taskId'] === id) this.#notified(params)
         })
         if (error !== undefined) return
       } catch (error) {
-        if (!isPassing(error)) return
+        if (!isConnectionLoss(error)) return
       } finally {
         connection.closeDeadline(attempt)
-        ends = this.#isTelling ? 1 : ends + 1
-        this.#silent()
+        ends = this.#isNotified ? 1 : ends + 1
+        this.#pollAgain()
       }
     }
   }
 
-  /** Nothing is due any sooner for it: what has happened until now is seen when it would have been. */
+  /** Does not poll earlier: a change before the acknowledgement is seen by the poll that is due anyway. */
   #acknowledged({ notifications }: Record<string, unknown>, attempt: Deadline): void {
     const { taskIds } = isObject(notifications) ? notifications : {}
-    this.#isTelling = Array.isArray(taskIds) && taskIds.includes(this.#watched.id)
-    if (!this.#isTelling) attempt.abort(badResponse('it does not tell of the task'))
+    this.#isNotified = Array.isArray(taskIds) && taskIds.includes(this.#options.id)
+    if (!this.#isNotified) attempt.abort(badResponse('the subscription does not include the task'))
   }
 
-  #tell(params: Record<string, unknown>): void {
-    this.#told = params
-    this.#stir()
+  #notified(params: Record<string, unknown>): void {
+    this.#notification = params
+    this.#endSleep()
   }
 
-  /** From now on it is asked again, as often as it likes. */
-  #silent(): void {
-    if (!this.#isTelling) return
-    this.#isTelling = false
-    this.#dueAt = Math.min(this.#dueAt, Math.max(performance.now(), this.#lookedAt + this.#intervalMs))
-    this.#stir()
+  /** The stream has ended, so the task is polled at the server's own interval again. */
+  #pollAgain(): void {
+    if (!this.#isNotified) return
+    this.#isNotified = false
+    this.#dueAt = Math.min(this.#dueAt, Math.max(performance.now(), this.#polledAt + this.#intervalMs))
+    this.#endSleep()
   }
 }
 
-function intervalOf(pollIntervalMs = USUAL_MS): number {
-  return Math.min(Math.max(pollIntervalMs, LEAST_MS), MOST_MS)
-}
-
-function isPassing(error: unknown): boolean {
-  return error instanceof ClientError && ['LOST', 'CONNECTION'].includes(error.code)
+function intervalOf(pollIntervalMs = DEFAULT_INTERVAL_MS): number {
+  return Math.min(Math.max(pollIntervalMs, MIN_INTERVAL_MS), MAX_INTERVAL_MS)
 }

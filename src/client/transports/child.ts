@@ -1,4 +1,4 @@
-// The process of a server, from its start to its end: lines in, lines out, and the last that it said on its error stream.
+// The process of a server, from its start to its exit: lines in, lines out, and the end of its stderr.
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { Lines } from '../../protocol/lines.ts'
@@ -6,28 +6,30 @@ import { Lines } from '../../protocol/lines.ts'
 export interface ServerCommand {
   /** The program to run. */
   readonly command: string
+  /** Its arguments. Default: none. */
   readonly args?: readonly string[]
-  /** Added to the few variables that a program cannot do without, such as PATH. */
+  /** Environment variables, added to PATH and a few others that programs need. Nothing else is inherited. Default: none. */
   readonly env?: Readonly<Record<string, string>>
+  /** Its working directory. Default: that of this process. */
   readonly cwd?: string
 }
 
 export interface ChildEvents {
   readonly line: (line: string) => void
   readonly tooLong: () => void
-  /** Told once, however it went. */
-  readonly gone: (how: string, wasStarted: boolean) => void
+  /** Called once. `wasStarted` is false if the program could not be started. */
+  readonly exited: (reason: string, wasStarted: boolean) => void
 }
 
-/** How long it may take to end by itself, and then after it was told to. */
+/** After its stdin is closed, the process gets this long before SIGTERM, and again before SIGKILL. */
 const GRACE_MS = 1_000
 
-/** For what it said before it ended. */
+/** After the exit, output that is still in the pipes is read for this long. */
 const DRAIN_MS = 200
 
-const LONGEST_TAIL = 4_096
+const MAX_STDERR_LENGTH = 4_096
 
-/** Not the secrets that our own environment may hold. */
+/** A list, because our own environment may hold secrets. */
 const INHERITED =
   process.platform === 'win32'
     ? [
@@ -50,8 +52,9 @@ const INHERITED =
 export class Child {
   readonly #command: string
   readonly #child: ChildProcess
-  readonly #ended: Promise<void>
-  #tail = ''
+  readonly #exited: Promise<void>
+  /** The end of what it wrote to stderr. */
+  #stderr = ''
   #isStarted = false
 
   constructor({ command, args = [], env, cwd }: ServerCommand, maxLineBytes: number, events: ChildEvents) {
@@ -69,59 +72,59 @@ export class Child {
     const lines = new Lines(maxLineBytes, events.line, events.tooLong)
     child.stdout.on('data', (chunk: Buffer) => lines.add(chunk))
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      this.#tail = `${this.#tail}${text}`.slice(-LONGEST_TAIL)
+      this.#stderr = `${this.#stderr}${text}`.slice(-MAX_STDERR_LENGTH)
     })
-    // One that does not listen any more is no server, nor is one that has closed its output: it ends, or is ended.
+    // A process that closed its stdin or stdout cannot serve any more, so it is ended.
     child.stdin.on('error', () => void this.close())
     child.stdout.once('end', () => void this.close())
-    this.#ended = new Promise((resolve) => {
-      const over = (how: string): void => {
-        events.gone(how, this.#isStarted)
+    this.#exited = new Promise((resolve) => {
+      const settle = (reason: string): void => {
+        events.exited(reason, this.#isStarted)
         resolve()
       }
       child.once('error', (error) => {
-        if (!this.#isStarted) over(error.message)
+        if (!this.#isStarted) settle(error.message)
       })
-      // Something that it left behind may hold its streams open; what it said itself is there by then.
-      child.once('exit', () => setTimeout(() => this.#letGo(), DRAIN_MS).unref())
+      // A grandchild may hold the streams open for ever. What the process itself wrote has been read by then.
+      child.once('exit', () => setTimeout(() => this.#destroyStreams(), DRAIN_MS).unref())
       child.once('close', (code, signal) => {
-        if (this.#isStarted) over(this.#epitaph(code, signal))
+        if (this.#isStarted) settle(this.#exitReason(code, signal))
       })
     })
   }
 
-  /** Gives whether it could be said at all. */
-  say(line: string): boolean {
+  /** Returns false if the process does not accept input any more. */
+  write(line: string): boolean {
     const { stdin } = this.#child
     if (!stdin?.writable) return false
     stdin.write(`${line}\n`)
     return true
   }
 
-  /** How many bytes it has not taken yet of what was said. */
+  /** Bytes that were written and the process has not read yet. */
   get backlog(): number {
     return this.#child.stdin?.writableLength ?? 0
   }
 
-  /** Ends its input, which tells a server to go; then tells it by signals. */
+  /** Closes its stdin, which asks a server to exit; then sends signals. */
   async close(): Promise<void> {
     this.#child.stdin?.end()
     const terminate = setTimeout(() => this.#child.kill('SIGTERM'), GRACE_MS)
     const kill = setTimeout(() => this.#child.kill('SIGKILL'), 2 * GRACE_MS)
-    await this.#ended
+    await this.#exited
     clearTimeout(terminate)
     clearTimeout(kill)
   }
 
-  #letGo(): void {
+  #destroyStreams(): void {
     const { stdin, stdout, stderr } = this.#child
     for (const stream of [stdin, stdout, stderr]) stream?.destroy()
   }
 
-  #epitaph(code: number | null, signal: NodeJS.Signals | null): string {
-    const how = signal === null ? `ended with status ${code}` : `was ended by ${signal}`
-    const said = this.#tail.trim()
-    return `${this.#command} ${how}${said === '' ? ', and said nothing on its error stream' : `. It said last:\n${said}\n`}`
+  #exitReason(code: number | null, signal: NodeJS.Signals | null): string {
+    const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
+    const stderr = this.#stderr.trim()
+    return `${this.#command} ${how}${stderr === '' ? ' and wrote nothing to stderr' : `. Its stderr ends with:\n${stderr}\n`}`
   }
 }
 
@@ -129,7 +132,7 @@ function inherited(): Record<string, string> {
   const env: Record<string, string> = {}
   for (const name of INHERITED) {
     const value = process.env[name]
-    // A shell's function, which is code.
+    // An exported shell function is code.
     if (value !== undefined && !value.startsWith('()')) env[name] = value
   }
   return env

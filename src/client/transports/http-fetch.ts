@@ -1,67 +1,67 @@
-// A fetch function as a wire: the user's own, or the platform's where Node's client is not there.
+// An HTTP client on top of a fetch function: the user's own, or the platform's where node:http is missing.
 import type { HttpClient, HttpResponseListener } from './http-client.ts'
+import { wasSent } from './http-client.ts'
 import type { FetchInit, FetchLike } from '../options.ts'
-import { wasSent } from './was-sent.ts'
 
 export function fetchClient(url: URL, fetch: FetchLike): HttpClient {
   const send = (
     method: FetchInit['method'],
     headers: readonly string[],
-    body: object,
-    answer: HttpResponseListener,
-  ) => {
+    body: { body?: string },
+    listener: HttpResponseListener,
+  ): (() => void) => {
     const controller = new AbortController()
     const init = {
       method,
       headers: recordOf(headers),
       ...body,
       signal: controller.signal,
-      // Whatever the headers hold is meant for this server alone.
+      // The headers may hold secrets, which are meant for this server only.
       redirect: 'manual',
     } as const
-    void exchange(() => fetch(url.href, init), answer, controller.signal)
+    void exchange(() => fetch(url.href, init), listener, controller.signal)
     return () => controller.abort()
   }
   return {
-    post: (headers, body, answer) => send('POST', headers, { body }, answer),
-    open: (method, headers, _isIdle, answer) => send(method, headers, {}, answer),
+    post: (headers, body, listener) => send('POST', headers, { body }, listener),
+    open: (method, headers, _isIdle, listener) => send(method, headers, {}, listener),
     close: () => {},
   }
 }
 
 async function exchange(
   send: () => Promise<Response>,
-  answer: HttpResponseListener,
+  listener: HttpResponseListener,
   signal: AbortSignal,
 ): Promise<void> {
   let response: Response
   try {
     response = await send()
   } catch (error) {
-    // As a rule "fetch failed", and the cause says why.
-    const why = error instanceof Error ? (error.cause ?? error) : error
-    if (!signal.aborted) answer.failed(why, wasSent(why))
+    // The error itself usually says only "fetch failed"; its cause has the reason.
+    const reason = error instanceof Error ? (error.cause ?? error) : error
+    if (!signal.aborted) listener.failed(reason, wasSent(reason))
     return
   }
   if (signal.aborted) return void response.body?.cancel().catch(() => {})
-  answer.head(response.status, (name) => response.headers.get(name) ?? undefined)
+  listener.head(response.status, (name) => response.headers.get(name) ?? undefined)
   try {
-    await readBody(response, answer, signal)
+    await readBody(response, listener, signal)
   } catch (error) {
-    if (!signal.aborted) answer.failed(error, true)
+    if (!signal.aborted) listener.failed(error, true)
   }
 }
 
-async function readBody({ body }: Response, answer: HttpResponseListener, signal: AbortSignal): Promise<void> {
-  if (body === null) return answer.end()
+async function readBody({ body }: Response, listener: HttpResponseListener, signal: AbortSignal): Promise<void> {
+  if (body === null) return listener.end()
   const reader: ReadableStreamDefaultReader<Uint8Array> = body.getReader()
-  // One that does not look at the signal it was given still is to be told.
+  // A custom fetch may ignore the signal, so the body is cancelled as well.
   const stop = (): void => void reader.cancel().catch(() => {})
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) answer.data(chunk.value)
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) listener.data(chunk.value)
   signal.removeEventListener('abort', stop)
-  if (!signal.aborted) answer.end()
+  if (!signal.aborted) listener.end()
 }
 
 function recordOf(headers: readonly string[]): Record<string, string> {

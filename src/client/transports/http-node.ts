@@ -1,10 +1,10 @@
-// Node's own HTTP client as a wire, its connections kept for the next request.
+// Node's own HTTP client, with keep-alive connections.
 import * as http from 'node:http'
 import * as https from 'node:https'
 import type { HttpClient, HttpResponseListener } from './http-client.ts'
-import { wasSent } from './was-sent.ts'
+import { wasSent } from './http-client.ts'
 
-/** Less than what servers keep one for, which is 5 s in Node: one that is just being closed loses what is sent on it. */
+/** Less than the 5 s after which a Node server closes an idle connection: a request sent while it closes is lost. */
 const IDLE_MS = 4_000
 
 export function nodeClient(url: URL): HttpClient {
@@ -14,24 +14,24 @@ export function nodeClient(url: URL): HttpClient {
   const target = {
     agent,
     method: 'POST',
-    // As a socket wants it, without brackets.
+    // A socket takes an IPv6 address without brackets.
     hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
     path: `${pathname}${search}`,
     ...(port !== '' && { port }),
   }
   return {
-    post(headers, body, answer) {
+    post(headers, body, listener) {
       const length = String(Buffer.byteLength(body))
       const outgoing = request({ ...target, headers: ['Host', host, ...headers, 'Content-Length', length] })
-      listen(outgoing, answer)
-      // Head and body leave together.
+      listen(outgoing, listener)
+      // With end(body), head and body leave in one packet.
       outgoing.end(body)
       return () => void outgoing.destroy()
     },
-    open(method, headers, isIdle, answer) {
+    open(method, headers, isIdle, listener) {
       const outgoing = request({ ...target, method, headers: ['Host', host, ...headers] })
       if (isIdle) outgoing.on('socket', (socket) => socket.unref())
-      listen(outgoing, answer)
+      listen(outgoing, listener)
       outgoing.end()
       return () => void outgoing.destroy()
     },
@@ -39,23 +39,23 @@ export function nodeClient(url: URL): HttpClient {
   }
 }
 
-function listen(outgoing: http.ClientRequest, answer: HttpResponseListener): void {
-  outgoing.on('response', (incoming) => read(incoming, answer))
-  outgoing.on('error', (error) => answer.failed(error, wasSent(error)))
-  // Nothing else would be told of it.
+function listen(outgoing: http.ClientRequest, listener: HttpResponseListener): void {
+  outgoing.on('response', (incoming) => read(incoming, listener))
+  outgoing.on('error', (error) => listener.failed(error, wasSent(error)))
+  // Node emits no other event for an upgrade.
   outgoing.on('upgrade', (_response, socket) => {
     socket.destroy()
-    answer.failed(new Error('the server switches to another protocol'), true)
+    listener.failed(new Error('the server switches to another protocol'), true)
   })
 }
 
-function read(incoming: http.IncomingMessage, answer: HttpResponseListener): void {
+function read(incoming: http.IncomingMessage, listener: HttpResponseListener): void {
   const { headers, statusCode = 0 } = incoming
-  answer.head(statusCode, (name) => {
+  listener.head(statusCode, (name) => {
     const value = headers[name]
     return Array.isArray(value) ? value.join(', ') : value
   })
-  incoming.on('data', (chunk: Buffer) => answer.data(chunk))
-  incoming.on('end', () => answer.end())
-  incoming.on('error', (error) => answer.failed(error, true))
+  incoming.on('data', (chunk: Buffer) => listener.data(chunk))
+  incoming.on('end', () => listener.end())
+  incoming.on('error', (error) => listener.failed(error, true))
 }

@@ -1,167 +1,193 @@
-// The answer to one POST, as it comes in.
-import { isResponse, parseMessage, readResponse } from './message.ts'
-import { badResponse, ClientError, lost, tooLarge, unreachable } from '../errors.ts'
-import { reasonOf, shown } from '../../protocol/text.ts'
-import type { HttpResponseListener } from './http-client.ts'
+// Reads one HTTP response as it arrives: a body of bounded size, or a stream of events of bounded size each.
+import { ClientError, badResponse, lost, tooLarge, unreachable } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
+import type { HeaderLookup, HttpResponseListener } from './http-client.ts'
+import { parseMessage } from './message.ts'
+import type { Cursor } from './sse.ts'
 import { EventReader } from './sse.ts'
-import type { ReceiveMessage, ResponseCallbacks } from './transport.ts'
 
-/** For a server to end a stream once it has given the response: then the connection can be used again. */
-const LAST_WORDS_MS = 500
+export interface ResponseHead {
+  readonly status: number
+  readonly header: HeaderLookup
+  /** True for an event stream: `event` is called for each event, and `body` never. */
+  readonly isStream: boolean
+}
 
-export class HttpAnswer implements HttpResponseListener {
-  readonly #id: number
+/** After `body` or `failed`, nothing else is called. */
+export interface ResponseHandler {
+  head?(head: ResponseHead): void
+  /** The data of one event. */
+  event(data: string): void
+  /** The complete body of a response that is not a stream. `bytes` is its size. */
+  body(text: string, head: ResponseHead, bytes: number): void
+  /** The request failed, the response is too large, or the stream ended. The request has been aborted. */
+  failed(error: ClientError): void
+}
+
+/** After the response has arrived, the server may end its stream within this time. Then the connection can be reused. */
+const END_OF_STREAM_MS = 500
+
+export class ResponseReader implements HttpResponseListener {
   readonly #maxBytes: number
-  readonly #receive: ReceiveMessage
-  readonly #callbacks: ResponseCallbacks
-  #end: () => void = () => {}
-  #isOver = false
-  #status = 0
-  #header: (name: string) => string | undefined = () => undefined
-  #chunks: Uint8Array[] = []
-  #bytes = 0
+  readonly #handler: ResponseHandler
+  readonly #cursor: Cursor | undefined
+  #head: ResponseHead = { status: 0, header: () => undefined, isStream: false }
   #events: EventReader | undefined
-  #ending: NodeJS.Timeout | undefined
+  /** Only its first `#bytes` bytes are used. */
+  #body: Uint8Array = NO_BYTES
+  #bytes = 0
+  #isOver = false
+  #abort: () => void = () => {}
+  #endOfStream: NodeJS.Timeout | undefined
 
-  constructor(id: number, maxBytes: number, receive: ReceiveMessage, callbacks: ResponseCallbacks) {
-    this.#id = id
+  /** `cursor` is kept up to date with the ids of the events. */
+  constructor(maxBytes: number, handler: ResponseHandler, cursor?: Cursor) {
     this.#maxBytes = maxBytes
-    this.#receive = receive
-    this.#callbacks = callbacks
+    this.#handler = handler
+    this.#cursor = cursor
   }
 
-  /** Gives what the caller ends it with. */
-  endedBy(end: () => void): () => void {
-    this.#end = end
-    return () => {
-      this.#isOver = true
-      end()
-    }
+  /** True once the handler will not be called again. */
+  get isOver(): boolean {
+    return this.#isOver
   }
 
-  head(status: number, header: (name: string) => string | undefined): void {
-    this.#status = status
-    this.#header = header
-    if (isEventStream(header('content-type'))) {
+  /** Starts the request. `send` returns a function that aborts it. */
+  start(send: (listener: HttpResponseListener) => () => void): void {
+    this.#abort = send(this)
+  }
+
+  /** Aborts the request. The handler is not called again. */
+  cancel(): void {
+    this.#isOver = true
+    this.#body = NO_BYTES
+    this.#abort()
+  }
+
+  /** The handler has what it needs. Leaves the server a moment to end its stream before the request is aborted. */
+  finish(): void {
+    this.#isOver = true
+    this.#endOfStream = setTimeout(this.#abort, END_OF_STREAM_MS).unref()
+  }
+
+  head(status: number, header: HeaderLookup): void {
+    if (this.#isOver) return
+    const isStream = status === 200 && isEventStream(header('content-type'))
+    this.#head = { status, header, isStream }
+    if (isStream) {
       this.#events = new EventReader(
         this.#maxBytes,
-        (data) => this.#event(data),
+        (data) => {
+          if (!this.#isOver) this.#handler.event(data)
+        },
         () => this.#fail(tooLarge(this.#maxBytes)),
+        this.#cursor,
       )
     } else if (Number(header('content-length')) > this.#maxBytes) {
-      this.#fail(tooLarge(this.#maxBytes))
+      return this.#fail(tooLarge(this.#maxBytes))
     }
+    this.#handler.head?.(this.#head)
   }
 
   data(chunk: Uint8Array): void {
     if (this.#isOver) return
-    if (this.#events !== undefined) return this.#events.add(chunk)
-    this.#bytes += chunk.byteLength
-    if (this.#bytes <= this.#maxBytes) this.#chunks.push(chunk)
-    else this.#fail(tooLarge(this.#maxBytes))
+    if (this.#events === undefined) this.#append(chunk)
+    else this.#events.add(chunk)
   }
 
   end(): void {
-    if (this.#ending !== undefined) clearTimeout(this.#ending)
+    clearTimeout(this.#endOfStream)
     if (this.#isOver) return
-    if (this.#events !== undefined) return this.#fail(lost('the stream ended before it'))
-    this.#answer(this.#text())
+    if (this.#events !== undefined) return this.#fail(lost('the stream ended before the response'))
+    this.#isOver = true
+    this.#handler.body(textOf(this.#body.subarray(0, this.#bytes)), this.#head, this.#bytes)
   }
 
   failed(error: unknown, wasSent: boolean): void {
-    if (this.#ending !== undefined) clearTimeout(this.#ending)
-    const why = reasonOf(error)
-    this.#fail(wasSent ? lost(why, error) : unreachable(why, error))
+    clearTimeout(this.#endOfStream)
+    if (error instanceof ClientError) return this.#fail(error)
+    const reason = reasonOf(error)
+    this.#fail(wasSent ? lost(reason, error) : unreachable(reason, error))
   }
 
-  #text(): string {
-    const [first] = this.#chunks
-    const whole = this.#chunks.length === 1 && first instanceof Buffer ? first : Buffer.concat(this.#chunks)
-    return whole.toString('utf8')
-  }
-
-  #answer(text: string): void {
-    try {
-      const refusal = refusalOf(this.#status, text, this.#header)
-      if (refusal !== undefined) return this.#fail(refusal)
-      const answered = readResponse(parseMessage(text), this.#id, this.#bytes)
-      this.#isOver = true
-      this.#callbacks.resolve(answered)
-    } catch (error) {
-      this.#fail(error as ClientError)
+  /** Doubles the buffer when it is full: a body in millions of tiny chunks takes no more memory than in one. */
+  #append(chunk: Uint8Array): void {
+    const bytes = this.#bytes + chunk.byteLength
+    if (bytes > this.#maxBytes) return this.#fail(tooLarge(this.#maxBytes))
+    if (this.#bytes === 0) {
+      this.#body = chunk
+    } else {
+      if (bytes > this.#body.byteLength) {
+        const grown = new Uint8Array(Math.max(bytes, 2 * this.#body.byteLength))
+        grown.set(this.#body)
+        this.#body = grown
+      }
+      this.#body.set(chunk, this.#bytes)
     }
-  }
-
-  #event(data: string): void {
-    if (this.#isOver) return
-    try {
-      const message = parseMessage(data)
-      if (!isResponse(message)) return this.#receive(message, this.#id)
-      const answered = readResponse(message, this.#id, data.length)
-      this.#isOver = true
-      this.#ending = setTimeout(this.#end, LAST_WORDS_MS).unref()
-      this.#callbacks.resolve(answered)
-    } catch (error) {
-      this.#fail(error as ClientError)
-    }
+    this.#bytes = bytes
   }
 
   #fail(error: ClientError): void {
     if (this.#isOver) return
-    this.#isOver = true
-    this.#chunks = []
-    this.#end()
-    this.#callbacks.reject(error)
+    this.cancel()
+    this.#handler.failed(error)
   }
 }
 
-/** A status that is no answer to the request. One with a JSON-RPC error in its body is one, whatever its number. */
-export function refusalOf(
-  status: number,
-  text: string,
-  header: (name: string) => string | undefined,
-): ClientError | undefined {
+const NO_BYTES = new Uint8Array(0)
+
+/** Returns the error for an HTTP status that does not answer the request. A JSON-RPC error in the body is an answer. */
+export function statusError({ status, header }: ResponseHead, text: string): ClientError | undefined {
   if (status === 200) return undefined
-  const said = messageIn(text)
-  const why = said === undefined ? '' : `: ${said}`
+  const message = errorMessageIn(text)
+  const detail = message === undefined ? '' : `: ${message}`
   switch (status) {
     case 401:
-    case 403:
-      return new ClientError('UNAUTHORIZED', `The server refuses this caller (HTTP ${status})${why}`, {
-        status,
-        ...challengeIn(header('www-authenticate')),
-      })
+    case 403: {
+      const challenge = header('www-authenticate')
+      return new ClientError(
+        'UNAUTHORIZED',
+        `The server refuses this caller (HTTP ${status})${detail}`,
+        challenge === undefined ? { status } : { status, challenge },
+      )
+    }
     case 502:
     case 503:
     case 504:
-      return lost(`the server is not available (HTTP ${status})${why}`)
+      return lost(`the server is not available (HTTP ${status})${detail}`)
   }
-  if (said !== undefined) return undefined
-  if (status > 200 && status < 300) return text === '' ? badResponse(`HTTP ${status} brings no response`) : undefined
+  if (message !== undefined) return undefined
+  if (status > 200 && status < 300) return text === '' ? badResponse(`HTTP ${status} without a body`) : undefined
   const location = header('location')
-  const where = location === undefined ? '' : `, with a redirection to ${shown(location)}, which is not followed`
-  return new ClientError('HTTP_STATUS', `The server answers HTTP ${status} and nothing of the protocol${where}.`, {
-    status,
-  })
+  const redirect = location === undefined ? '' : ` It redirects to ${shown(location)}; redirects are not followed.`
+  return new ClientError(
+    'HTTP_STATUS',
+    `The server answered HTTP ${status} without a protocol message. Check the address.${redirect}`,
+    { status },
+  )
 }
 
-function challengeIn(challenge: string | undefined): { challenge?: string } {
-  return challenge === undefined ? {} : { challenge }
-}
-
-/** What the JSON-RPC error in a body says. */
-function messageIn(text: string): string | undefined {
+/** The message of a JSON-RPC error in a body. */
+function errorMessageIn(text: string): string | undefined {
   try {
     const { error } = parseMessage(text)
-    return isObject(error) && typeof error['message'] === 'string' ? error['message'].slice(0, LONGEST) : undefined
+    return isObject(error) && typeof error['message'] === 'string'
+      ? error['message'].slice(0, MAX_MESSAGE_LENGTH)
+      : undefined
   } catch {
     return undefined
   }
 }
 
-const LONGEST = 500
+const MAX_MESSAGE_LENGTH = 500
 
-export function isEventStream(type: string | undefined): boolean {
+function isEventStream(type: string | undefined): boolean {
   return type !== undefined && /^text\/event-stream\s*(;|$)/i.test(type)
+}
+
+/** Node's Buffer decodes small texts faster than TextDecoder. Other platforms do not have it. */
+function textOf(bytes: Uint8Array): string {
+  if (typeof Buffer !== 'undefined' && bytes instanceof Buffer) return bytes.toString('utf8')
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }

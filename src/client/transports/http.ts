@@ -1,11 +1,13 @@
-// HTTP as a way to a server: one request, one POST, and its response as JSON or as a stream of events.
+// The HTTP transport: each request is one POST, and its response arrives as JSON or as a stream of events.
 import { encodeHeader } from '../../protocol/headers.ts'
 import type { ClientError } from '../errors.ts'
 import { wrongOption } from '../errors.ts'
-import { HttpAnswer } from './http-response.ts'
 import type { HeadersOption, HeaderValues } from '../options.ts'
-import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
-import type { HttpClient } from './http-client.ts'
+import type { HttpClient, HttpResponseListener } from './http-client.ts'
+import type { ResponseHandler, ResponseHead } from './http-response.ts'
+import { ResponseReader, statusError } from './http-response.ts'
+import { isResponse, parseMessage, readResponse } from './message.ts'
+import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks, RpcResponse, Transport } from './transport.ts'
 
 export interface HttpOptions {
   readonly headers: HeadersOption | undefined
@@ -14,14 +16,15 @@ export interface HttpOptions {
 
 export class HttpTransport implements Transport {
   readonly usesParamHeaders = true
-  readonly #wire: HttpClient
+  readonly #http: HttpClient
   readonly #receive: ReceiveMessage
   readonly #maxBytes: number
   readonly #headers: readonly string[]
+  /** Used when the `headers` option is a function. */
   readonly #freshHeaders: (() => Promise<readonly string[]>) | undefined
 
-  constructor(wire: HttpClient, { headers = {}, maxResponseBytes }: HttpOptions, receive: ReceiveMessage) {
-    this.#wire = wire
+  constructor(http: HttpClient, { headers = {}, maxResponseBytes }: HttpOptions, receive: ReceiveMessage) {
+    this.#http = http
     this.#receive = receive
     this.#maxBytes = maxResponseBytes
     const isFunction = typeof headers === 'function'
@@ -47,7 +50,7 @@ export class HttpTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#wire.close()
+    this.#http.close()
   }
 
   #post(request: OutgoingRequest, headers: readonly string[], callbacks: ResponseCallbacks): () => void {
@@ -55,11 +58,60 @@ export class HttpTransport implements Transport {
     const all = [...headers, 'MCP-Protocol-Version', revision, 'Mcp-Method', method]
     if (name !== undefined) all.push('Mcp-Name', encodeHeader(name))
     for (const part of own) all.push(part)
-    const answer = new HttpAnswer(id, this.#maxBytes, this.#receive, callbacks)
-    return answer.endedBy(this.#wire.post(all, text, answer))
+    const exchange = new Exchange(id, this.#maxBytes, this.#receive, callbacks)
+    return exchange.start((listener) => this.#http.post(all, text, listener))
   }
 }
 
+/** One POST and its response. */
+class Exchange implements ResponseHandler {
+  readonly #id: number
+  readonly #receive: ReceiveMessage
+  readonly #callbacks: ResponseCallbacks
+  readonly #reader: ResponseReader
+
+  constructor(id: number, maxBytes: number, receive: ReceiveMessage, callbacks: ResponseCallbacks) {
+    this.#id = id
+    this.#receive = receive
+    this.#callbacks = callbacks
+    this.#reader = new ResponseReader(maxBytes, this)
+  }
+
+  start(send: (listener: HttpResponseListener) => () => void): () => void {
+    this.#reader.start(send)
+    return () => this.#reader.cancel()
+  }
+
+  event(data: string): void {
+    try {
+      const message = parseMessage(data)
+      if (!isResponse(message)) return this.#receive(message, this.#id)
+      const response = readResponse(message, this.#id, data.length)
+      this.#reader.finish()
+      this.#callbacks.resolve(response)
+    } catch (error) {
+      this.#reader.failed(error, true)
+    }
+  }
+
+  body(text: string, head: ResponseHead, bytes: number): void {
+    let response: RpcResponse
+    try {
+      const error = statusError(head, text)
+      if (error !== undefined) return this.#callbacks.reject(error)
+      response = readResponse(parseMessage(text), this.#id, bytes)
+    } catch (error) {
+      return this.#callbacks.reject(error as ClientError)
+    }
+    this.#callbacks.resolve(response)
+  }
+
+  failed(error: ClientError): void {
+    this.#callbacks.reject(error)
+  }
+}
+
+/** Headers of every POST. */
 export const JSON_HEADERS: readonly string[] = [
   'Content-Type',
   'application/json',
@@ -72,13 +124,16 @@ const RESERVED =
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
+/** Checks the `headers` option. Returns a flat list: name, value, name, value. */
 export function readHeaders(headers: HeaderValues): string[] {
   return Object.entries(headers).flatMap(([name, value]) => {
-    if (!NAME.test(name)) throw wrongOption(`headers: ${JSON.stringify(name)} is no name of a header.`)
-    if (RESERVED.test(name)) throw wrongOption(`headers: ${name} is the client's own to set.`)
-    // Not shown: it is a secret more often than not.
+    if (!NAME.test(name)) throw wrongOption(`headers: ${JSON.stringify(name)} is not a valid header name.`)
+    if (RESERVED.test(name)) throw wrongOption(`headers: ${name} is set by the client. Remove it from headers.`)
+    // The value is not show: it is often a secret.
     if (typeof value !== 'string' || !VALUE.test(value)) {
-      throw wrongOption(`headers: the value of ${name} is none that a header can have.`)
+      throw wrongOption(
+        `headers: the value of ${name} must be a string of characters that are valid in a header, got ${typeof value}.`,
+      )
     }
     return [name, value]
   })

@@ -1,12 +1,11 @@
-// An app in the same process as a way to a server, through the same text that a wire would carry.
+// A transport to an app in the same process. Messages pass as text, exactly as over a network.
 import { Cancel } from '../../protocol/cancel.ts'
-import { parseMessage, readResponse } from './message.ts'
-import type { ClientError } from '../errors.ts'
-import { badResponse, lost } from '../errors.ts'
 import { reasonOf } from '../../protocol/text.ts'
-import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
+import { parseMessage, readResponse } from './message.ts'
+import { badResponse, type ClientError, lost } from '../errors.ts'
+import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks, Transport } from './transport.ts'
 
-/** An app, or whatever else takes messages as one does. */
+/** An app, or any other object that takes messages as an app does. */
 export interface AppLike {
   dispatch(message: unknown, context: DispatchContext): Promise<{ readonly text: string } | undefined>
 }
@@ -33,7 +32,7 @@ export class MemoryTransport implements Transport {
       this.#receive(parseMessage(notification), id)
       return true
     }
-    void this.#serve(text, { cancel, notify }).then(
+    void this.#dispatch(text, { cancel, notify }).then(
       (reply) => {
         if (!cancel.cancelled) settle(reply?.text, id, callbacks)
       },
@@ -46,15 +45,15 @@ export class MemoryTransport implements Transport {
 
   async close(): Promise<void> {}
 
-  /** Asynchronous whatever the app does, so that a failure is one in any case. */
-  async #serve(text: string, context: DispatchContext): Promise<{ readonly text: string } | undefined> {
+  /** Async, so that an error that the app throws synchronously is a rejection too. */
+  async #dispatch(text: string, context: DispatchContext): Promise<{ readonly text: string } | undefined> {
     return this.#app.dispatch(JSON.parse(text), context)
   }
 }
 
 function settle(text: string | undefined, id: number, callbacks: ResponseCallbacks): void {
   try {
-    if (text === undefined) throw badResponse('there is none')
+    if (text === undefined) throw badResponse('it is missing')
     callbacks.resolve(readResponse(parseMessage(text), id, text.length))
   } catch (error) {
     callbacks.reject(error as ClientError)

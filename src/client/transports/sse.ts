@@ -1,10 +1,10 @@
-// Reads a stream of server-sent events, whatever pieces it comes in and however its lines end.
+// Reads a stream of server-sent events, however it is cut into chunks and whichever line ends it uses.
 
-/** Where in a stream one is: what a client asks for the rest with. */
+/** A position in a stream, from which the client can ask for the rest. */
 export interface Cursor {
-  /** Of the last event that came whole. */
+  /** The id of the last complete event. */
   id: string | undefined
-  /** How long the server wants to be left alone for. */
+  /** How long the server asks the client to wait before it reconnects. */
   retryMs: number | undefined
 }
 
@@ -19,15 +19,15 @@ export class EventReader {
   #line: string[] = []
   #data: string[] = []
   #type = ''
-  /** Of what is held. */
+  /** How many characters the event has so far. */
   #length = 0
-  /** A line feed that follows belongs to the line before. */
+  /** The chunk ended with a carriage return: a line feed at the start of the next one belongs to the same line end. */
   #afterReturn = false
   #isOver = false
 
   /**
-   * Gives the data of every message event. Ends at one that is longer than `maxLength` characters. Keeps the `cursor` up
-   * to date, where there is one.
+   * Calls `receive` with the data of every message event. Stops and calls `tooLarge` at an event with more than
+   * `maxLength` characters. Keeps the `cursor` up to date, if one is given.
    */
   constructor(maxLength: number, receive: (data: string) => void, tooLarge: () => void, cursor?: Cursor) {
     this.#cursor = cursor
@@ -37,25 +37,25 @@ export class EventReader {
   }
 
   add(chunk: Uint8Array): void {
-    // Takes off a byte order mark at the beginning, and keeps what is not complete of a character.
+    // The decoder drops a byte order mark at the start, and holds back an incomplete character.
     const piece = this.#decoder.decode(chunk, { stream: true })
     let from = 0
     const ends = /\r\n|\r|\n/g
     for (let end = ends.exec(piece); end !== null && !this.#isOver; end = ends.exec(piece)) {
-      const isRest = this.#afterReturn && end.index === 0 && end[0] === '\n'
+      const isSecondHalf = this.#afterReturn && end.index === 0 && end[0] === '\n'
       this.#afterReturn = end[0] === '\r' && ends.lastIndex === piece.length
-      if (!isRest) {
-        this.#keep(piece.slice(from, end.index))
+      if (!isSecondHalf) {
+        this.#append(piece.slice(from, end.index))
         this.#endLine()
       }
       from = ends.lastIndex
     }
     if (this.#isOver || from === piece.length) return
     this.#afterReturn = false
-    this.#keep(piece.slice(from))
+    this.#append(piece.slice(from))
   }
 
-  #keep(part: string): void {
+  #append(part: string): void {
     if (part === '') return
     this.#length += part.length
     if (this.#length > this.#maxLength) {
@@ -76,14 +76,15 @@ export class EventReader {
     const colon = line.indexOf(':')
     const field = colon === -1 ? line : line.slice(0, colon)
     const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
+    // Only data stays in memory until the event ends, so only data counts against the limit.
     if (field === 'data') this.#data.push(value)
     else this.#length -= line.length
     if (field === 'event') this.#type = value
-    else if (this.#cursor !== undefined) this.#locate(this.#cursor, field, value)
+    else if (this.#cursor !== undefined) this.#moveCursor(this.#cursor, field, value)
   }
 
-  #locate(cursor: Cursor, field: string, value: string): void {
-    if (field === 'id' && value.length <= LONGEST_ID && ID.test(value)) this.#id = value
+  #moveCursor(cursor: Cursor, field: string, value: string): void {
+    if (field === 'id' && value.length <= MAX_ID_LENGTH && ID.test(value)) this.#id = value
     else if (field === 'retry' && DIGITS.test(value)) cursor.retryMs = Number(value)
   }
 
@@ -98,7 +99,7 @@ export class EventReader {
   }
 }
 
-/** It becomes a header. */
-const LONGEST_ID = 4_096
+/** The client sends the id back in a header. */
+const MAX_ID_LENGTH = 4_096
 const ID = /^[\x20-\x7e]+$/
 const DIGITS = /^\d{1,9}$/

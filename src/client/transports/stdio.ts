@@ -1,15 +1,14 @@
-// A child process as a way to a server: one JSON message a line. It is started when it is needed, and again after it died.
+// The stdio transport: a child process, one JSON message per line. It is started on demand, and again after it exited.
+import { backoff } from '../../protocol/backoff.ts'
 import type { Logger } from '../../protocol/logger.ts'
 import type { RequestId } from '../../protocol/messages.ts'
-import { Child, type ServerCommand } from './child.ts'
-import { isResponse, parseMessage, readResponse } from './message.ts'
-import type { ClientError } from '../errors.ts'
-import { lost, notStarted, tooLarge, unreachable } from '../errors.ts'
 import { reasonOf } from '../../protocol/text.ts'
+import { Child, type ServerCommand } from './child.ts'
+import { type ClientError, lost, notStarted, tooLarge, unreachable } from '../errors.ts'
+import { isResponse, parseMessage, readResponse } from './message.ts'
 import type { OutgoingRequest, ReceiveMessage, Transport, ResponseCallbacks } from './transport.ts'
 
-const FIRST_PAUSE_MS = 100
-const LONGEST_PAUSE_MS = 5_000
+const RESTART = { firstMs: 100, maxMs: 5_000 }
 
 export class StdioTransport implements Transport {
   readonly usesParamHeaders = false
@@ -17,15 +16,15 @@ export class StdioTransport implements Transport {
   readonly #maxBytes: number
   readonly #logger: Logger
   #receive: ReceiveMessage
-  /** Given by a session, which ends with the process. */
-  #whenGone: (() => void) | undefined
-  readonly #waiting = new Map<RequestId, ResponseCallbacks>()
-  /** Requests that wait for the process to be started. */
+  /** Set by a legacy session, which ends with the process. */
+  #onExit: (() => void) | undefined
+  readonly #inFlight = new Map<RequestId, ResponseCallbacks>()
+  /** The requests in flight that wait for the process to start, with their texts. */
   readonly #unsent = new Map<RequestId, string>()
   #child: Child | undefined
   #restart: NodeJS.Timeout | undefined
-  /** How often it has died without having answered anything. */
-  #deaths = 0
+  /** Exits since the last response. */
+  #exits = 0
   #isClosed = false
 
   constructor(command: ServerCommand, maxBytes: number, logger: Logger, receive: ReceiveMessage) {
@@ -36,55 +35,55 @@ export class StdioTransport implements Transport {
   }
 
   send({ id, method, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
-    this.#waiting.set(id, callbacks)
-    // One that does not listen any more is about to go, and this waits for the next.
-    if (!this.#child?.say(text)) {
-      const isForThisOne = this.#whenGone !== undefined && method !== 'initialize'
-      if (this.#child !== undefined && isForThisOne) return this.#refuse(id, callbacks)
+    this.#inFlight.set(id, callbacks)
+    // A process that does not accept input is about to exit, and the request waits for the next one.
+    if (!this.#child?.write(text)) {
+      const belongsToSession = this.#onExit !== undefined && method !== 'initialize'
+      if (this.#child !== undefined && belongsToSession) return this.#refuse(id, callbacks)
       this.#unsent.set(id, text)
       if (this.#child === undefined) this.#startLater()
     }
     return () => this.#cancel(id)
   }
 
-  /** Sends what has no response. Gives whether it could be said at all. */
-  say(text: string): boolean {
+  /** Sends a message that has no response. Returns false if the process cannot take it. */
+  write(text: string): boolean {
     if (this.#child === undefined || this.#child.backlog > this.#maxBytes) return false
-    return this.#child.say(text)
+    return this.#child.write(text)
   }
 
-  /** For a session: messages go elsewhere from now on, and requests are never sent to another process than they were made for. */
-  takeOver(receive: ReceiveMessage, whenGone: () => void): void {
+  /** For a legacy session: it receives the messages from now on, and a request is never sent to a later process. */
+  bindSession(receive: ReceiveMessage, onExit: () => void): void {
     this.#receive = receive
-    this.#whenGone = whenGone
+    this.#onExit = onExit
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#restart)
-    this.#waiting.clear()
+    this.#inFlight.clear()
     this.#unsent.clear()
     await this.#child?.close()
   }
 
   #refuse(id: number, callbacks: ResponseCallbacks): () => void {
-    this.#waiting.delete(id)
-    callbacks.reject(unreachable('it is about to end'))
+    this.#inFlight.delete(id)
+    callbacks.reject(unreachable('its process is about to exit'))
     return () => {}
   }
 
   #cancel(id: number): void {
-    if (!this.#waiting.delete(id) || this.#unsent.delete(id) || this.#isClosed) return
-    this.#child?.say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`)
+    if (!this.#inFlight.delete(id) || this.#unsent.delete(id) || this.#isClosed) return
+    this.#child?.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`)
   }
 
   #startLater(): void {
     if (this.#restart !== undefined || this.#isClosed) return
-    const pause = this.#deaths === 0 ? 0 : Math.min(FIRST_PAUSE_MS * 2 ** (this.#deaths - 1), LONGEST_PAUSE_MS)
+    const delay = this.#exits === 0 ? 0 : backoff(this.#exits, RESTART)
     this.#restart = setTimeout(() => {
       this.#restart = undefined
       this.#start()
-    }, pause)
+    }, delay)
   }
 
   #start(): void {
@@ -94,67 +93,67 @@ export class StdioTransport implements Transport {
       const child = new Child(this.#command, this.#maxBytes, {
         line: (line) => this.#line(line),
         tooLong: () => {
-          // A line that long may have no end, and whatever is said next would be a part of it.
+          // The line may never end, and later messages would become a part of it.
           void this.#child?.close()
           this.#failSent(() => tooLarge(this.#maxBytes))
         },
-        gone: (how, wasStarted) => this.#gone(how, wasStarted),
+        exited: (reason, wasStarted) => this.#exited(reason, wasStarted),
       })
       this.#child = child
-      for (const text of unsent) child.say(text)
+      for (const text of unsent) child.write(text)
     } catch (error) {
-      // A command that nothing could be made of.
-      this.#gone(reasonOf(error), false)
+      // spawn throws if the command is not a valid string.
+      this.#exited(reasonOf(error), false)
     }
   }
 
-  #gone(how: string, wasStarted: boolean): void {
+  #exited(reason: string, wasStarted: boolean): void {
     this.#child = undefined
-    this.#deaths += 1
-    // One that has not begun yet has not ended either.
-    if (this.#unsent.size === 0) this.#whenGone?.()
-    this.#failSent(() => (wasStarted ? lost(how) : notStarted(how)))
+    this.#exits += 1
+    // Unsent requests start a new session with the next process, and that session has not ended.
+    if (this.#unsent.size === 0) this.#onExit?.()
+    this.#failSent(() => (wasStarted ? lost(reason) : notStarted(reason)))
     if (this.#unsent.size > 0) this.#startLater()
   }
 
   #failSent(error: () => ClientError): void {
-    for (const [id, callbacks] of this.#waiting) {
+    for (const [id, callbacks] of this.#inFlight) {
       if (this.#unsent.has(id)) continue
-      this.#waiting.delete(id)
+      this.#inFlight.delete(id)
       callbacks.reject(error())
     }
   }
 
   #line(line: string): void {
-    // Chatter is told from messages by its first letter: a failure for each line of a flood would cost much more.
-    if (!line.startsWith('{')) return this.#noMessage(line)
+    // Checked first: parsing every line of a flood of log output would cost much more.
+    if (!line.startsWith('{')) return this.#notMessage(line)
     let message: Record<string, unknown>
     try {
       message = parseMessage(line)
     } catch {
-      return this.#noMessage(line)
+      return this.#notMessage(line)
     }
     if (isResponse(message)) this.#settle(message, line.length)
     else this.#receive(message)
   }
 
-  #noMessage(line: string): void {
-    this.#logger.warn('The server wrote a line to its standard output that is no message.', {
-      line: line.slice(0, LONGEST_SHOWN),
+  #notMessage(line: string): void {
+    this.#logger.warn('The server wrote a line to stdout that is not a JSON-RPC message.', {
+      line: line.slice(0, MAX_LOGGED_LENGTH),
     })
   }
 
   #settle(message: Record<string, unknown>, length: number): void {
     const id = message['id'] as RequestId
-    const callbacks = this.#waiting.get(id)
+    const callbacks = this.#inFlight.get(id)
     if (callbacks === undefined) {
-      // As a rule to one that was cancelled a moment ago.
+      // Usually the response to a request that was cancelled a moment ago.
       const { error } = message
-      if (error !== undefined) this.#logger.warn('The server sent an error that belongs to no request.', { error })
+      if (error !== undefined) this.#logger.warn('The server sent an error that answers no open request.', { error })
       return
     }
-    this.#waiting.delete(id)
-    this.#deaths = 0
+    this.#inFlight.delete(id)
+    this.#exits = 0
     try {
       callbacks.resolve(readResponse(message, id, length, callbacks.normalize))
     } catch (error) {
@@ -163,4 +162,4 @@ export class StdioTransport implements Transport {
   }
 }
 
-const LONGEST_SHOWN = 200
+const MAX_LOGGED_LENGTH = 200

@@ -1,16 +1,17 @@
-// What every way to a server has in common: requests go out, and for each exactly one response or failure comes back.
+// What every transport has in common: requests go out, and each is settled exactly once, by a response or an error.
 import type { JSONRPCErrorObject, RequestId } from '../../protocol/messages.ts'
+import type { ClientCall } from '../call.ts'
 import type { ClientError } from '../errors.ts'
 import type { Deadline } from '../deadline.ts'
 
 export interface Transport {
-  /** Over HTTP some of a message is repeated in headers. */
+  /** True if a tool call repeats some of its arguments in HTTP headers. */
   readonly usesParamHeaders: boolean
-  /** Gives a function that cancels the request, in the way of the transport; nothing is settled after that. */
+  /** Returns a function that cancels the request and tells the server. The callbacks are not called after that. */
   send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void
-  /** Tells an older server of something. One that is not there any more need not know. */
+  /** Sends a notification to a legacy server. A server that is gone is not an error. */
   notify?(text: string): Promise<void>
-  /** Requests under way are not settled any more. Bounded in time. */
+  /** Does not settle requests that are in flight. Takes a bounded time. */
   close(): Promise<void>
 }
 
@@ -20,19 +21,23 @@ export interface OutgoingRequest {
   readonly revision: string
   /** The name of the tool or prompt, or the URI of the resource. */
   readonly name: string | undefined
-  /** Headers for this request, names and values in turn. */
+  /** HTTP headers of this request: name, value, name, value. */
   readonly headers: readonly string[]
-  /** The whole message. */
+  /** The whole message as JSON text. */
   readonly text: string
+  /** The params that the text was written from, where they were given as a value. */
+  readonly params: Readonly<Record<string, unknown>> | undefined
+  /** The user's call that this request belongs to. */
+  readonly call: ClientCall | undefined
 }
 
-/** Told of one thing only, once. */
+/** Exactly one of `resolve` and `reject` is called, once. */
 export interface ResponseCallbacks {
-  /** Brings a response into the form of 2026-07-28, where it comes in another. Untrusted before and after. */
+  /** Rewrites a draft's response into the form of 2026-07-28. The message is untrusted before and after. */
   readonly normalize?: ((message: Record<string, unknown>) => Record<string, unknown>) | undefined
   resolve(response: RpcResponse): void
   reject(error: ClientError): void
-  /** Of the call that waits: older servers ask in the middle of it. */
+  /** Of the call that waits. Legacy servers ask questions during the call, and its clock is paused meanwhile. */
   readonly deadline?: Deadline
 }
 
@@ -40,12 +45,12 @@ export interface ResponseCallbacks {
 export interface RpcResponse {
   readonly result: Record<string, unknown> | undefined
   readonly error: JSONRPCErrorObject | undefined
-  /** How large it was. */
+  /** Size of the response. */
   readonly bytes: number
 }
 
 /**
- * A message that is no response: a notification, or on older revisions a request of the server's. `requestId` is the
- * request whose own stream it came on, where there is such a thing.
+ * Takes a message that is not a response: a notification, or a request from a legacy server. `requestId` is the request
+ * whose own stream the message arrived on, if the transport has such streams.
  */
 export type ReceiveMessage = (message: Record<string, unknown>, requestId?: RequestId) => void

@@ -29,11 +29,10 @@ function answerIn(response: unknown, key: string): unknown {
   throw new ProtocolError(INVALID_PARAMS, `input_responses[${quoted(key)}] must have the answer under "result"`)
 }
 
-function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
+function writeRetry(answers: Message | undefined, state: string | undefined): RetryText {
   const beside = state === undefined ? '' : `,"request_state":${JSON.stringify(state)}`
   if (answers === undefined) return { inParams: '', beside }
-  const given = Object.entries(JSON.parse(answers) as object)
-  const responses = Object.fromEntries(given.map(([key, result]) => [key, { result }]))
+  const responses = Object.fromEntries(Object.entries(answers).map(([key, result]) => [key, { result }]))
   return { inParams: '', beside: `,"input_responses":${JSON.stringify(responses)}${beside}` }
 }
 

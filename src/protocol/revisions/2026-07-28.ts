@@ -1,6 +1,6 @@
 // Revision 2026-07-28: every request stands alone, and the client carries a call from round to round.
 // Messages have the form of this revision throughout the code. The other revisions translate to it and from it.
-import type { RetryText } from './rounds.ts'
+import type { Message, RetryText } from './rounds.ts'
 
 export const REVISION = '2026-07-28'
 
@@ -39,9 +39,9 @@ export const NAME_PARAMS: Readonly<Record<string, 'name' | 'uri' | 'taskId'>> = 
 /** The most answers that one round may carry. */
 export const MOST_ANSWERS = 1_000
 
-/** What a retry adds to its request, for a client. `answers` is the JSON text of an object. */
-export function writeRetry(answers: string | undefined, state: string | undefined): RetryText {
-  const responses = answers === undefined ? '' : `,"inputResponses":${answers}`
+/** What a retry adds to its request, for a client. `answers` are by the keys of their questions. */
+export function writeRetry(answers: Message | undefined, state: string | undefined): RetryText {
+  const responses = answers === undefined ? '' : `,"inputResponses":${JSON.stringify(answers)}`
   const requestState = state === undefined ? '' : `,"requestState":${JSON.stringify(state)}`
   return { inParams: responses + requestState, beside: '' }
 }

@@ -9,8 +9,8 @@ export type OptInRevision = (typeof OPT_IN)[number]
 export interface Rounds {
   /** Server: what a request carries over from the round before. Untrusted. */
   readonly readRetry: (message: Message) => Retry
-  /** Client: the same as JSON text. `answers` is the text of an object. */
-  readonly writeRetry: (answers: string | undefined, state: string | undefined) => RetryText
+  /** Client: the same as JSON text. `answers` are by the keys of their questions. */
+  readonly writeRetry: (answers: Message | undefined, state: string | undefined) => RetryText
   /** Server: the members of a response to one of `ROUND_METHODS`. */
   readonly writeResponse: (result: Result) => Message
   /** Client: the response, with its result in the form of 2026-07-28. Untrusted. */

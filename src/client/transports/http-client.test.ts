@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wasSent } from './was-sent.ts'
+import { wasSent } from './http-client.ts'
 
 const failure = (more: object): Error => Object.assign(new Error('failed'), more)
 const refused = failure({ syscall: 'connect', code: 'ECONNREFUSED' })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { answerText } from './check.ts'
+import { checkAnswer } from './answering.ts'
 import { ClientError } from '../errors.ts'
 import type { ServerQuestion } from './question.ts'
 
@@ -50,13 +50,18 @@ describe('an answer is sent', () => {
     ['with several blocks', sample, { ...said, content: [said.content] }, { ...said, content: [said.content] }],
     ['with roots', roots, { roots: [{ uri: 'file:///a' }] }, { roots: [{ uri: 'file:///a' }] }],
   ])('%s', (_how, question, answer, sent) => {
-    expect(JSON.parse(answerText(question, answer))).toEqual(sent)
+    expect(checkAnswer(question, answer)).toEqual(sent)
   })
 })
 
 describe('an answer that does not fit is an error that names what does not', () => {
   test.each<[string, ServerQuestion, unknown, string]>([
-    ['a property that is missing', form, { action: 'accept' }, 'The answer to "size" does not fit: size is required'],
+    [
+      'a property that is missing',
+      form,
+      { action: 'accept' },
+      'The answer to "size" does not match its question: size is required',
+    ],
     [
       'every property that is wrong',
       form,
@@ -81,7 +86,7 @@ describe('an answer that does not fit is an error that names what does not', () 
     ['roots that are no list', roots, { roots: {} }, 'its roots must be a list'],
     ['a root that is no folder', roots, { roots: [{ uri: 'https://a/' }] }, 'must have a uri that begins with file:'],
   ])('%s', (_what, question, answer, why) => {
-    expect(() => answerText(question, answer)).toThrow(ClientError)
-    expect(() => answerText(question, answer)).toThrow(why)
+    expect(() => checkAnswer(question, answer)).toThrow(ClientError)
+    expect(() => checkAnswer(question, answer)).toThrow(why)
   })
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ChangeQueue } from './inbox.ts'
+import { ChangeQueue } from './subscription.ts'
 
 test('what is put is taken in its order, and what says the same is one', () => {
   const inbox = new ChangeQueue<string>('missed')
@@ -19,11 +19,11 @@ test('whoever waits is woken by what comes, and by the end', async () => {
   await inbox.more()
   inbox.take()
   const last = inbox.more()
-  expect(inbox.isOver).toBe(false)
+  expect(inbox.isEnded).toBe(false)
   inbox.end()
   await last
   await inbox.more()
-  expect(inbox.isOver).toBe(true)
+  expect(inbox.isEnded).toBe(true)
 })
 
 test('more than 1000 are not held, and that they were there is told', () => {

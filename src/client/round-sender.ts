@@ -1,0 +1,84 @@
+// Sends the rounds of one call. A server may refuse a round without having done anything, until the client sends other
+// headers or the user has visited a page. Such a round is sent again.
+import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
+import { headersOf } from '../schema/param-headers.ts'
+import type { AnswerContext } from './answers/answerers.ts'
+import type { CheckedAnswers } from './answers/answering.ts'
+import { answerQuestions } from './answers/answering.ts'
+import type { CallTarget } from './call.ts'
+import type { ClientContext } from './context.ts'
+import type { Deadline } from './deadline.ts'
+import { RETRY_FORMAT } from './discovery.ts'
+import type { RequiredVisits } from './legacy/required-visits.ts'
+import type { CallOptions } from './options.ts'
+
+export class RoundSender {
+  readonly #context: ClientContext
+  readonly #target: CallTarget
+  readonly #deadline: Deadline
+  readonly #answerContext: AnswerContext
+  readonly #onProgress: CallOptions['onProgress']
+  #hasRefetchedTools = false
+  #visits: RequiredVisits | undefined
+
+  constructor(
+    context: ClientContext,
+    target: CallTarget,
+    deadline: Deadline,
+    answerContext: AnswerContext,
+    onProgress: CallOptions['onProgress'],
+  ) {
+    this.#context = context
+    this.#target = target
+    this.#deadline = deadline
+    this.#answerContext = answerContext
+    this.#onProgress = onProgress
+  }
+
+  /** Returns the untrusted result. `answers` and `state` are those of the round before. */
+  async send(answers: CheckedAnswers | undefined, state: string | undefined): Promise<Record<string, unknown>> {
+    const { connection, lists, tools } = this.#context
+    const { call, method, name, paramsText: callText } = this.#target
+    const isTool = method === 'tools/call'
+    const { inParams, beside } = (connection.retryFormat ?? RETRY_FORMAT).writeRetry(answers, state)
+    const paramsText = callText + inParams
+    for (;;) {
+      const isIdempotent = state !== undefined || (isTool && tools.isIdempotent(name))
+      const headers = isTool && connection.usesParamHeaders ? this.#headers() : []
+      const onProgress = this.#onProgress
+      const request = { method, name, paramsText, extraText: beside, headers, call, isIdempotent, onProgress }
+      try {
+        return (await connection.request(request, this.#deadline)).result
+      } catch (error) {
+        if (connection.retryFormat === undefined && (await this.#hasVisited(error))) continue
+        const isRefused = isTool && connection.usesParamHeaders && isHeaderMismatch(error)
+        if (!isRefused || this.#hasRefetchedTools) throw error
+        // The cached tool is outdated: the server expects other headers.
+        this.#hasRefetchedTools = true
+        await lists.fetch('tools', this.#deadline)
+      }
+    }
+  }
+
+  #headers(): string[] {
+    const params = this.#context.tools.headersFor(this.#target.name)
+    return params.length === 0 ? [] : headersOf(params, this.#target.arguments ?? {})
+  }
+
+  /** True if a legacy server refused the call only until its user visits some pages, and the call may be sent again. */
+  async #hasVisited(error: unknown): Promise<boolean> {
+    const { answerers, connection } = this.#context
+    if (answerers.onVisit === undefined) return false
+    const { RequiredVisits: Visits } = await import('./legacy/index.ts')
+    const deadline = this.#deadline
+    this.#visits ??= new Visits({
+      ask: (pages) => deadline.waitForUser(answerQuestions(pages, new Map(), this.#context, this.#answerContext)),
+      pause: (ms, pages) => connection.waitForVisit(ms, pages, deadline),
+    })
+    return this.#visits.allow(error)
+  }
+}
+
+function isHeaderMismatch(error: unknown): boolean {
+  return error instanceof ProtocolError && error.rpcCode === HEADER_MISMATCH
+}
