@@ -18,13 +18,12 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
 import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
-import { beginTask } from '../server/round.ts'
 import { startingPoint, Call } from './call.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
 import { serveSessionRound, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
-import { hasTasks, taskRequired, readRequestedTask, withTasks, withTaskSupport } from './tasks/support.ts'
+import { createTask, hasTasks, taskRequired, readRequestedTask, withTasks, withTaskSupport } from './tasks/support.ts'
 import { serveTask } from './tasks/methods.ts'
 
 /** In these revisions a resource that does not exist has a code of its own. */
@@ -107,7 +106,7 @@ async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Ser
 /** In a live call the server asks on the stream, so the request brings nothing back from an earlier round. */
 const NO_RETRY = {}
 
-async function call(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
+async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served> {
   const { request, session, outlet, principal, suspender, resumed } = incoming
   const { id, method, params = {} } = request
   const target = targetOf(request)
@@ -125,7 +124,7 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<string 
   }
   if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
   // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
-  if (wish !== undefined) return beginTask(host.app, target, readRound(request, info, { principal }, NO_RETRY))
+  if (wish !== undefined) return createTask(host, target, readRound(request, info, { principal }, NO_RETRY))
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
   const round = readRound(request, info, { principal, cancel: running.cancel, notify }, NO_RETRY)

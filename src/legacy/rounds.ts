@@ -40,10 +40,15 @@ export async function serveSessionRound(
 export function withOlderQuestions(revision: OlderRevision, result: Result): Result {
   const { inputRequests, requestState } = result
   if (inputRequests === undefined) return result
-  const asked = Object.entries(inputRequests as InputRequests).map(([key, question]) => [
+  // With the state as seed, a visit gets a new id each time it is asked for. No notification refers to it.
+  return { ...result, inputRequests: olderQuestions(revision, inputRequests as InputRequests, String(requestState)) }
+}
+
+/** Writes the questions in the words of the revision. `seed` is what the ids of visits derive from. */
+export function olderQuestions(revision: OlderRevision, questions: InputRequests, seed: string): Result {
+  const written = Object.entries(questions).map(([key, question]) => [
     key,
-    // These revisions give each visit an id, a new one each time it is asked for. No notification refers to it.
-    revision.question(question, derivedUuid(String(requestState), `visit ${key}`)),
+    revision.question(question, derivedUuid(seed, `visit ${key}`)),
   ])
-  return { ...result, inputRequests: Object.fromEntries(asked) as Result }
+  return Object.fromEntries(written) as Result
 }

@@ -23,7 +23,7 @@ import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
 import { RoundFlow } from './round-flow.ts'
-import type { TaskMode, Tasks } from './tasks.ts'
+import type { TaskMode, TaskStart, Tasks } from './tasks.ts'
 
 /** What a round uses of its app. */
 export interface RoundServices extends PassHost {
@@ -67,13 +67,12 @@ export function serveRound(host: RoundServices, target: Target, request: RoundRe
   return continueFlow(host, target, request, resumed)
 }
 
-/** Makes the flow a task before anything of it has run. */
-export function beginTask(host: RoundServices, target: Target, request: RoundRequest): Promise<string> {
-  if (host.tasks === undefined) throw noTask()
-  const flow = new RoundFlow(request.info, undefined, host.now)
+/** A task of which nothing has run yet. */
+export function newTask({ now }: RoundServices, target: Target, request: RoundRequest): TaskStart {
+  const flow = new RoundFlow(request.info, undefined, now)
   const claims = { ...flow.next(target.version, emptyState(), Journal.empty(), false), round: 0 }
   const { args, principal, info, answers } = request
-  return host.tasks.createText({ tool: target.target, args, principal, info, claims, answers })
+  return { tool: target.target, args, principal, info, claims, answers }
 }
 
 /** Reads what a state brings back for this version of the handler. Throws if the handler cannot resume from it. */
@@ -101,7 +100,7 @@ function startFlow(host: RoundServices, target: Target, request: RoundRequest): 
   const { task } = target
   if (task === 'always' || task === 'optional') {
     if (hasCapability(request.info.capabilities, 'tasks') && host.tasks !== undefined) {
-      return beginTask(host, target, request)
+      return host.tasks.createText(newTask(host, target, request))
     }
     if (task === 'always') throw noTask()
   }

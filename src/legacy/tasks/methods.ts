@@ -1,8 +1,7 @@
 // The methods of tasks in a session, in the words of the older revisions that have tasks.
-import { derivedUuid } from '../../flow/derive.ts'
 import { INTERNAL_ERROR, MISSING_CAPABILITY, ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import type { DetailedTask, InputRequests } from '../../protocol/messages.ts'
+import type { DetailedTask } from '../../protocol/messages.ts'
 import { META_SERVER_INFO } from '../../protocol/revisions/2026-07-28.ts'
 import type { OlderRevision } from '../../protocol/revisions/older.ts'
 import { META_RELATED_TASK, olderTask } from '../../protocol/revisions/older.ts'
@@ -11,6 +10,7 @@ import { errorResult } from '../../server/content.ts'
 import { invalidParams } from '../../server/request.ts'
 import type { Tasks } from '../../server/tasks.ts'
 import type { LegacyHost } from '../host.ts'
+import { olderQuestions } from '../rounds.ts'
 import type { SessionRequest } from '../session-request.ts'
 import { hasEnded, isReady, TaskWait } from './wait.ts'
 
@@ -110,7 +110,7 @@ function resultOf(
     case 'input_required':
       return {
         resultType: 'input_required',
-        inputRequests: asked(revision, taskId, inputRequests),
+        inputRequests: olderQuestions(revision, inputRequests, taskId),
         _meta: related,
       }
     case 'failed': {
@@ -127,14 +127,6 @@ function resultOf(
       return { ...rest, _meta: { ...own, ...related } }
     }
   }
-}
-
-function asked(revision: OlderRevision, taskId: string, questions: InputRequests): object {
-  const written = Object.entries(questions).map(([key, question]) => [
-    key,
-    revision.question(question, derivedUuid(taskId, `visit ${key}`)),
-  ])
-  return Object.fromEntries(written) as object
 }
 
 function relatedTo(taskId: string): Record<string, { taskId: string }> {

@@ -1,11 +1,13 @@
 // Which calls of a session become tasks: what the client requests, and what the tool allows.
+import { noTask } from '../../flow/errors.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { Result } from '../../protocol/revisions/rounds.ts'
 import { mapped } from '../../protocol/revisions/older.ts'
 import { bitsOf } from '../../server/capabilities.ts'
 import { invalidParams } from '../../server/request.ts'
-import type { Target } from '../../server/round.ts'
+import type { RoundRequest, Target } from '../../server/round.ts'
+import { newTask } from '../../server/round.ts'
 import type { LegacyHost } from '../host.ts'
 import type { Session } from '../session.ts'
 
@@ -39,6 +41,12 @@ export function readRequestedTask(tool: Target, { task }: Record<string, unknown
 
 export function taskRequired(): ProtocolError {
   return new ProtocolError(METHOD_NOT_FOUND, 'This call runs only as a task. Add "task" to its params.')
+}
+
+/** Creates the task of a call before anything of it runs. Returns the result of the call. */
+export async function createTask({ app }: LegacyHost, target: Target, round: RoundRequest): Promise<Result> {
+  if (app.tasks === undefined) throw noTask()
+  return { resultType: 'task', ...(await app.tasks.create(newTask(app, target, round))) }
 }
 
 /** Adds the capability for tasks, which clients of these revisions do not declare. */
