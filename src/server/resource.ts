@@ -14,6 +14,7 @@ import type {
   ResourceTemplate,
   TextResourceContents,
 } from '../protocol/messages.ts'
+import { shown } from '../protocol/text.ts'
 import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { cacheHints, withServerMeta } from './content.ts'
@@ -147,7 +148,10 @@ function readHints(
     )
   }
   if (cacheScope !== undefined && cacheScope !== 'public' && cacheScope !== 'private') {
-    throw new RallyError('RESOURCE_INVALID', `Resource ${uri}: \`cacheScope\` must be 'public' or 'private'.`)
+    throw new RallyError(
+      'RESOURCE_INVALID',
+      `Resource ${uri}: \`cacheScope\` must be 'public' or 'private', got ${shown(cacheScope)}.`,
+    )
   }
   return { ...(ttlMs !== undefined && { ttlMs }), ...(cacheScope !== undefined && { cacheScope }) }
 }

@@ -154,15 +154,13 @@ describe('what a tool declares', () => {
   test('is checked when the app is built', () => {
     const { app } = makeApp()
     expect(() => app.tool('order', { needs: { stock: undefined as never } }, () => '')).toThrow(
-      'The tool "order": stock is missing. Create it with resolver(...) before it is used.',
+      'Tool "order": stock is missing. Create it with resolver(...) before it is used.',
     )
     const loop = resolver('loop', { needs: {}, run: () => 1 })
     Object.assign(loop.needs, { loop })
-    expect(() => app.prompt('order', { needs: { loop } }, () => '')).toThrow(
-      'The prompt "order": loop > loop is a cycle.',
-    )
+    expect(() => app.prompt('order', { needs: { loop } }, () => '')).toThrow('Prompt "order": loop > loop is a cycle.')
     expect(() => app.resourceTemplate('a://{b}', { name: 'b', needs: { loop } }, () => '')).toThrow(
-      'The resource template a://{b}: loop > loop is a cycle.',
+      'Resource template a://{b}: loop > loop is a cycle.',
     )
   })
 })

@@ -166,7 +166,7 @@ describe('registering a prompt', () => {
 
   test.each([
     ['has no name', () => app.prompt('', {}, hi), 'A prompt needs a name'],
-    ['has no options', () => app.prompt('x', hi as never, undefined as never), 'The prompt "x" needs'],
+    ['has no options', () => app.prompt('x', hi as never, undefined as never), 'Prompt "x" needs'],
     ['has no handler', () => app.prompt('x', {}, undefined as never), 'Prompt "x": the handler must be a function'],
     [
       'has arguments that are no object',
@@ -181,7 +181,7 @@ describe('registering a prompt', () => {
     [
       'asks what no form can hold',
       () => app.prompt('x', { asks: { deep: z.object({ a: z.object({}) }) } }, hi),
-      'The prompt "x", asks.deep',
+      'Prompt "x", asks.deep',
     ],
     [
       'completes an argument that it does not have',

@@ -92,7 +92,7 @@ describe('what a resource may give', () => {
   test.each([
     ['a negative ttlMs', { contents: [], ttlMs: -1 }, '`ttlMs` must be a whole number of 0 or more, got -1'],
     ['a broken ttlMs', { contents: [], ttlMs: NaN }, '`ttlMs` must be a whole number of 0 or more, got NaN'],
-    ['an unknown cacheScope', { contents: [], cacheScope: '"},{' }, "neither 'public' nor 'private'"],
+    ['an unknown cacheScope', { contents: [], cacheScope: '"},{' }, "`cacheScope` must be 'public' or 'private'"],
   ])('%s is an error and never goes out', async (_what, given, said) => {
     expect(errorOf(await responseOf(giving(given), read(URI)))).toMatchObject({
       code: -32603,
@@ -171,7 +171,7 @@ describe('registering a resource', () => {
     [
       'has an unknown cacheScope',
       () => app.resource('a://b', { ...named, cacheScope: 'shared' as never }, hi),
-      "neither 'public' nor 'private'",
+      "`cacheScope` must be 'public' or 'private'",
     ],
     ['is a template without a variable', () => app.resourceTemplate('a://b', named, hi), 'it has no variable'],
     [
@@ -190,9 +190,7 @@ describe('registering a resource', () => {
 
   test('is an error where the URI or the template is taken', () => {
     app.resource('a://twice', named, hi).resourceTemplate('a://{twice}', named, hi)
-    expect(() => app.resource('a://twice', named, hi)).toThrow('There is a resource "a://twice" already')
-    expect(() => app.resourceTemplate('a://{twice}', named, hi)).toThrow(
-      'There is a resource template "a://{twice}" already',
-    )
+    expect(() => app.resource('a://twice', named, hi)).toThrow('The resource "a://twice" is registered already')
+    expect(() => app.resourceTemplate('a://{twice}', named, hi)).toThrow('The resource template "a://{twice}" is registered already')
   })
 })
