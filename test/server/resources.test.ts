@@ -191,6 +191,8 @@ describe('registering a resource', () => {
   test('is an error where the URI or the template is taken', () => {
     app.resource('a://twice', named, hi).resourceTemplate('a://{twice}', named, hi)
     expect(() => app.resource('a://twice', named, hi)).toThrow('The resource "a://twice" is registered already')
-    expect(() => app.resourceTemplate('a://{twice}', named, hi)).toThrow('The resource template "a://{twice}" is registered already')
+    expect(() => app.resourceTemplate('a://{twice}', named, hi)).toThrow(
+      'The resource template "a://{twice}" is registered already',
+    )
   })
 })
