@@ -1,4 +1,4 @@
-// Lives of tasks through the engine: each is created by a call, asks, is answered and completed, all by `app.dispatch`.
+// Runs tasks through the engine. Each is created by a call, asks, is answered and completes, all through `app.dispatch`.
 import { rally } from 'mcp-rally'
 
 const _meta = {
@@ -11,12 +11,12 @@ const _meta = {
 const schema = { type: 'object', properties: { confirm: { type: 'boolean' } }, required: ['confirm'] }
 const answers = { confirm: { action: 'accept', content: { confirm: true } } }
 
-/** The versions of a task's record once it has asked, and once it is completed. */
+/** The versions of a task's record when it has asked, and when it is completed. */
 const asked = 2
 const completed = 4
 
-/** For news that got lost. */
-const lookMilliseconds = 1000
+/** How long to wait for an event before reading the task anyway: events may be lost. */
+const pollMilliseconds = 1000
 
 export class Engine {
   #app
@@ -31,14 +31,14 @@ export class Engine {
       const { confirm } = await io.ask('confirm', 'Deploy to production?')
       return confirm === true ? 'Deployed' : 'Left as it was'
     })
-    store.tasks.watch((news) => {
-      if (news.type !== 'changed') return
-      this.#versions.set(news.id, news.version)
-      this.#waiting.get(news.id)?.()
+    store.tasks.watch((event) => {
+      if (event.type !== 'changed') return
+      this.#versions.set(event.id, event.version)
+      this.#waiting.get(event.id)?.()
     })
   }
 
-  /** So many of them, so many at a time. Every one that does not come to its right end fails all. */
+  /** Runs `count` tasks, `atATime` at a time. Rejects if one has a wrong result. */
   async lives(count, atATime) {
     let left = count
     const some = async () => {
@@ -56,7 +56,7 @@ export class Engine {
     await this.#store.close()
   }
 
-  /** What comes back is looked at, and not parsed: that is for clients to do, in processes of their own. */
+  /** Searches the response text instead of parsing it: parsing is the client's work, in a process of its own. */
   async #life() {
     const [, taskId] = /"taskId":"([^"]+)"/.exec(await this.#ask('tools/call', { name: 'deploy', arguments: {} }))
     await this.#at(taskId, asked, '"inputRequests":{"confirm":')
@@ -65,24 +65,24 @@ export class Engine {
     this.#versions.delete(taskId)
   }
 
-  /** Looks at it once it has changed so often, and sees that it says this. */
+  /** Reads the task when it has this version, and checks that it contains this text. */
   async #at(taskId, version, says) {
     while ((this.#versions.get(taskId) ?? 0) < version) {
-      const isLost = await this.#news(taskId)
+      const isLost = await this.#changed(taskId)
       if (isLost) break
     }
     const text = await this.#ask('tasks/get', { taskId })
     if (!text.includes(says)) throw new Error(`The task should say ${says}: ${text}`)
   }
 
-  #news(taskId) {
+  #changed(taskId) {
     return new Promise((resolve) => {
       const settle = (isLost) => {
         clearTimeout(timer)
         this.#waiting.delete(taskId)
         resolve(isLost)
       }
-      const timer = setTimeout(settle, lookMilliseconds, true)
+      const timer = setTimeout(settle, pollMilliseconds, true)
       this.#waiting.set(taskId, () => settle(false))
     })
   }

@@ -1,4 +1,4 @@
-// What the store asks of PostgreSQL in one task's life, recorded once, and the same by hand for as many lives as are wanted.
+// Records the statements that the store runs during one task's life, and repeats them by hand for any number of tasks.
 import { randomUUID } from 'node:crypto'
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
@@ -9,13 +9,13 @@ const connections = 10
 export async function postgresSides(url) {
   const engine = new Engine(postgres(url, { schema: 'engine', connections }))
   const statements = await record(url)
-  // With many at a time, the engine finds something whenever it looks for work.
-  const needed = statements.filter((query) => !isVain(query))
+  // With many tasks at a time, every claim of the engine finds one.
+  const needed = statements.filter((query) => !isEmptyClaim(query))
   const ofLife = (atATime) => (atATime === 1 ? statements : needed)
   const pool = new pg.Pool({ connectionString: url, max: connections })
-  // The server may go before the last of them has.
+  // The server may stop before the last connection is closed.
   pool.on('error', () => {})
-  // Whoever is told of changes is told by hand, too.
+  // The engine listens for events, so the statements by hand have a listener too.
   const [, channel] = /pg_notify\(\s*'([^']+)'/.exec(statements.map(({ text }) => text).join('\n'))
   const listener = new pg.Client(url)
   await listener.connect()
@@ -25,7 +25,7 @@ export async function postgresSides(url) {
     statements: (atATime) => ofLife(atATime).length,
     engine: (count, atATime) => engine.lives(count, atATime),
     byHand: (count, atATime) => new ByHand(pool, ofLife(atATime)).lives(count, atATime),
-    /** How many of those by hand have not come to their end. */
+    /** How many tasks are not completed by hand. */
     unfinished: async () => {
       const { rows } = await pool.query(`SELECT count(*)::int AS count FROM by_hand.tasks WHERE status <> 'completed'`)
       return rows[0].count
@@ -38,15 +38,15 @@ export async function postgresSides(url) {
   }
 }
 
-/** In a schema of its own, which is where they are done by hand then. */
+/** Records in a schema of its own, in which the statements are then repeated by hand. */
 async function record(url) {
   const pool = new pg.Pool({ connectionString: url, max: connections + 1 })
-  const asked = []
+  const queries = []
   const store = postgres(
     {
       query: async (query) => {
-        const entry = { ...query, claims: 0, after: asked.filter(({ isDone }) => isDone) }
-        asked.push(entry)
+        const entry = { ...query, claims: 0, after: queries.filter(({ isDone }) => isDone) }
+        queries.push(entry)
         const result = await pool.query(query)
         if (isClaim(query)) entry.claims = result.rows.length
         entry.isDone = true
@@ -60,21 +60,21 @@ async function record(url) {
   )
   const engine = new Engine(store)
   await engine.lives(20, 1)
-  asked.length = 0
+  queries.length = 0
   await engine.lives(1, 1)
-  const life = [...asked]
+  const life = [...queries]
   await engine.close()
   await pool.end()
-  for (const query of life) query.after = query.after.filter((before) => !isVain(before))
+  for (const query of life) query.after = query.after.filter((before) => !isEmptyClaim(before))
   return life
 }
 
-/** A look for work that found none: nobody waits for it. */
-function isVain(query) {
+/** A claim that found no task. The engine does not wait for it. */
+function isEmptyClaim(query) {
   return isClaim(query) && query.claims === 0
 }
 
-/** The one statement that names no task, and says which one it took up. */
+/** A claim names no task: it returns the one that it claimed. */
 function isClaim({ text }) {
   return text.includes('SKIP LOCKED')
 }
@@ -83,9 +83,9 @@ class ByHand {
   #pool
   #statements
   #recordedId
-  /** How often somebody has taken up each task, and the fence of the last time. */
-  #taken = new Map()
-  #vain = []
+  /** How often each task was claimed, and the fence of the last claim. */
+  #claimed = new Map()
+  #emptyClaims = []
 
   constructor(pool, statements) {
     this.#pool = pool
@@ -102,7 +102,7 @@ class ByHand {
       }
     }
     await Promise.all(Array.from({ length: atATime }, some))
-    await Promise.all(this.#vain)
+    await Promise.all(this.#emptyClaims)
   }
 
   async #life(id) {
@@ -110,39 +110,39 @@ class ByHand {
     let times = 0
     for (const query of this.#statements) {
       times += query.claims
-      // What ran side by side does so here.
+      // Statements that ran in parallel do so here.
       for (const before of query.after) await done.get(before)
-      if (isVain(query)) this.#vain.push(this.#look(query))
+      if (isEmptyClaim(query)) this.#emptyClaims.push(this.#runClaim(query))
       else if (isClaim(query)) done.set(query, this.#claim(id, times, query))
-      else done.set(query, this.#ask(query, this.#valuesOf(id, query)))
+      else done.set(query, this.#query(query, this.#valuesOf(id, query)))
     }
     await Promise.all(done.values())
-    this.#taken.delete(id)
+    this.#claimed.delete(id)
   }
 
-  /** Where another's was taken up, that one finds it taken, and this one asks again until its own is. */
+  /** A claim may return another task, which then need not be claimed by its own loop. Repeats until this task is claimed. */
   async #claim(id, times, query) {
-    do await this.#look(query)
+    do await this.#runClaim(query)
     while (this.#timesOf(id) < times)
   }
 
-  async #look(query) {
-    const { rows } = await this.#ask(query, query.values)
-    for (const row of rows) this.#taken.set(row.id, { times: this.#timesOf(row.id) + 1, fence: row.fence })
+  async #runClaim(query) {
+    const { rows } = await this.#query(query, query.values)
+    for (const row of rows) this.#claimed.set(row.id, { times: this.#timesOf(row.id) + 1, fence: row.fence })
   }
 
   #timesOf(id) {
-    return this.#taken.get(id)?.times ?? 0
+    return this.#claimed.get(id)?.times ?? 0
   }
 
-  #ask({ name, text }, values) {
+  #query({ name, text }, values) {
     return this.#pool.query({ name, text, values })
   }
 
-  /** What was recorded, with this id and, where one was given, the fence that it has now. */
+  /** The recorded values, with this id and, if there was a fence, the current one. */
   #valuesOf(id, { values }) {
     if (values[0] !== this.#recordedId) return values
-    const { fence } = this.#taken.get(id) ?? {}
+    const { fence } = this.#claimed.get(id) ?? {}
     const [, second, ...others] = values
     return values.length === 1
       ? [id]

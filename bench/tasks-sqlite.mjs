@@ -1,4 +1,4 @@
-// What the store asks of SQLite over many tasks' lives, recorded once, and the very same by hand on a file that is as it was then.
+// Records the statements that the store runs for many tasks, and repeats them by hand on a file in the same state.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import Driver from 'libsql'
 import { sqlite } from 'mcp-rally/sqlite'
 import { Engine } from './tasks-engine.mjs'
 
-/** Each measurement has a file of its own, with the same tables and nothing in them. */
+/** Each measurement has a file of its own, with empty tables. */
 export function sqliteSides() {
   const folder = mkdtempSync(join(tmpdir(), 'rally-bench-'))
   let files = 0
@@ -20,21 +20,21 @@ export function sqliteSides() {
   }
 }
 
-/** Everything that is run on the connection, in its order. The driver does nothing on its own. */
+/** Every statement on the connection, in order. The driver runs none by itself. */
 async function record(file, count, atATime) {
   const trace = []
   const original = Object.getOwnPropertyDescriptors(Driver.prototype)
-  Driver.prototype.exec = function noted(sql) {
+  Driver.prototype.exec = function recorded(sql) {
     trace.push({ sql })
     return original.exec.value.call(this, sql)
   }
-  Driver.prototype.prepare = function noted(sql) {
+  Driver.prototype.prepare = function recorded(sql) {
     const statement = original.prepare.value.call(this, sql)
-    const noting = (method) => (params) => {
+    const recording = (method) => (params) => {
       trace.push({ sql, method, params })
       return statement[method](params)
     }
-    return { all: noting('all'), run: noting('run') }
+    return { all: recording('all'), run: recording('run') }
   }
   try {
     const engine = new Engine(sqlite(file))
@@ -48,7 +48,7 @@ async function record(file, count, atATime) {
   }
 }
 
-/** What runs the trace on a file that is as it was then: ids, numbers and times come out the same. */
+/** Runs the trace on a file in the same state, so that ids, numbers and times are the same. */
 async function byHand(file, trace) {
   await sqlite(file).close()
   const database = new Driver(file)
@@ -62,7 +62,7 @@ async function byHand(file, trace) {
         if (method === undefined) database.exec(sql)
         else statements.get(sql)[method](params)
     },
-    /** Whether all of it came to the same. */
+    /** How many tasks are completed. */
     completed: () => {
       const [row] = database.prepare(`SELECT count(*) AS count FROM rally_task WHERE status = 'completed'`).all([])
       database.close()

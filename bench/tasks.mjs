@@ -14,7 +14,7 @@ const cases = [
   { atATime: 32, lives: 640 },
   { atATime: 1, lives: 100 },
 ]
-/** Until the engine's code is compiled as it will be. */
+/** Runs before the measurement, until the engine's code is compiled. */
 const warmUps = 4
 
 export async function benchTasks(args) {
@@ -34,7 +34,7 @@ export async function benchTasks(args) {
 }
 
 async function benchPostgres(rounds) {
-  // Its server is a process of its own, which ends with this one.
+  // The server runs in a child process, which ends with this one.
   const keeper = fork(new URL('../test/stores/database-keeper.mjs', import.meta.url), { execArgv: [] })
   const [{ url, failed }] = await once(keeper, 'message')
   if (failed !== undefined) throw new Error(failed)
@@ -82,7 +82,7 @@ async function benchSqlite(rounds) {
   return measured
 }
 
-/** Ratios are medians of those within each round, whose measurements are neighbours in time; who is first changes. */
+/** Each ratio is the median of the ratios within the rounds. A round measures both sides one after the other, in changing order. */
 async function compare(what, rounds, { engine, byHand }) {
   const measured = []
   for (let round = 0; round < rounds; round++) {
