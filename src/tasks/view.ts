@@ -3,10 +3,8 @@
 // The texts are written straight from the record: an outcome and a question are stored as JSON text and are not parsed here.
 import { invalidParams } from '../server/request.ts'
 import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
-import type { TaskRecord } from '../store/tasks.ts'
+import type { TaskPosition, TaskRecord } from '../store/tasks.ts'
 import { readShown } from './state.ts'
-
-type Position = Pick<TaskRecord, 'id' | 'createdAt'>
 
 const MAX_CURSOR_LENGTH = 1_024
 
@@ -52,11 +50,11 @@ export function listedTask(task: TaskRecord): DetailedTask {
 }
 
 /** The cursor of the page after this task. It names a task that the caller owns, so it is neither encrypted nor signed. */
-export function cursorAfter({ id, createdAt }: Position): string {
+export function cursorAfter({ id, createdAt }: TaskPosition): string {
   return Buffer.from(JSON.stringify([createdAt, id])).toString('base64url')
 }
 
-export function readCursor(cursor: unknown): Position | undefined {
+export function readCursor(cursor: unknown): TaskPosition | undefined {
   if (cursor === undefined || cursor === null) return undefined
   const [createdAt, id] = typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH ? decode(cursor) : []
   if (typeof id === 'string' && Number.isFinite(createdAt)) return { id, createdAt: createdAt as number }
