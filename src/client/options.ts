@@ -36,7 +36,7 @@ export interface ClientOptions extends Answerers {
   signal?: AbortSignal
   /** Headers of every HTTP request, or a function that returns them for each request. Default: none. */
   headers?: HeadersOption
-  /** Sends the HTTP requests. Default: Node's own HTTP client, or the global `fetch` where there is none. */
+  /** Sends the HTTP requests. Default: Node's own HTTP client, or the global `fetch` on other platforms. */
   fetch?: FetchLike
   /** Called with each log message that the server sends during a call. Default: they are ignored. */
   onLog?: (entry: LogEntry) => void

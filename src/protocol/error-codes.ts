@@ -151,55 +151,55 @@ export type LegacyErrorCode =
 
 /** Something failed at the client. What the server reports is a `ProtocolError`. */
 export type ClientErrorCode =
-  /** An option or argument cannot be used. */
+  /** An option or argument cannot be used. The message names it and says what it must be. */
   | 'OPTION_INVALID'
-  /** The server took longer than `timeoutMs`; the time that the user needs is not counted. */
+  /** The server took longer than `timeoutMs`, or the task longer than `taskMs`; the user's time is not counted. `pending` or `task` resumes it. */
   | 'TIMEOUT'
   /** The caller's signal was aborted. */
   | 'ABORTED'
-  /** The client was closed. */
+  /** The client was closed. Call `connect()` again. */
   | 'CLOSED'
   /** The server could not be reached. Nothing was sent: it is safe to try again. */
   | 'CONNECTION'
-  /** The server's program could not be started. */
+  /** The server's program could not be started. Check `command`, `args` and `cwd`. */
   | 'COMMAND'
-  /** The response was lost: the server may or may not have done what was asked. */
+  /** The response was lost: the server may or may not have done what was asked. Check before you call again, or resume `pending`. */
   | 'LOST'
   /** The server refused the caller (HTTP 401 or 403). `challenge` says what it wants. */
   | 'UNAUTHORIZED'
-  /** The server answered with another HTTP status that is not a response. */
+  /** The server answered with another HTTP status that is not a response. Check the address; `status` is the status. */
   | 'HTTP_STATUS'
-  /** The server's response does not follow the protocol. */
+  /** The server's response does not follow the protocol. Report it to the author of the server. */
   | 'BAD_RESPONSE'
-  /** The response is larger than `maxResponseBytes`. */
+  /** The response is larger than `maxResponseBytes`. Raise it to accept the response. */
   | 'RESPONSE_TOO_LARGE'
-  /** Client and server have no revision of the protocol in common. */
+  /** Client and server have no revision of the protocol in common. Update one of them, or pass another `revision`. */
   | 'REVISION'
-  /** The call took more than `maxRounds` rounds. `pending` resumes it. */
+  /** The server asked in more than `maxRounds` rounds. Raise it, or resume `pending`. */
   | 'TOO_MANY_ROUNDS'
-  /** The server's `requestState` is larger than `maxStateBytes`. */
+  /** The server's `requestState` is larger than `maxStateBytes`. Raise it to carry the state. */
   | 'STATE_TOO_LARGE'
-  /** The server asks something that no client should answer. */
+  /** The server asks something that no client should answer, such as a visit to a file: URL. Report it to the author of the server. */
   | 'QUESTION_INVALID'
-  /** The server asks something, and the client has no function that answers it. */
+  /** The server asks something, and the client has no function that answers it. Pass the one that the message names, or answer `pending` by hand. */
   | 'NO_ANSWERER'
-  /** The answer does not match the question. */
+  /** The answer does not match the question. The message names the fields. Answer again with `pending`. */
   | 'ANSWER_INVALID'
-  /** The structured result does not match the output schema of the tool. */
+  /** The structured result does not match the output schema of the tool. The call has run. Report it to the author of the server. */
   | 'RESULT_INVALID'
-  /** The definition of the tool is one that clients must not use. */
+  /** The definition of the tool is not valid, and clients must not call it. Report it to the author of the server. */
   | 'TOOL_INVALID'
-  /** The saved pending call is damaged. */
+  /** The saved pending call is damaged, or was saved under another revision. The message says which. */
   | 'PENDING_INVALID'
-  /** The server speaks an older revision, in which a call cannot be saved. */
+  /** The server uses an older revision, in which a call cannot be saved. Pass the functions that answer its questions. */
   | 'NOT_RESUMABLE'
   /** The task was cancelled. */
   | 'TASK_CANCELLED'
-  /** The server does not know the task, or has deleted it. */
+  /** The server does not know the task, or has deleted it. Call the tool again. */
   | 'TASK_GONE'
-  /** The saved task is damaged. */
+  /** The saved task is damaged. Pass what `JSON.parse` returns for the saved text, or the task id. */
   | 'TASK_INVALID'
-  /** The server speaks an older revision, in which this client does not support tasks. */
+  /** The server uses an older revision, in which this client does not support tasks. Use `callTool()`. */
   | 'NO_TASKS'
 
 /** mcp-rally/testing. */

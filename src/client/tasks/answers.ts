@@ -64,7 +64,7 @@ export class TaskAnswers {
     for (const key of Object.keys(answers)) this.#ready.delete(key)
   }
 
-  /** Stops asking. What was not sent may be answered by somebody else. */
+  /** Stops asking. Questions whose answers were not sent can be answered again. */
   close(): void {
     for (const key of this.#asked.keys()) this.#withdraw(key)
     for (const key of this.#ready.keys()) this.#options.claimedKeys.delete(key)

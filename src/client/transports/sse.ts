@@ -1,4 +1,4 @@
-// Reads a stream of server-sent events, however it is cut into chunks and whichever line ends it uses.
+// Reads a stream of server-sent events, with chunks of any size and all three kinds of line ends.
 
 /** A position in a stream, from which the client can ask for the rest. */
 export interface Cursor {
