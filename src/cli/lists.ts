@@ -31,8 +31,8 @@ export async function listResources(client: Client): Promise<Listing> {
     orNone(client.listResourceTemplates()),
   ])
   const rows = [
-    ...resources.map((resource) => row(resource.uri, resource)),
-    ...resourceTemplates.map((template) => row(template.uriTemplate, template)),
+    ...resources.map((resource) => resourceRow(resource.uri, resource)),
+    ...resourceTemplates.map((template) => resourceRow(template.uriTemplate, template)),
   ]
   return {
     value: { resources, resourceTemplates },
@@ -50,7 +50,7 @@ async function orNone<T>(list: Promise<T[]>): Promise<T[]> {
   }
 }
 
-function row(uri: string, resource: Resource | ResourceTemplate): unknown[] {
+function resourceRow(uri: string, resource: Resource | ResourceTemplate): unknown[] {
   return [uri, resource.name, resource.mimeType ?? '', about(resource)]
 }
 
