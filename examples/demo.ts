@@ -1,5 +1,5 @@
-// The demo server: `npm start`, with --port N or --stdio, and --store for where its tasks are kept. RALLY_KEYS holds its secrets,
-// comma-separated; the first mints.
+// The demo server: `npm start`, with --port N or --stdio, and --store for its tasks. RALLY_KEYS has its secrets, separated
+// by commas. The first one seals.
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { RallyError } from 'mcp-rally'
@@ -10,7 +10,7 @@ import { welcome } from './welcome.ts'
 
 const USAGE = 'Usage: npm start -- [--port N | --stdio] [--store FILE | --store postgres://... | --store memory]'
 const STORE = fileURLToPath(new URL('../rally-demo.db', import.meta.url))
-/** How long the task of a demo that was killed waits for the next one: short, so that one sees it go on. */
+/** After this time another process resumes the task of a demo that was killed. Short, so that you can watch it. */
 const LEASE_MS = 3_000
 
 try {
@@ -45,18 +45,18 @@ function readKeys(text: string): string[] {
 
 function toPort(text: string): number {
   if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) {
-    throw new Error(`--port ${text} is not a port: give a number from 0 to 65535, where 0 takes any that is free.`)
+    throw new Error(`--port ${text} is not a port. Use a number from 0 to 65535; 0 takes any free port.`)
   }
   return Number(text)
 }
 
-/** For the person who started it: a sentence, not a stack. */
+/** A sentence for the person who started the demo, not a stack. */
 function whatIsWrong(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const code = 'code' in error ? String(error.code) : ''
   if (error instanceof RallyError && code === 'SECRET_INVALID') return `RALLY_KEYS: ${error.message}`
   if (code === 'EADDRINUSE' && 'port' in error) {
-    return `Port ${String(error.port)} is in use. Take another one: --port 3001, or --port 0 for any that is free.`
+    return `Port ${String(error.port)} is in use. Use another one: --port 3001, or --port 0 for any free port.`
   }
   return code.startsWith('ERR_PARSE_ARGS') ? `${error.message}\n${USAGE}` : error.message
 }

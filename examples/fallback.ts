@@ -1,4 +1,4 @@
-// One tool for every client: it asks where the client can be asked, and takes the answer as an argument where it cannot.
+// One tool for every client: it asks the user if the client supports that, and else takes the answer as an argument.
 import type { Rally } from 'mcp-rally'
 import { rally } from 'mcp-rally'
 import { z } from 'zod'
@@ -10,14 +10,14 @@ export function fallbackApp(): Rally {
     'delete_branch',
     {
       description:
-        'Delete a branch. Asks the user first, if the client can; leave "confirmed" out unless it is asked for.',
+        'Delete a branch. Asks the user first, if the client can. Leave "confirmed" out unless the tool asks for it.',
       input: z.object({
         branch: z.string(),
-        confirmed: z.boolean().optional().describe('Only where the tool asks for it: what the user said'),
+        confirmed: z.boolean().optional().describe('Only if the tool asks for it: what the user said'),
       }),
     },
     async ({ branch, confirmed }, io) => {
-      // What the client declared when the call began: the same on every pass.
+      // The capabilities that the client declared when the call began. They are the same in every pass.
       const sure = io.can('elicitation.form') ? await io.confirm('sure', `Delete ${branch}?`) : confirmed
       if (sure === undefined) return `Ask the user whether to delete ${branch}, and call again with "confirmed".`
       if (!sure) return `Kept ${branch}.`

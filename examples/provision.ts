@@ -1,4 +1,4 @@
-// A tool that goes on as a task: it confirms in the call, works in the background, and asks once more in the middle.
+// A tool that becomes a task: it asks for consent in the call, works in the background, and asks again in the middle.
 import { setTimeout } from 'node:timers/promises'
 import type { Io, Rally } from 'mcp-rally'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ const PARTS = 4
 
 /** Each piece of the work takes `workMs`. */
 export function provisioning(app: Rally, workMs: number): void {
-  /** Stands for work that takes its time, and tells how far it is. */
+  /** Simulates work that takes time and reports its progress. */
   const work = (io: Io, what: (typeof PIECES)[number]): Promise<void> =>
     io.step(what.replaceAll(' ', '-'), async ({ progress, signal }) => {
       const before = PIECES.indexOf(what) * PARTS
@@ -30,7 +30,7 @@ export function provisioning(app: Rally, workMs: number): void {
     async ({ name }, io) => {
       const isFine = await io.confirm('cost', `${name} will cost 0.12 EUR an hour. Provision it?`)
       if (!isFine) return 'Nothing was provisioned.'
-      // From here on a store carries the call, where there is one and the client has tasks. Else it goes on as it is.
+      // From here on the store carries the call as a task. Without a store or a client with tasks, the call just continues.
       await io.detach()
       await work(io, 'Reserving a machine')
       await work(io, 'Copying the image')

@@ -1,10 +1,10 @@
-// The demo's tools: one of each kind of question, written in straight lines.
+// The tools of the demo: one for each kind of question.
 import { setTimeout } from 'node:timers/promises'
 import { rally, type Rally, type RallyOptions } from 'mcp-rally'
 import { z } from 'zod'
 import { provisioning } from './provision.ts'
 
-/** `workMs` is how long each piece of pretended work takes. */
+/** `workMs` is how long each piece of simulated work takes. */
 export function demoApp(options: Partial<RallyOptions> = {}, workMs = 700): Rally {
   const app = rally({ name: 'rally-demo', version: '1.0.0', ...options })
 
@@ -92,7 +92,7 @@ export function demoApp(options: Partial<RallyOptions> = {}, workMs = 700): Rall
     async ({ n }, io) => {
       let sum = 0
       for (let i = 1; i <= n; i += 1) {
-        // A millisecond stands for work: a step worth recording takes time.
+        // A millisecond simulates work.
         sum += await io.step(`add[${i}]`, () => setTimeout(1, i))
         io.progress(i, n)
       }

@@ -1,29 +1,29 @@
-// What the demo prints once it listens: where, the two rounds of a call to paste into a terminal, and how to see a task.
+// The text that the demo prints when it listens: its URL, two rounds of a call to paste into a terminal, and a task.
 import { randomBytes } from 'node:crypto'
 
-export interface Standing {
-  /** Whether other processes can have the keys of this one. */
+export interface WelcomeOptions {
+  /** True if other processes can have the same keys. */
   readonly isShared: boolean
-  /** Whether tasks outlive this process. */
+  /** True if tasks survive this process. */
   readonly isKept: boolean
 }
 
-export function welcome(url: string, { isShared, isKept }: Standing): string {
+export function welcome(url: string, { isShared, isKept }: WelcomeOptions): string {
   return `
   Rally is listening on ${url}
   Tools: deploy, update_work_item, trip, summarize, long_sum, provision_vm
 
-  1. Begin a call. What comes back is a question, and a requestState that holds the call so far:
+  1. Begin a call. The response has a question, and a requestState that contains the call so far:
 
   ${curl(url, 1, '')} | tee ${QUESTION}
 
-  2. Answer it. The state goes back with the answer, and the call goes on from where it was:
+  2. Answer the question. The state is sent with the answer, and the call continues:
 
   ${curl(url, 2, ANSWER)}
 
   ${isShared ? SHARED : alone()}
 
-  A task goes on by itself once it is confirmed, and asks in the middle:
+  A task continues in the background after you confirm it, and asks again in the middle:
 
   npx mcp-rally call ${url} provision_vm name=web
 
@@ -31,27 +31,26 @@ export function welcome(url: string, { isShared, isKept }: Standing): string {
 `
 }
 
-/** Where the first command leaves what came back, for the second one. */
+/** The first command writes the response here, for the second one. */
 const QUESTION = '"${TMPDIR:-/tmp}/rally-question.json"'
 
-const SHARED = `In between you may kill this process. Any other one that has the same RALLY_KEYS takes the answer: put its port into
+const SHARED = `Between the two you may kill this process. Any process with the same RALLY_KEYS accepts the answer: put its port into
   the second command.`
 
-const KEPT = `While it works, end this process with kill -9 ${process.pid} and start it again as before: the task goes on from
-  its last step.`
+const KEPT = `While it works, kill this process with kill -9 ${process.pid} and start it again: the task resumes after its last step.`
 
-const FORGOTTEN = 'It ends with this process. Without --store memory it would not.'
+const FORGOTTEN = 'The task ends with this process, because of --store memory.'
 
 function alone(): string {
   const start = `RALLY_KEYS=${randomBytes(32).toString('base64url')} npm start -- --port`
-  return `Nothing is kept here in between but a key that was made at start-up. To see a call begin in one process and end in
-  another, start two that share a key, each in a terminal of its own:
+  return `Between the two this process keeps nothing but a key that it made at start. To see a call begin in one process and end
+  in another, start two processes with the same key, each in its own terminal:
 
   ${start} 3001
   ${start} 3002`
 }
 
-/** The state is put in as it came, so that nobody has to copy it. */
+/** Inserts the state from the first response, so that you do not have to copy it. */
 const ANSWER = `,
       "inputResponses":{"confirm":{"action":"accept","content":{"confirm":true}}},
       '"$(grep -o '"requestState":"[^"]*"' ${QUESTION})"'`

@@ -1,5 +1,5 @@
-// Builds dist/: the declarations by tsc, the code by rolldown. Every module file costs a start about 0.4 ms in Node's
-// loader, so each entry is one file, with what entries share in files beside it, so that a class is the same in all.
+// Builds dist/: declarations with tsc, code with rolldown. Each module file adds about 0.4 ms to the start in Node, so each
+// entry is one file. Code that entries share is in files beside them, so that a class is the same in all entries.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const { bin, exports, dependencies, peerDependencies } = JSON.parse(readFileSync
 const targets = [...Object.values(exports).map((target) => target.default ?? ''), ...Object.values(bin)]
 const entries = targets.flatMap((target) => /^\.\/dist\/(.+)\.js$/.exec(target)?.[1] ?? [])
 
-// Beside the old one until it is complete: what fails to build leaves what was there.
+// Built beside the old dist/: a build that fails leaves the old one in place.
 const made = mkdtempSync(join(root, 'dist-'))
 process.on('exit', () => rmSync(made, { recursive: true, force: true }))
 

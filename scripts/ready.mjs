@@ -1,4 +1,4 @@
-// Makes a clone ready to run: installs what is missing, builds the package and the examples when they have changed.
+// Makes a clone ready to run: installs dependencies, and builds the package and the examples if they have changed.
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
@@ -15,12 +15,12 @@ import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const installed = join(root, 'node_modules/.package-lock.json')
-/** Its time is when the last build that succeeded began. */
+/** Its modification time is the start of the last successful build. */
 const built = join(root, 'dist-examples/.built')
 
 if (!existsSync(installed) || !sameVersions(join(root, 'package-lock.json'), installed))
   run('npm', ['ci', '--no-audit', '--no-fund'])
-// Not without need: another process may be reading what a build would write.
+// Only if needed: another process may be reading the files that a build replaces.
 if (!isBuilt()) {
   const began = new Date()
   run('node', ['scripts/build.mjs'])
@@ -30,7 +30,7 @@ if (!isBuilt()) {
 }
 linkCommand()
 
-/** So that `npx mcp-rally`, which the demo and the README speak of, is this clone's own. */
+/** Makes `npx mcp-rally`, as in the demo and the README, run this clone. */
 function linkCommand() {
   const link = join(root, 'node_modules/.bin/rally')
   if (process.platform === 'win32') return
@@ -41,7 +41,7 @@ function linkCommand() {
 }
 
 function run(command, args) {
-  // What the build prints must not mix with a stdio server's messages.
+  // The output of the build must not mix with the messages of a stdio server.
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
   if (error) throw error
   if (status !== 0) process.exit(status ?? 1)
@@ -52,7 +52,7 @@ function isBuilt() {
   const { mtimeMs } = statSync(built)
   const sources = ['src', 'examples', 'package.json', 'node_modules/.package-lock.json']
   for (const name of readdirSync(root)) if (/^tsconfig.*\.json$/.test(name)) sources.push(name)
-  // A folder changes when a file in it comes or goes.
+  // The time of a folder changes when a file in it is added or removed.
   for (const folder of ['src', 'examples'])
     for (const name of readdirSync(join(root, folder), { recursive: true })) sources.push(join(folder, name))
   return sources.every((path) => statSync(join(root, path)).mtimeMs < mtimeMs)

@@ -1,4 +1,4 @@
-// mcp-rally: an app, its errors and its types. Hosts that need Node are in mcp-rally/node.
+// mcp-rally: the app, its errors and its types. The hosts that need Node are in mcp-rally/node.
 export { rally, type Rally, type RallyOptions } from './rally.ts'
 export type { FetchHandler } from './hosts/fetch.ts'
 export type { HttpOptions } from './hosts/http.ts'

@@ -1,4 +1,4 @@
-// mcp-rally/node: the hosts that need Node, its HTTP server and the standard streams.
+// mcp-rally/node: the hosts that need Node: an HTTP server and the standard streams.
 export { nodeHandler } from './hosts/node.ts'
 export { serve, type ServeOptions, type Serving } from './hosts/serve.ts'
 export { stdio, type StdioOptions } from './hosts/stdio.ts'

@@ -1,8 +1,9 @@
-// An app with its fetch handler: what `rally()` makes.
+// `rally()`: puts an app together with sessions for 2025-era clients, tasks and a fetch handler.
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { RallyError } from './protocol/errors.ts'
 import { isObject } from './protocol/json.ts'
+import { shown } from './protocol/text.ts'
 import type { OptInRevision } from './protocol/revisions/rounds.ts'
 import { OPT_IN } from './protocol/revisions/rounds.ts'
 import type { AppOptions } from './server/options.ts'
@@ -13,24 +14,39 @@ import type { TasksOptions } from './server/tasks.ts'
 import { readTasksOptions, TaskEngine } from './tasks/engine.ts'
 import type { Store } from './store/store.ts'
 
+/**
+ * Creates an app. Register tools, prompts and resources on it, then serve it.
+ *
+ * ```ts
+ * const app = rally({ name: 'deployer', version: '1.0.0' })
+ * app.tool('deploy', { input: z.object({ env: z.string() }) }, async ({ env }, io) => {
+ *   return (await io.confirm('sure', `Deploy to ${env}?`)) ? 'Deployed.' : 'Not deployed.'
+ * })
+ * ```
+ */
+export function rally(options: RallyOptions): Rally {
+  return new Rally(options)
+}
+
 export interface RallyOptions extends AppOptions {
-  /** How `app.fetch` treats HTTP requests. A Node server takes the same as options of `serve`. */
+  /** Options for HTTP requests through `app.fetch`. `serve()` and `nodeHandler()` take the same options. Default: none. */
   http?: HttpOptions
-  /** How 2025-era clients are served, with the same handlers; `false` turns them away. Default: with the defaults. */
+  /** Options for 2025-era clients, which the same handlers serve. `false` refuses them. Default: `{}`. */
   legacy?: false | LegacyOptions
-  /** Keeps tasks, and what a fleet shares: see mcp-rally/sqlite and mcp-rally/postgres. Default: no tasks. */
+  /** Stores tasks, and the events that instances share. See mcp-rally/sqlite and mcp-rally/postgres. Default: no tasks. */
   store?: Store
-  /** How tasks are kept and worked on. */
+  /** Limits and times of tasks. Default: `{}`. */
   tasks?: TasksOptions
   /**
-   * Drafts of the protocol to speak beside its releases, with clients that ask for them by name: '2026-06-XX' and
-   * '2026-02-03-draft', the first draft of rounds. Default: none.
+   * Drafts of the protocol to support beside its releases: '2026-06-XX' and '2026-02-03-draft', the first draft of rounds.
+   * A draft is used only with clients that ask for it by name. Default: none.
    */
   revisions?: readonly OptInRevision[]
 }
 
+/** An app, as `rally()` returns it. */
 export class Rally extends App {
-  /** Serves one HTTP request: give it to Hono, Bun, Deno or Workers. */
+  /** Serves one HTTP request. Pass it to Hono, Bun, Deno or Workers. */
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
@@ -51,7 +67,7 @@ export class Rally extends App {
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
     })
-    // Loaded with the first request: an app that is served otherwise never needs it.
+    // Loaded with the first request, because an app behind another host never needs it.
     let handler: Promise<FetchHandler> | undefined
     this.fetch = async (request) => {
       handler ??= import('./hosts/fetch.ts').then(({ fetchHandler }) => fetchHandler(this, options.http))
@@ -62,11 +78,14 @@ export class Rally extends App {
 
 function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
   if (mailbox !== undefined && !(['leave', 'after', 'watch'] as const).every((name) => isFunction(mailbox[name]))) {
-    throw new RallyError('OPTION_INVALID', 'legacy.mailbox needs the functions leave, after and watch.')
+    throw new RallyError(
+      'OPTION_INVALID',
+      '`legacy.mailbox` must be a Mailbox with the functions leave, after and watch. Pass the mailbox of a store.',
+    )
   }
   for (const [name, ms] of Object.entries(times)) {
     if (!(ms > 0))
-      throw new RallyError('OPTION_INVALID', `legacy.${name} is ${ms}; it must be a number of milliseconds above 0.`)
+      throw new RallyError('OPTION_INVALID', `\`legacy.${name}\` must be a number of milliseconds above 0, got ${ms}.`)
   }
 }
 
@@ -74,7 +93,7 @@ function checkStore(store: Store | undefined): void {
   if (store === undefined || (isObject(store) && isObject(store.tasks) && isObject(store.mailbox))) return
   throw new RallyError(
     'OPTION_INVALID',
-    "store is none: make one with sqlite('tasks.db') of mcp-rally/sqlite, postgres(url) of mcp-rally/postgres, or new MemoryStore().",
+    "`store` must be a Store. Create one with sqlite('tasks.db') of mcp-rally/sqlite, postgres(url) of mcp-rally/postgres, or new MemoryStore().",
   )
 }
 
@@ -83,24 +102,16 @@ function checkRevisions(revisions: readonly string[], hasSessions: boolean): voi
   const wrong = Array.isArray(revisions) ? revisions.find((name) => !known.includes(name)) : revisions
   if (wrong !== undefined) {
     const names = known.map((name) => `'${name}'`).join(' and ')
-    throw new RallyError(
-      'OPTION_INVALID',
-      `revisions: ${JSON.stringify(wrong)} is none to opt into; there are ${names}.`,
-    )
+    throw new RallyError('OPTION_INVALID', `\`revisions\` must be an array of ${names}, got ${shown(wrong)}.`)
   }
   if (revisions.length > 0 && !hasSessions) {
     throw new RallyError(
       'OPTION_INVALID',
-      `revisions: ${revisions.join(', ')} needs sessions, which legacy: false turns away.`,
+      `\`revisions\`: ${revisions.join(', ')} needs sessions, but \`legacy\` is false. Remove one of the two options.`,
     )
   }
 }
 
 function isFunction(value: unknown): boolean {
   return typeof value === 'function'
-}
-
-/** Makes an app: register tools on it, then serve it. */
-export function rally(options: RallyOptions): Rally {
-  return new Rally(options)
 }

@@ -150,7 +150,7 @@ describe('the demo on a file', () => {
 
 test('in memory a task ends with its process, and the demo says so', async () => {
   const first = await startDemo()
-  await first.child.printed.match(/It ends with this process\./)
+  await first.child.printed.match(/The task ends with this process/)
   const id = await begin((message) => post(first.url, message))
   await first.child.kill()
   const second = await startDemo()

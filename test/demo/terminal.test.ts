@@ -44,7 +44,7 @@ test('the second command works on another process with the keys that it suggests
 
   const [first, second] = await Promise.all([startDemo({ RALLY_KEYS: key }), startDemo({ RALLY_KEYS: key })])
   const [begin = '', answer = ''] = await printedCommands(first.child)
-  expect(first.child.printed.text).toContain('In between you may kill this process.')
+  expect(first.child.printed.text).toContain('Between the two you may kill this process.')
   const env = { TMPDIR: await temporaryFolder() }
   await shell(begin, env)
   await first.child.kill()
@@ -61,8 +61,8 @@ test('it names the tools that it has', async () => {
 })
 
 const USAGE = 'Usage: npm start -- [--port N | --stdio] [--store FILE | --store postgres://... | --store memory]'
-const STORES = '--store takes the path of a file, postgres://user:password@host/database, or memory.'
-const NOT_A_PORT = 'is not a port: give a number from 0 to 65535, where 0 takes any that is free.'
+const STORES = '--store must be the path of a file, postgres://user:password@host/database, or memory.'
+const NOT_A_PORT = 'is not a port. Use a number from 0 to 65535; 0 takes any free port.'
 
 test.each([
   { args: ['--port', 'many'], says: `--port many ${NOT_A_PORT}` },
@@ -88,7 +88,7 @@ test.each([
     args: ['--store', 'postgres://ada:a-secret@127.0.0.1:1/tasks'],
     says:
       '--store: the database cannot be used (connect ECONNREFUSED 127.0.0.1:1). ' +
-      'See that PostgreSQL runs there, and that user, password and database are right.',
+      'Check that PostgreSQL runs there, and that user, password and database are correct.',
   },
   {
     args: ['--port', '0'],
@@ -122,7 +122,7 @@ test('a port that is taken is named, and another one suggested', async () => {
   const child = runDemo(['--port', String(port)])
   expect(await child.ended).toEqual({ code: 1, signal: null })
   expect(child.complained.text).toBe(
-    `Port ${port} is in use. Take another one: --port 3001, or --port 0 for any that is free.\n`,
+    `Port ${port} is in use. Use another one: --port 3001, or --port 0 for any free port.\n`,
   )
 })
 

@@ -48,13 +48,13 @@ describe('A server', () => {
     'is not made with the revisions %j, and told the names that there are',
     (revisions) => {
       expect(() => draftApp({ revisions: revisions as never })).toThrow(
-        /is none to opt into; there are '2026-06-XX' and '2026-02-03-draft'/,
+        /`revisions` must be an array of '2026-06-XX' and '2026-02-03-draft', got /,
       )
     },
   )
 
   test('is not made with drafts and without sessions', () => {
-    expect(() => draftApp({ legacy: false })).toThrow(/needs sessions, which legacy: false turns away/)
+    expect(() => draftApp({ legacy: false })).toThrow(/needs sessions, but `legacy` is false/)
     expect(() => draftApp({ legacy: false, revisions: [] })).not.toThrow()
   })
 })

@@ -27,7 +27,7 @@ test.each([{}, { leave: () => {}, after: () => {} }, 7])(
   'a mailbox option that is not a Mailbox is an error: %j',
   (mailbox) => {
     expect(() => new Carrying().app({ legacy: { mailbox } })).toThrow(
-      'legacy.mailbox needs the functions leave, after and watch.',
+      '`legacy.mailbox` must be a Mailbox with the functions leave, after and watch. Pass the mailbox of a store.',
     )
   },
 )

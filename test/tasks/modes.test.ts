@@ -127,7 +127,7 @@ test('a task mode that does not exist is an error when the tool is registered', 
 
 test.each([null, 'tasks.db', () => {}, {}, { tasks: {} }])('a store that is none, such as %s, is an error', (store) => {
   expect(() => rally({ name: 'storeless', version: '1', store: store as never })).toThrow(
-    /^store is none: make one with sqlite/,
+    /^`store` must be a Store\. Create one with sqlite/,
   )
 })
 

@@ -6,7 +6,6 @@ import { revision202606XX } from './2026-06-XX.ts'
 import { firstDraft } from './2026-02-03-draft.ts'
 import type { OlderRevision } from './older.ts'
 
-export { ROUND_METHODS } from './2026-07-28.ts'
 export type { Message, Result, Rounds } from './rounds.ts'
 export type { OlderRevision } from './older.ts'
 
