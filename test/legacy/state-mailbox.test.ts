@@ -73,8 +73,16 @@ describe.each(hosts)('$name', (host) => {
   })
 
   test.each([
-    ['response', 'tell_much', { error: { code: -32603, message: expect.stringContaining('must be at most 3000 bytes') } }],
-    ['question', 'ask_much', { result: { isError: true, content: [{ text: expect.stringContaining('must be at most 3000 bytes') }] } }],
+    [
+      'response',
+      'tell_much',
+      { error: { code: -32603, message: expect.stringContaining('must be at most 3000 bytes') } },
+    ],
+    [
+      'question',
+      'ask_much',
+      { result: { isError: true, content: [{ text: expect.stringContaining('must be at most 3000 bytes') }] } },
+    ],
   ])('a %s that the mailbox of the process cannot hold is told of', async (_what, tool, told) => {
     const opened = await host.open(on.made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
     const carrying = await openCarrying(opened.ask)
