@@ -126,7 +126,7 @@ describe.each(wires)('The first draft over $name', ({ open }) => {
       const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: PARAMS, input_responses: { [key]: entry } }
       expect((await talk.say(message))['error']).toEqual({
         code: -32602,
-        message: `input_responses["${key.slice(0, 128)}"] must have the answer under "result"`,
+        message: `input_responses["${key.slice(0, 200)}…"] must have the answer under "result"`,
       })
     }
     await talk.close()
