@@ -60,7 +60,7 @@ export class Followers {
       // Nothing more can happen: a task that has ended never changes, and an expired one never comes back.
       if (task === undefined || isEnd(task.status)) this.#drop(id)
     } catch (error) {
-      this.#logger.error('Cannot read a task that a client follows. It is read again later.', { task: id, error })
+      this.#logger.error('Cannot read a task that a client follows. It is read again later.', { error })
     }
   }
 
