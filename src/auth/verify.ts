@@ -140,7 +140,7 @@ function isAccessToken(typ: string | undefined): boolean {
   return typ === undefined || /^(application\/)?(at\+)?jwt$/i.test(typ)
 }
 
-export function keysOf(jwks: Jwks): JWTVerifyGetKey {
+function keysOf(jwks: Jwks): JWTVerifyGetKey {
   const find = finderOf(jwks)
   let lastError: unknown
   return async (header, token) => {
@@ -161,7 +161,7 @@ export function keysOf(jwks: Jwks): JWTVerifyGetKey {
 }
 
 /** True when a token matches several keys of a set, because it does not name its key. */
-export function isSeveralKeys(error: unknown): error is errors.JWKSMultipleMatchingKeys {
+function isSeveralKeys(error: unknown): error is errors.JWKSMultipleMatchingKeys {
   return codeOf(error) === errors.JWKSMultipleMatchingKeys.code
 }
 
