@@ -1,7 +1,7 @@
-// Makes text of a server safe for a terminal. It must not move the cursor, change colours, reorder or hide what is shown,
-// or be longer than a screen.
+// Makes a server's text safe for a terminal. The cleaned text cannot move the cursor, change colours, reorder or hide what
+// is shown, or be longer than a screen.
 
-/** Colours are harmless and common, so they are removed. Any other control character is shown escaped. */
+/** Colour codes are common and harmless, so they are removed silently. Every other control character is shown escaped. */
 // oxlint-disable-next-line no-control-regex -- the escape character is what is looked for
 const COLOURS = /\u001B\[[\d;:]*m/g
 

@@ -22,7 +22,7 @@ export interface Subscription {
 }
 
 export type ServerChange =
-  /** Always the first: the server reports changes from now on. `accepted` is the part of the wish that it supports. */
+  /** Always the first: the server reports changes from now on. `accepted` is the part of the subscription that it supports. */
   | { readonly type: 'acknowledged'; readonly accepted: Subscription }
   | { readonly type: ListName }
   | { readonly type: 'updated'; readonly uri: string }

@@ -92,7 +92,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   })
 }
 
-/** Stops the call that a cancellation names. A request with that method is not a cancellation. */
+/** Stops the call that a cancellation names. Only a notification cancels: a request with the same method does not. */
 function cancelNamed(message: Resolved, running: Map<RequestId, Cancel>): void {
   if (message.method !== 'notifications/cancelled' || expectsResponse(message)) return
   const requestId = message.params?.['requestId']

@@ -1,4 +1,4 @@
-// One text for one JSON value, in any order of its keys (RFC 8785), and the digest of such a text.
+// Equal JSON values have equal texts, whatever the order of their keys (RFC 8785). Also the digest of such a text.
 
 import { hash } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'

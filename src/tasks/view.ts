@@ -1,4 +1,4 @@
-// A task as its client sees it: as a value, as the JSON text of 2026-07-28, and as one of a page.
+// A task as its client sees it: as a value, as the JSON text of 2026-07-28, and as an entry of a list page.
 //
 // The texts are written straight from the record: an outcome and a question are stored as JSON text and are not parsed here.
 import { invalidParams } from '../server/request.ts'

@@ -51,7 +51,7 @@ export class ManualScheduler implements Scheduler {
   }
 }
 
-/** A real turn of the event loop: all microtasks that are due have run then. */
+/** Waits for one real turn of the event loop, after which all microtasks that were due have run. */
 export function microtasks(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve))
 }

@@ -43,7 +43,7 @@ async function cancel(tasks: Tasks, taskId: unknown, principal: string | undefin
   if (!hasEnded(task)) {
     await tasks.cancel(taskId, principal)
     task = await tasks.get(taskId, principal)
-    // Otherwise it ended by itself just before.
+    // If not cancelled now, the task ended by itself between the two calls.
     if (task.status === 'cancelled') return olderTask(task)
   }
   throw invalidParams(

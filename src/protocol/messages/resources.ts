@@ -21,7 +21,7 @@ export interface ResourceTemplate {
   name: string
   title?: string
   description?: string
-  /** Only if all resources of the template have the same type. */
+  /** Present only if all resources of the template have the same type. */
   mimeType?: string
   annotations?: Annotations
   icons?: Icon[]

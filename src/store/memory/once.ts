@@ -1,4 +1,4 @@
-// Single use in the memory of one process.
+// Remembers which keys were used and with what result, in the memory of one process.
 import type { OnceClaim, OnceStore } from '../once.ts'
 
 interface OnceEntry {
