@@ -154,7 +154,10 @@ export function mixedStyles(key?: string): FlowError {
     key === undefined
       ? 'asked through io and then returned inputRequired'
       : `returned inputRequired and then asked "${key}" through io`
-  return new FlowError('MIXED_STYLES', `The handler ${what} in one call. Use one of the two styles in all rounds of a call.`)
+  return new FlowError(
+    'MIXED_STYLES',
+    `The handler ${what} in one call. Use one of the two styles in all rounds of a call.`,
+  )
 }
 
 export function interrupted(): FlowError {
