@@ -52,7 +52,9 @@ export class Connection implements LegacyConnection {
 
   /** Notifies the client of a change that it subscribed to. */
   tell(change: ChangeEvent): void {
-    const text = this.#isReady ? this.#session?.notificationOf(change) : undefined
+    const text = this.#isReady
+      ? this.#session?.notificationOf(change, (uri) => this.#host.app.registry.scopesOf(uri))
+      : undefined
     if (text !== undefined) this.#wire.notify(text)
   }
 

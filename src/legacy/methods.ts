@@ -18,6 +18,7 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
 import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
+import { MOST_URIS } from '../server/subscriptions.ts'
 import { startingPoint, Call } from './call.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
@@ -28,8 +29,6 @@ import { serveTask } from './tasks/methods.ts'
 
 /** In these revisions a resource that does not exist has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
-
-const MOST_URIS = 1_000
 
 /** The text of the response; `undefined` when the client has cancelled. Never throws. */
 export async function respond(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
@@ -139,13 +138,16 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   }
 }
 
-function subscribe({ app }: LegacyHost, { request: { params }, session: { uris } }: SessionRequest): Served {
+function subscribe(
+  { app }: LegacyHost,
+  { request: { params, scopes = [] }, session: { uris } }: SessionRequest,
+): Served {
   if (!app.registry.hasResources) return undefined
   const uri = checkUri(params?.['uri'])
   if (uris.size >= MOST_URIS && !uris.has(uri)) {
     throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
   }
-  uris.add(uri)
+  uris.set(uri, scopes)
   return {}
 }
 

@@ -5,7 +5,7 @@ import type { AppServices } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
-import type { ChangeEvent } from '../server/subscriptions.ts'
+import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
 import { Asks, TaskWaits } from './asks.ts'
 import { CarriedCalls } from './carried/index.ts'
 import { Connection } from './connection.ts'
@@ -112,9 +112,10 @@ export class LegacyServer implements Legacy {
   }
 
   #tell(change: ChangeEvent): void {
+    const scopesOf: ScopesOf = (uri) => this.#app.registry.scopesOf(uri)
     for (const connection of this.#connections) connection.tell(change)
     for (const session of this.#sessions.values()) {
-      const text = session.standalone && session.notificationOf(change)
+      const text = session.standalone && session.notificationOf(change, scopesOf)
       if (text !== undefined) session.standalone?.send(text)
     }
   }

@@ -3,7 +3,7 @@ import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
-import type { ChangeEvent } from '../server/subscriptions.ts'
+import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'
 
@@ -29,8 +29,8 @@ export class Session {
   readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
-  /** The URIs of the resources that the client has subscribed to. */
-  readonly uris = new Set<string>()
+  /** The URIs of the resources that the client has subscribed to, each with the scopes that the request was held to. */
+  readonly uris = new Map<string, readonly string[]>()
   #level: LoggingLevel | undefined
   #uses = 0
 
@@ -90,10 +90,15 @@ export class Session {
     return found
   }
 
-  /** Returns the notification of a change, or `undefined` if the client did not subscribe to it. */
-  notificationOf(change: ChangeEvent): string | undefined {
+  /**
+   * Returns the notification of a change, or `undefined` if the client did not subscribe to it, or not with the scopes that the
+   * resource needs by now.
+   */
+  notificationOf(change: ChangeEvent, scopesOf: ScopesOf): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
-    if (!this.uris.has(change.uri)) return undefined
+    const checked = this.uris.get(change.uri)
+    if (checked === undefined || scopesOf(change.uri)?.every((scope) => checked.includes(scope)) === false)
+      return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`
   }
 }

@@ -52,7 +52,9 @@ export class App {
     this.info = resolved.info
     this.logger = resolved.logger
     this.#registry = new Registry(resolved.lists)
-    this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger)
+    this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger, (uri) =>
+      this.#registry.scopesOf(uri),
+    )
     this.#handover = new Handover(options.shed, this.logger)
     this.#services = this.#createServices(options, resolved, tasks)
     this.notify = notifier(this.#subscriptions)

@@ -70,15 +70,16 @@ export async function complete(
   return bounded(completed ?? [])
 }
 
-/** The name or the URI in a reference that says which of the two it is. */
+/** The name or the URI in a reference that says which of the two it is. A reference with both names nothing. */
 export function readReference(ref: unknown): { prompt?: string; uri?: string } {
   if (!isObject(ref)) return {}
   const { type, name, uri } = ref
+  if (name !== undefined && uri !== undefined) return {}
   if (type === 'ref/prompt' && typeof name === 'string') return { prompt: name }
   return type === 'ref/resource' && typeof uri === 'string' ? { uri } : {}
 }
 
-const BAD_REFERENCE = 'ref must be { type: "ref/prompt", name } or { type: "ref/resource", uri }'
+const BAD_REFERENCE = 'ref must be { type: "ref/prompt", name } or { type: "ref/resource", uri }, not both'
 
 function isReference(ref: unknown): boolean {
   const { prompt, uri } = readReference(ref)

@@ -96,7 +96,7 @@ function discover(
 
 async function listen(
   { registry, subscriptions, serverMeta, tasks }: AppServices,
-  { id, params }: ResolvedRequest,
+  { id, params, scopes }: ResolvedRequest,
   info: RequestInfo,
   { notify, cancel, principal }: RequestContext,
 ): Promise<string | undefined> {
@@ -113,7 +113,7 @@ async function listen(
     tasks?.followText(taskIds, (fields) =>
       tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${fields}}}`),
     ) ?? nothing
-  const ended = await subscriptions.listen(id, agreed, notify, cancel, follow)
+  const ended = await subscriptions.listen({ id, filter: agreed, scopes, notify, cancel, follow })
   return ended
     ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
     : undefined

@@ -59,6 +59,11 @@ export class Registry {
     return undefined
   }
 
+  /** The scopes that it takes to read this URI, or to be notified of its changes. */
+  scopesOf(uri: string): readonly string[] | undefined {
+    return this.findResource(uri)?.scopes
+  }
+
   /** One page of a list, as the result of its method. */
   list(name: ListName, cursor: unknown): Record<string, unknown> {
     const { listings, ...next } = this[name].page(cursor)

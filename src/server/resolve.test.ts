@@ -25,11 +25,25 @@ describe('the scopes that a message needs', () => {
       ['template'],
     ],
     [
-      'the template that a reference names, whatever else is in it',
+      'a completion for a fixed resource',
+      'completion/complete',
+      { ref: { type: 'ref/resource', uri: 'config://app' } },
+      ['resource'],
+    ],
+    [
+      'a reference with a name and a URI, which names nothing',
       'completion/complete',
       { ref: { type: 'ref/resource', uri: 'users://{id}', name: 'open' } },
-      ['template'],
+      undefined,
     ],
+    ['an older subscription', 'resources/subscribe', { uri: 'users://7' }, ['template']],
+    [
+      'a subscription to several resources',
+      'subscriptions/listen',
+      { notifications: { resourceSubscriptions: ['config://app', 'users://7', 'users://8', 'other://x', 7] } },
+      ['resource', 'template'],
+    ],
+    ['a subscription to lists', 'subscriptions/listen', { notifications: { toolsListChanged: true } }, undefined],
     ['a completion for nothing', 'completion/complete', { ref: 7 }, undefined],
     ['a list', 'tools/list', {}, undefined],
   ])('are those of %s', (_what, method, params, scopes) => {

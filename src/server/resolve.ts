@@ -10,6 +10,7 @@ import type { Registry } from './registry.ts'
 import { LONGEST_URI } from './registry.ts'
 import { invalidParams, isId } from './request.ts'
 import type { Target } from './round.ts'
+import { MOST_URIS } from './subscriptions.ts'
 
 export type Params = Record<string, unknown>
 
@@ -64,9 +65,15 @@ export function resolve(registry: Registry, message: unknown): Resolved {
   const meta = params?.['_meta']
   let target: ResolvedTarget | undefined
   let completion: CompletionTarget | undefined
+  let scopes: readonly string[] | undefined
   if (params !== undefined) {
-    if (method === 'completion/complete') completion = findCompletion(registry, params['ref'])
-    else target = findTarget(registry, method, params)
+    if (method === 'completion/complete') {
+      completion = findCompletion(registry, params['ref'])
+      scopes = completion?.scopes
+    } else {
+      target = findTarget(registry, method, params)
+      scopes = target === undefined ? scopesOfSubscription(registry, method, params) : target.scopes
+    }
   }
   const problem = problemOf(message, jsonrpc, method, id, given)
   // One literal for all three kinds: every request takes this path, and one shape is the fastest to read.
@@ -79,7 +86,7 @@ export function resolve(registry: Registry, message: unknown): Resolved {
     meta: isObject(meta) ? meta : undefined,
     target,
     completion,
-    scopes: target === undefined ? completion?.scopes : target.scopes,
+    scopes,
     problem,
   } as Resolved
 }
@@ -120,11 +127,39 @@ function findCompletion(
   const { prompt, uri } = readReference(ref)
   if (prompt !== undefined) return prompts.get(prompt)
   if (uri === undefined) return undefined
-  return resourceTemplates.get(uri) ?? (resources.get(uri) && NOTHING_TO_COMPLETE)
+  const template = resourceTemplates.get(uri)
+  if (template !== undefined) return template
+  const resource = resources.get(uri)
+  return resource && { ...NOTHING_TO_COMPLETE, scopes: resource.scopes }
 }
 
 /** A fixed resource has no variables. */
-const NOTHING_TO_COMPLETE: CompletionTarget = { arguments: [], completers: new Map(), scopes: undefined }
+const NOTHING_TO_COMPLETE = { arguments: [], completers: new Map() }
+
+/** An update tells that a resource exists and has changed, so subscribing needs the scopes of every resource that it names. */
+function scopesOfSubscription(registry: Registry, method: unknown, params: Params): readonly string[] | undefined {
+  switch (method) {
+    case 'resources/subscribe':
+      return scopesOfUris(registry, [params['uri']])
+    case 'subscriptions/listen': {
+      const { notifications } = params
+      return isObject(notifications) ? scopesOfUris(registry, notifications['resourceSubscriptions']) : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+function scopesOfUris(registry: Registry, uris: unknown): readonly string[] | undefined {
+  // Anything else is not looked up: `readFilter` refuses it.
+  if (!Array.isArray(uris) || uris.length > MOST_URIS) return undefined
+  const scopes = new Set<string>()
+  for (const uri of uris) {
+    if (typeof uri !== 'string') continue
+    for (const scope of registry.scopesOf(uri) ?? []) scopes.add(scope)
+  }
+  return scopes.size === 0 ? undefined : [...scopes]
+}
 
 function problemOf(
   message: unknown,

@@ -51,7 +51,7 @@ function listen(
     received.push(JSON.parse(text) as Notification)
     return take()
   }
-  return { received, cancel, ended: to.listen(id, filter, notify, cancel) }
+  return { received, cancel, ended: to.listen({ id, filter, notify, cancel }) }
 }
 
 const EVERYTHING: SubscriptionFilter = {
@@ -192,7 +192,7 @@ describe('the end', () => {
     const subscriptions = new Subscriptions(bus, quiet().logger)
     const cancel = new Cancel()
     cancel.cancel()
-    expect(await subscriptions.listen(1, EVERYTHING, () => {}, cancel)).toBe(false)
+    expect(await subscriptions.listen({ id: 1, filter: EVERYTHING, notify: () => {}, cancel })).toBe(false)
     expect(bus.listening()).toBe(0)
   })
 })
@@ -200,11 +200,13 @@ describe('the end', () => {
 test('no more than ten thousand streams are open at a time', () => {
   const subscriptions = new Subscriptions(inProcessBus(), quiet().logger)
   const cancel = new Cancel()
-  void subscriptions.listen(0, {}, () => {}, cancel)
-  for (let id = 1; id < 10_000; id += 1) void subscriptions.listen(id, {}, () => {}, undefined)
-  expect(() => subscriptions.listen(10_000, {}, () => {}, undefined)).toThrow('10000 subscriptions are open already')
+  void subscriptions.listen({ id: 0, filter: {}, notify: () => {}, cancel })
+  for (let id = 1; id < 10_000; id += 1) void subscriptions.listen({ id, filter: {}, notify: () => {} })
+  expect(() => subscriptions.listen({ id: 10_000, filter: {}, notify: () => {} })).toThrow(
+    '10000 subscriptions are open already',
+  )
   cancel.cancel()
-  expect(() => subscriptions.listen(10_000, {}, () => {}, undefined)).not.toThrow()
+  expect(() => subscriptions.listen({ id: 10_000, filter: {}, notify: () => {} })).not.toThrow()
 })
 
 function uris(count: number): object {

@@ -29,8 +29,25 @@ interface Filter extends SubscriptionFilter {
   taskIds?: string[]
 }
 
+/** A request for notifications, and the stream that they are sent on. */
+export interface Listening {
+  readonly id: RequestId
+  readonly filter: Filter
+  /** The scopes that the caller was checked for. Default: none. */
+  readonly scopes?: readonly string[] | undefined
+  readonly notify: (text: string) => unknown
+  readonly cancel?: Cancel | undefined
+  /** Starts what else is sent on the stream, and returns a function that stops it. Default: nothing. */
+  readonly follow?: (tell: (message: string) => void) => () => void
+}
+
+/** The scopes that a client needs to be notified of changes of this resource. */
+export type ScopesOf = (uri: string) => readonly string[] | undefined
+
 interface Subscription {
   readonly filter: Filter
+  /** The scopes that its request was held to. */
+  readonly scopes: readonly string[]
   readonly uris: ReadonlySet<string>
   readonly idText: string
   readonly notify: (text: string) => unknown
@@ -38,33 +55,29 @@ interface Subscription {
 }
 
 const MOST_SUBSCRIPTIONS = 10_000
-const MOST_URIS = 1_000
+/** The most URIs of one subscription, and of one session of an older revision. */
+export const MOST_URIS = 1_000
 const MOST_TASKS = 100
 
 export class Subscriptions {
   readonly #bus: Bus
   readonly #logger: Logger
+  readonly #scopesOf: ScopesOf
   readonly #open = new Set<Subscription>()
   readonly #watchers = new Set<(change: ChangeEvent) => void>()
   #leaveBus: (() => void) | undefined
   #over = false
 
-  constructor(bus: Bus, logger: Logger) {
+  constructor(bus: Bus, logger: Logger, scopesOf: ScopesOf = () => undefined) {
     this.#bus = bus
     this.#logger = logger
+    this.#scopesOf = scopesOf
   }
 
   /**
    * Resolves to true when the server ended the stream, and to false when the client did. Acknowledges before it returns.
-   * `follow` starts what else is sent on the stream, and returns a function that stops it.
    */
-  listen(
-    id: RequestId,
-    filter: Filter,
-    notify: (text: string) => unknown,
-    cancel: Cancel | undefined,
-    follow?: (tell: (message: string) => void) => () => void,
-  ): Promise<boolean> {
+  listen({ id, filter, scopes = [], notify, cancel, follow }: Listening): Promise<boolean> {
     if (this.#open.size >= MOST_SUBSCRIPTIONS) {
       throw new ProtocolError(INTERNAL_ERROR, `${MOST_SUBSCRIPTIONS} subscriptions are open already. Try again later.`)
     }
@@ -79,6 +92,7 @@ export class Subscriptions {
       }
       const subscription: Subscription = {
         filter,
+        scopes,
         uris: new Set(filter.resourceSubscriptions),
         idText: JSON.stringify(id),
         notify,
@@ -116,7 +130,10 @@ export class Subscriptions {
 
   /** Notifies the clients of this instance only. */
   deliver(change: ChangeEvent): void {
+    const required = (change.type === 'updated' && this.#scopesOf(change.uri)) || []
     for (const subscription of this.#open) {
+      // A resource that was registered after the subscription may need scopes that nobody has checked.
+      if (!required.every((scope) => subscription.scopes.includes(scope))) continue
       const message = messageFor(change, subscription)
       if (message !== undefined) tell(subscription, message)
     }
