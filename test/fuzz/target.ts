@@ -30,16 +30,15 @@ export type FindingKind =
 
 export class Finding extends Error {
   readonly kind: FindingKind
+  /** The same for findings that are likely one fault. */
+  readonly key: string
 
-  constructor(kind: FindingKind, message: string) {
-    super(message)
+  /** `what` should say the same for the same fault; `details` are those of this input. */
+  constructor(kind: FindingKind, what: string, details = '') {
+    super(details === '' ? what : `${what}: ${details}`)
     this.kind = kind
-  }
-
-  /** The same for findings that are likely one fault: what differs from input to input is left out. */
-  get key(): string {
-    const [first = ''] = this.message.split('\n    at ')
-    return `${this.kind}: ${first.replaceAll(/"[^"]*"|[\d.]+|[\w-]{20,}/g, '_').slice(0, 160)}`
+    const [first = ''] = what.split('\n    at ')
+    this.key = `${kind}: ${first.replaceAll(/"[^"]*"|[\d.]+|[\w-]{20,}/g, '_').slice(0, 160)}`
   }
 }
 
@@ -94,8 +93,8 @@ export class Watch {
     },
   }
 
-  report(kind: FindingKind, message: string): void {
-    this.#findings.push(new Finding(kind, message))
+  report(kind: FindingKind, what: string, details = ''): void {
+    this.#findings.push(new Finding(kind, what, details))
   }
 
   add(error: unknown): void {
@@ -118,10 +117,10 @@ export class Watch {
   checkLeaks(text: string, sent = ''): void {
     for (const pattern of INTERNALS) {
       const [found] = pattern.exec(text) ?? []
-      if (found !== undefined && !sent.includes(found)) this.report('leak', `"${found}" is in ${clipped(text)}`)
+      if (found !== undefined && !sent.includes(found)) this.report('leak', `Shows ${pattern.source}`, clipped(text))
     }
     for (const secret of this.#secrets) {
-      if (text.includes(secret) && !sent.includes(secret)) this.report('leak', `a secret is in ${clipped(text)}`)
+      if (text.includes(secret) && !sent.includes(secret)) this.report('leak', 'Shows a secret', clipped(text))
     }
   }
 }

@@ -33,12 +33,12 @@ export function checkSent(watch: Watch, text: string, asked: Asked, revision?: s
   watch.checkLeaks(text, asked.sent)
   const message = parsed(text)
   if (message === undefined) {
-    watch.report('invalid', `The server sent what is not JSON: ${clipped(text)}`)
+    watch.report('invalid', 'The server sent what is not JSON', clipped(text))
     return undefined
   }
   for (const each of Array.isArray(message) ? message : [message]) {
     const problem = problemOf(each, asked, revision)
-    if (problem !== undefined) watch.report('invalid', `${problem} in ${clipped(JSON.stringify(each))}`)
+    if (problem !== undefined) watch.report('invalid', problem, clipped(JSON.stringify(each)))
   }
   return message
 }

@@ -33,21 +33,22 @@ type Input = {
 }
 
 const WIRES = ['memory', 'memory', 'fetch', 'fetch', 'http']
-const CALLS = [
-  'callTool',
-  'callTool',
-  'startTool',
-  'rounds',
-  'listTools',
-  'listPrompts',
-  'listResources',
-  'listResourceTemplates',
-  'getPrompt',
-  'readResource',
-  'complete',
-  'subscribe',
-  'task',
-]
+/** What the client can be asked for, and the methods that its server then sees. */
+const CALLS: Readonly<Record<string, readonly string[]>> = {
+  callTool: ['tools/call', 'tools/list', 'tasks/get', 'tasks/update'],
+  startTool: ['tools/call', 'tasks/get'],
+  rounds: ['tools/call', 'tasks/get'],
+  listTools: ['tools/list'],
+  listPrompts: ['prompts/list'],
+  listResources: ['resources/list'],
+  listResourceTemplates: ['resources/templates/list'],
+  getPrompt: ['prompts/get'],
+  readResource: ['resources/read'],
+  complete: ['completion/complete'],
+  subscribe: ['subscriptions/listen', 'resources/subscribe', 'resources/unsubscribe'],
+  task: ['tasks/get', 'tasks/update', 'tasks/cancel'],
+}
+const BEFORE = ['server/discover', 'initialize', 'logging/setLevel', 'ping']
 const TYPES = [
   'application/json',
   'text/event-stream',
@@ -72,6 +73,8 @@ export const client = target<Input>({
   generate(random) {
     const older = random.chance(0.35) ? random.pick(OLDER_REVISIONS) : undefined
     const wire = random.chance(0.02) ? 'stdio' : random.pick(older === undefined ? WIRES : ['fetch', 'http'])
+    const calls = random.list(1, 3, () => random.pick(Object.keys(CALLS)))
+    const methods = new Set([...BEFORE, ...calls.flatMap((name) => CALLS[name] ?? [])])
     const reply: Reply = {
       status: 200,
       type: random.pick(TYPES.slice(0, 2)),
@@ -83,8 +86,8 @@ export const client = target<Input>({
     return {
       wire,
       revision: older ?? random.pick(['', '2026-07-28']),
-      calls: random.list(1, 3, () => random.pick(CALLS)),
-      answers: baseAnswers(random, older),
+      calls,
+      answers: baseAnswers(random, older).filter(([method]) => methods.has(method)),
       notes: random.chance(0.3) ? [random.pick(NOTES)] : [],
       reply,
     }
@@ -92,7 +95,12 @@ export const client = target<Input>({
   mutate(random, input, other) {
     const roll = random.int(10)
     if (roll === 0) return { ...input, reply: mutateReply(random, input.reply) }
-    if (roll === 1) return { ...input, calls: random.list(1, 3, () => random.pick(CALLS)) }
+    if (roll === 1)
+      return {
+        ...input,
+        calls: [...input.calls, ...other.calls].slice(-4),
+        answers: [...input.answers, ...other.answers].slice(-30),
+      }
     if (roll === 2)
       return { ...input, notes: [...input.notes.slice(-3), mutateText(random, random.pick(NOTES), random.pick(NOTES))] }
     if (roll === 3) return { ...input, answers: [...input.answers, random.pick(other.answers)].slice(-20) }
@@ -209,14 +217,14 @@ function inMemory(script: Script): AppLike {
 
 function optionsOf(watch: Watch, { wire, revision }: Input, script: Script): ClientOptions {
   const check = (isRight: boolean, what: string): void => {
-    if (!isRight) watch.report('invalid', `An answerer was given ${what}`)
+    if (!isRight) watch.report('invalid', 'An answerer was given something else', what)
   }
   return {
     ...(revision !== '' && { revision }),
     ...(wire === 'fetch' && { fetch: (_url, init) => fetched(script, init.body) }),
     // A child takes longer to start than the rest takes in all.
     timeoutMs: wire === 'stdio' ? 2_000 : 60,
-    taskMs: 300,
+    taskMs: 200,
     maxRounds: 4,
     maxResponseBytes: 200_000,
     logger: { warn: () => {}, error: (message, details) => watch.logger.error(message, details) },
@@ -334,12 +342,13 @@ async function converse(
   }
   const connected = await attempt('connect', () => connect(address, options))
   if (connected === undefined) return words
-  for (const name of calls) {
+  const called = calls.map(async (name) => {
     const value = await attempt(name, () => perform(connected, name))
     if (value !== undefined && !isPromised(name, value)) {
-      watch.report('invalid', `${name} returned ${clipped(JSON.stringify(value))}`)
+      watch.report('invalid', `${name} returned something else`, clipped(JSON.stringify(value)))
     }
-  }
+  })
+  await Promise.all(called)
   await attempt('close', () => connected.close())
   return words
 }
@@ -373,7 +382,7 @@ async function perform(connected: Client, name: string): Promise<unknown> {
       return connected.task('a-task').result()
     default: {
       const changes: unknown[] = []
-      const signal = AbortSignal.timeout(60)
+      const signal = AbortSignal.timeout(40)
       for await (const change of connected.subscribe({ tools: true, uris: ['note://a'] }, { signal }))
         changes.push(change)
       return changes
@@ -398,8 +407,7 @@ function wordOf(watch: Watch, error: unknown): string {
   if (!(error instanceof RallyError)) watch.report('internal', `The client failed with ${stackOf(error)}`)
   if (!(error instanceof Error)) return 'thrown'
   const { message } = error
-  if (message.length > 10_000)
-    watch.report('invalid', `The error has ${message.length} characters: ${clipped(message)}`)
+  if (message.length > 10_000) watch.report('invalid', `The error has ${message.length} characters`, clipped(message))
   if (/Cannot (?:read|set) propert|is not a function|is not iterable|Maximum call stack/.test(message)) {
     watch.report('internal', `The client failed with ${stackOf(error)}`)
   }

@@ -203,7 +203,7 @@ function readResponses(watch: Watch, text: string, asked: Asked): string[] {
     const head = text.slice(at, end)
     const [, status = ''] = /^HTTP\/1\.1 (\d{3}) [^\r\n]*(?:\r\n[^\r\n:]+: [^\r\n]*)*$/.exec(head) ?? []
     if (status === '') {
-      watch.report('invalid', `Not the head of a response: ${clipped(head)}`)
+      watch.report('invalid', 'Not the head of a response', clipped(head))
       break
     }
     at = end + 4
@@ -236,7 +236,7 @@ function checkBody(watch: Watch, status: number, type: string, body: string, ask
   const text = Buffer.from(body, 'latin1').toString()
   watch.checkLeaks(text, asked.sent)
   if (status >= 500 && status !== 503 && status !== 501 && status !== 505)
-    watch.report('internal', `Status ${status}: ${clipped(text)}`)
+    watch.report('internal', `Status ${status}`, clipped(text))
   // What an older session says is the matter of another target.
   const revision = /initialize|session/i.test(asked.sent) ? 'any' : undefined
   if (type === 'application/json')

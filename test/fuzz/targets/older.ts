@@ -139,7 +139,7 @@ class Conversation {
     this.#fates.push(String(status))
     if (headers.get('content-type') === 'text/event-stream') return this.#read(response)
     const text = await response.text()
-    if (status >= 500 && status !== 503) this.#watch.report('internal', `Status ${status}: ${clipped(text)}`)
+    if (status >= 500 && status !== 503) this.#watch.report('internal', `Status ${status}`, clipped(text))
     if (text !== '') this.#take(text)
   }
 

@@ -146,10 +146,9 @@ async function present(bank: Bank, watch: Watch, presented: Presented): Promise<
     const isOwed =
       isGood && arrives === minted.text && origin.purpose === use.purpose && !(bank.once && again === 'other')
     const what = `a ${origin.purpose} as a ${use.purpose} ${again}`
-    if (isTaken && !isGood) throw new Finding('forgery', `Accepted ${what}: ${clipped(said)}`)
-    if (!isTaken && bank.ran > 0)
-      throw new Finding('forgery', `A handler ran, and refused was ${what}: ${clipped(said)}`)
-    if (!isTaken && isOwed) throw new Finding('invalid', `Refused, and genuine, was ${what}: ${clipped(said)}`)
+    if (isTaken && !isGood) throw new Finding('forgery', `Accepted ${what}`, clipped(said))
+    if (!isTaken && bank.ran > 0) throw new Finding('forgery', `A handler ran, and refused was ${what}`, clipped(said))
+    if (!isTaken && isOwed) throw new Finding('invalid', `Refused, and genuine, was ${what}`, clipped(said))
     fates.push(`${what} ${isTaken ? 'taken' : said.slice(0, 3)}`)
   }
   return fates.join()

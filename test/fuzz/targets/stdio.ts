@@ -85,7 +85,7 @@ export async function overStdio(
   input.end()
   await over
   await quiet(() => fates.length)
-  if (rest !== '') watch.report('invalid', `The last line is not complete: ${clipped(rest)}`)
+  if (rest !== '') watch.report('invalid', 'The last line is not complete', clipped(rest))
   return fates
 }
 

@@ -80,10 +80,7 @@ export const stores = target<Input>({
           const [expected, came] = await Promise.all(sides.map((side) => side.perform(watch, operation)))
           words.push(`${operation.name} ${String(expected?.['word'])}`)
           if (isDeepStrictEqual(expected, came)) continue
-          watch.report(
-            'differ',
-            `${operation.name}: memory says ${clipped(JSON.stringify(expected))}, SQLite ${clipped(JSON.stringify(came))}`,
-          )
+          watch.report('differ', operation.name, `memory says ${shown(expected)}, SQLite ${shown(came)}`)
           break
         }
         await Promise.all(pair.map((store) => store.close()))
@@ -93,6 +90,10 @@ export const stores = target<Input>({
     }
   },
 })
+
+function shown(value: unknown): string {
+  return clipped(JSON.stringify(value))
+}
 
 function someName(random: Random): string {
   return random.chance(0.5) ? random.pick(['a', 'b', 'A', 'a ']) : oddString(random)
