@@ -1,15 +1,14 @@
 // Valid messages for the app under test, and what they may repeat of what the app said before.
-import {
-  META_CAPABILITIES,
-  META_CLIENT_INFO,
-  META_LOG_LEVEL,
-  META_STATE,
-  META_VERSION,
-  TASKS_EXTENSION,
-} from '../../src/protocol/meta.ts'
 import type { Json } from './json.ts'
 import { isObject, oddString } from './json.ts'
 import type { Random } from './random.ts'
+
+// Names of the protocol, written out: what the wire has must not follow a rename.
+export const META_STATE = 'modelcontextprotocol.io/state/request/'
+export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
+const META_PREFIX = 'io.modelcontextprotocol'
+export const META_SERVER_INFO = `${META_PREFIX}/serverInfo`
+export const META_SUBSCRIPTION = `${META_PREFIX}/subscriptionId`
 
 export const CAPABILITIES = {
   elicitation: { form: {}, url: {} },
@@ -19,10 +18,10 @@ export const CAPABILITIES = {
 }
 
 const META: Json = {
-  [META_VERSION]: '2026-07-28',
-  [META_CAPABILITIES]: CAPABILITIES,
-  [META_CLIENT_INFO]: { name: 'fuzz', version: '1' },
-  [META_LOG_LEVEL]: 'debug',
+  [`${META_PREFIX}/protocolVersion`]: '2026-07-28',
+  [`${META_PREFIX}/clientCapabilities`]: CAPABILITIES,
+  [`${META_PREFIX}/clientInfo`]: { name: 'fuzz', version: '1' },
+  [`${META_PREFIX}/logLevel`]: 'debug',
   progressToken: 'p',
 }
 

@@ -1,6 +1,6 @@
 // What an honest server says to each request of a client, as texts with `"%id%"` for the id: the client target changes them.
-import { META_SERVER_INFO, META_STATE, META_SUBSCRIPTION, TASKS_EXTENSION } from '../../src/protocol/meta.ts'
 import type { Json } from './json.ts'
+import { META_SERVER_INFO, META_STATE, META_SUBSCRIPTION, TASKS_EXTENSION } from './messages.ts'
 import type { Random } from './random.ts'
 import { someSchema } from './schemas.ts'
 

@@ -1,9 +1,8 @@
 // Sessions of 2025-11-25, 2025-06-18, 2025-03-26 and the two drafts, over HTTP and standard streams.
 import type { Authenticate, Rally } from 'mcp-rally'
-import { META_STATE } from '../../../src/protocol/meta.ts'
 import { fuzzApp } from '../app.ts'
 import { mutateCharacters, mutateText, oddString, parsed } from '../json.ts'
-import { fateOf, OLDER_REVISIONS, olderProgram, Slots } from '../messages.ts'
+import { fateOf, META_STATE, OLDER_REVISIONS, olderProgram, Slots } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { readEvents } from '../sse.ts'
 import type { Watch } from '../target.ts'
