@@ -1,6 +1,6 @@
 // The app under test: something of everything that a server can have, with handlers that never fail by themselves.
 import type { Rally, RallyOptions } from 'mcp-rally'
-import { elicit, inputRequired, MemoryStore, outcome, rally, resolver } from 'mcp-rally'
+import { elicit, inputRequired, MemoryStore, outcome, rally, resolver, roots, sample } from 'mcp-rally'
 import { z } from 'zod'
 import type { Watch } from './target.ts'
 
@@ -24,6 +24,7 @@ export function fuzzApp(watch: Watch, options: Partial<RallyOptions> = {}): Rall
   })
   addTools(app)
   addFlows(app)
+  addOdds(app)
   addOthers(app)
   return app
 }
@@ -55,13 +56,13 @@ function addFlows(app: Rally): void {
     return ok && (await io.confirm('sure', 'Sure?')) ? 'Deployed' : 'Left as it was'
   })
   app.tool('trip', {}, async (_args, io) => {
-    const [to, said, roots] = await Promise.all([
+    const [to, said, listed] = await Promise.all([
       io.choose('to', 'Where to?', ['sea', { value: 'hills', title: 'The hills' }]),
       io.sample('said', prompt),
       io.roots('roots'),
       io.visit('page', 'Go there.', (token) => `https://pages.example/?t=${token}`, { done: () => true, waitMs: 1 }),
     ])
-    return `${to}, ${said.model}, ${roots.length}`
+    return `${to}, ${said.model}, ${listed.length}`
   })
   app.tool('wizard', {}, (_args, io) => {
     const { names } = io.responses.state(z.object({ names: z.array(z.string()) })) ?? { names: [] }
@@ -81,6 +82,30 @@ function addFlows(app: Rally): void {
     const ok = await io.confirm('first', 'First?')
     await io.detach()
     return ok ? 'Later' : 'Never'
+  })
+}
+
+/** What the others do not use. */
+function addOdds(app: Rally): void {
+  app.tool('odds', {}, async (_args, io) => {
+    const failed = await io.step('fails', () => Promise.reject(new Error('planned'))).catch(() => 'failed')
+    const answer = await io.elicit('reason', 'Why?', z.object({ reason: z.string().optional() }))
+    await io.step('tells', ({ progress, log }) => {
+      progress(1)
+      log('info', 'told')
+    })
+    await io.yield()
+    return [failed, answer.action, io.random('n') < 1, io.now() > 0, io.can('roots')].join()
+  })
+  app.tool('model', {}, (_args, io) => {
+    const [said, listed] = [io.responses.sampled('model'), io.responses.roots('roots')]
+    if (said !== undefined && listed !== undefined) return `${said.model} ${listed.length}`
+    return inputRequired({ inputRequests: { model: sample(prompt), roots: roots() } })
+  })
+  app.tool('touch', {}, () => {
+    app.notify.toolsChanged()
+    app.notify.resourceUpdated('note://plain')
+    return 'Touched'
   })
 }
 

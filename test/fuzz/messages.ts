@@ -37,6 +37,9 @@ const TOOLS: Readonly<Record<string, { [key: string]: Json }>> = {
   needs: {},
   job: {},
   later: {},
+  odds: {},
+  touch: {},
+  model: {},
 }
 
 const accept = (content: { [key: string]: Json }): Json => ({ action: 'accept', content })
@@ -51,6 +54,8 @@ const ANSWERS: { [key: string]: Json } = {
   roots: { roots: [{ uri: 'file:///a' }] },
   page: { action: 'accept' },
   name: accept({ name: 'Ada' }),
+  reason: accept({ reason: 'why not' }),
+  model: { role: 'assistant', model: 'm', content: { type: 'text', text: 'Hello' } },
   'needs:account>ok': accept({ ok: true }),
   '%ask%': accept({ confirm: true }),
 }
@@ -83,7 +88,26 @@ export function anyRequest(random: Random): { method: string; params: { [key: st
 }
 
 export function someAnswers(random: Random): { [key: string]: Json } {
-  return Object.fromEntries(Object.entries(ANSWERS).filter(() => random.chance(0.7)))
+  const entries = Object.entries(ANSWERS).filter(() => random.chance(0.7))
+  return Object.fromEntries(entries.map(([key]) => [key, someAnswer(random, key)]))
+}
+
+/** Mostly the one that fits. */
+function someAnswer(random: Random, key = random.pick(Object.keys(ANSWERS))): Json {
+  if (random.chance(0.8)) return ANSWERS[key] ?? null
+  return random.pick<Json>([
+    { action: 'decline' },
+    { action: 'cancel' },
+    { role: 'assistant', model: 'm', content: { type: 'image', data: 'QQ==', mimeType: 'image/png' } },
+    {
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'tool_use', id: 'u', name: 'n', input: {} }],
+      stopReason: 'toolUse',
+    },
+    { roots: [] },
+    random.pick(Object.values(ANSWERS)),
+  ])
 }
 
 function modernText(id: number, method: string, params: { [key: string]: Json }): string {
@@ -102,7 +126,8 @@ export function modernProgram(random: Random): string[] {
       resourceSubscriptions: ['note://plain'],
       taskIds: ['%task%'],
     }
-    return [text(1, 'tools/call', { name: 'job' }), text(2, 'subscriptions/listen', { notifications: wish })]
+    const touch = text(3, 'tools/call', { name: 'touch' })
+    return [text(1, 'tools/call', { name: 'job' }), text(2, 'subscriptions/listen', { notifications: wish }), touch]
   }
   const { method, params } = anyRequest(random)
   const retried = (id: number): string =>
@@ -207,8 +232,9 @@ function olderMessage(random: Random, id: number, revision: string, carries: boo
     return { id, method, params: { ...params, ...task, ...meta } }
   }
   if (roll < 7 || roll > 11) {
-    const result = random.pick(Object.values(ANSWERS))
+    const result = someAnswer(random)
     const state = { _meta: { [META_STATE]: '%state%' } }
+    if (random.chance(0.1)) return { id: '%ask%', error: { code: -1, message: 'No.', ...(carries && { data: state }) } }
     return { id: '%ask%', result: carries && isObject(result) ? { ...result, ...state } : result }
   }
   if (roll === 7 && revision.includes('draft')) {
@@ -221,8 +247,12 @@ function olderMessage(random: Random, id: number, revision: string, carries: boo
   }
   if (roll === 8) return { method: 'notifications/cancelled', params: { requestId: random.int(4), reason: 'why not' } }
   if (roll === 9) {
-    const method = random.pick(['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list'])
-    return { id, method, params: method === 'tasks/list' ? {} : { taskId: '%task%' } }
+    const method = random.pick(['tasks/get', 'tasks/result', 'tasks/cancel', 'tasks/list', 'tasks/input_response'])
+    return {
+      id,
+      method,
+      params: method === 'tasks/list' ? {} : { taskId: '%task%', inputResponses: someAnswers(random) },
+    }
   }
   if (roll === 10)
     return {

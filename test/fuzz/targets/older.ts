@@ -58,7 +58,9 @@ export const older = target<Input>({
       async run(input) {
         const { wire, revision, principal, steps } = input
         // What was changed may have begun a session of another revision.
-        const known = steps[0]?.text.includes(`"protocolVersion":"${revision}"`) ? revision : 'any'
+        const begins = steps.filter(({ text }) => text.includes('initialize"'))
+        const isKnown = begins.length === 1 && begins[0]?.text.includes(`"protocolVersion":"${revision}"`)
+        const known = isKnown === true ? revision : 'any'
         const lines = steps.flatMap(({ text }) => (text === 'GET' ? [] : [text]))
         if (wire === 'stdio') return overStdio(watch, apps[0], { lines, end: '\n', piece: 0 }, known)
         return new Conversation(watch, apps[principal === null ? 0 : 1], known, principal).run(steps)

@@ -141,7 +141,8 @@ async function present(bank: Bank, watch: Watch, presented: Presented): Promise<
     const said = await bank.use(use, text, session, minted.askId, again === 'other')
     if (said === undefined) return 'unsayable'
     watch.checkLeaks(said, text)
-    const isTaken = !REFUSALS.some((refusal) => refusal.test(said))
+    const isTaken = !isRefusal(said)
+    if (!isTaken) checkSameWords(watch, use.purpose, said)
     // With `once`, what was used already is good for the same answers alone.
     const isOwed =
       isGood && arrives === minted.text && origin.purpose === use.purpose && !(bank.once && again === 'other')
@@ -167,13 +168,23 @@ function isGoodFor(origin: Origin, use: Use, isSameSession: boolean): boolean {
   return purpose === 'session' || isSameSession
 }
 
-/** The only words for what does not open. */
-const REFUSALS = [
-  /^200 \{"jsonrpc":"2.0","id":\d+,"error":\{"code":-32602,"message":"Invalid or expired requestState"\}\}$/,
-  /^400 \{"jsonrpc":"2.0",("id":[^,]+,)?"error":\{"code":-32602,"message":"Invalid or expired requestState"\}\}$/,
-  /^404 \{"jsonrpc":"2.0",("id":[^,]+,)?"error":\{"code":-32600,"message":"[^"]*no such session[^"]*"\}\}$/,
-  /^400 \{"jsonrpc":"2.0",("id":[^,]+,)?"error":\{"code":-32600,"message":"[^"]*(Last-Event-ID)[^"]*"\}\}$/,
-]
+/** `said` is the status and the text of a response. */
+function isRefusal(said: string): boolean {
+  return /^40[04] |^200 \{[^{]*"error":\{"code":-32602,/.test(said)
+}
+
+/** By status, the first of each: every later one must be the same but for its id, so that it does not tell why. */
+const refusals = new Map<string, string>()
+
+function checkSameWords(watch: Watch, purpose: string, said: string): void {
+  // An event may also be one that is not kept any more.
+  if (purpose === 'event') return
+  const text = said.replace(/"id":[^,]+,/, '')
+  const key = `${purpose} ${said.slice(0, 3)}`
+  const first = refusals.get(key) ?? text
+  refusals.set(key, first)
+  if (first !== text) watch.report('leak', `Two refusals of a ${purpose} differ`, `${first} and ${text}`)
+}
 
 const authenticate: Authenticate = (from) => ({ principal: decodeURIComponent(from.header('x-user') ?? '') })
 
