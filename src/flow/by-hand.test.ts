@@ -361,7 +361,7 @@ describe('a round by hand and the engine', () => {
 
 describe('mixing rounds by hand and questions of io in one call', () => {
   const afterwards =
-    'The handler asked through io and then returned inputRequired in one call. Use the same way in all rounds of a call.'
+    'The handler asked through io and then returned inputRequired in one call. Use one of the two styles in all rounds of a call.'
 
   test.each<{ when: string; ask: (io: Io) => Promise<unknown>; sent: object }>([
     { when: 'when an answer came', ask: (io) => io.ask('a', 'A?', NAME), sent: accept({ name: 'Ada' }) },
@@ -420,7 +420,7 @@ describe('mixing rounds by hand and questions of io in one call', () => {
           error: {
             code: 'MIXED_STYLES',
             message:
-              'The handler returned inputRequired and then asked "a" through io in one call. Use the same way in all rounds of a call.',
+              'The handler returned inputRequired and then asked "a" through io in one call. Use one of the two styles in all rounds of a call.',
           },
         })
       }

@@ -165,7 +165,7 @@ describe.each(cases)('the rounds of $kind.kind by hand over $host.name', ({ host
     const second = await ask(wire, request(name, { inputResponses, requestState: first['requestState'] }))
     expect(errorOf(second)).toEqual({
       code: -32603,
-      message: `The handler ${what} in one call. Use the same way in all rounds of a call.`,
+      message: `The handler ${what} in one call. Use one of the two styles in all rounds of a call.`,
       data: { code: 'MIXED_STYLES' },
     })
   })
