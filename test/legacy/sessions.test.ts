@@ -246,5 +246,6 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
 })
 
 test.each(['askMs', 'callMs', 'keepMs'])('a %s that is no time is an error when the app is built', (name) => {
-  for (const ms of [0, -1, Number.NaN]) expect(() => olderApp({ legacy: { [name]: ms } })).toThrow(`legacy.${name} is`)
+  for (const ms of [0, -1, Number.NaN])
+    expect(() => olderApp({ legacy: { [name]: ms } })).toThrow(`\`legacy.${name}\` must be`)
 })
