@@ -13,12 +13,17 @@ import { errorReply, internalError } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
 import type { ReadHeader } from './header-check.ts'
 import { checkHeaders, checkOlderHeaders } from './header-check.ts'
+import type { Served } from './load.ts'
+import { load } from './load.ts'
 
 /** What a body alone does not say about who sent it. */
-export interface Sender {
+export interface Sender extends Served {
   readonly header: ReadHeader
   readonly caller: AuthenticatedCaller | undefined
 }
+
+/** Requests that wait for something to happen, and cost nothing meanwhile. They have limits of their own. */
+const WAITING_METHODS: ReadonlySet<string> = new Set(['subscriptions/listen', 'tasks/result'])
 
 /** `undefined` is a 202 without a body, or a client that waits for no response any more. Never throws. */
 export function answerBody(
@@ -34,6 +39,7 @@ export function answerBody(
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
   const request = app.resolve(message)
+  if (WAITING_METHODS.has(request.method)) load.leave(sender)
   const { header, caller } = sender
   const isSessions = app.legacy !== undefined && isOlder(request, header)
   try {

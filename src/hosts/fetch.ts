@@ -1,32 +1,43 @@
 // A fetch handler as a host, for Hono, Bun, Deno and Workers: reads a Request and writes a Response.
 import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import type { KeepAlive } from './events.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
-import { HttpEndpoint, refusal } from './http.ts'
+import { HttpEndpoint, MAX_WAITING_BYTES, refusal } from './http.ts'
+import type { BodyReading, LoadLimits } from './load.ts'
+import { load } from './load.ts'
 
 export type FetchHandler = (request: Request) => Promise<Response>
 
 export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler {
   const endpoint = new HttpEndpoint(app, options)
   return (request) => {
+    const overload = endpoint.overload()
+    if (overload !== undefined) return Promise.resolve(responseOf(overload))
     const exchange = new FetchExchange(endpoint, request)
     endpoint.serve(exchange)
     return exchange.response
   }
 }
 
-class FetchExchange implements HttpExchange {
+class FetchExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: AuthenticatedCaller | undefined
+  servedBytes: number | undefined
+  bodyDeadline = 0
   readonly response: Promise<Response>
   readonly #endpoint: HttpEndpoint
   readonly #request: Request
   #respond: (response: Response) => void = () => {}
   #events: EventStream | undefined
+  readonly #body = new ByteBuffer(load.bytes)
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
+  /** True when the body was read, or nothing more of it is wanted. */
+  #isRead = false
 
   constructor(endpoint: HttpEndpoint, request: Request) {
     this.#endpoint = endpoint
@@ -57,18 +68,58 @@ class FetchExchange implements HttpExchange {
 
   readonly header = (name: string): string | undefined => this.#request.headers.get(name) ?? undefined
 
+  get limits(): LoadLimits {
+    return this.#endpoint.limits
+  }
+
+  get received(): number {
+    return this.#body.length
+  }
+
   readBody(): void {
-    readText(this.#request, this.#endpoint.maxBodyBytes).then(
-      (body) => {
-        if (body === undefined) this.#endpoint.receiveTooLarge(this)
-        else this.#endpoint.receive(this, body)
-      },
-      (error: unknown) => {
-        if (!this.cancel.cancelled)
-          this.#endpoint.app.logger.warn('The body of a request could not be read.', { error })
-        this.reply(refusal(400, 'The body could not be read.'))
-      },
-    )
+    load.beginBody(this)
+    this.#readChunks().catch((error: unknown) => {
+      if (this.#isRead) return
+      this.#endBody()
+      if (!this.cancel.cancelled) this.#endpoint.app.logger.warn('The body of a request could not be read.', { error })
+      this.reply(refusal(400, 'The body could not be read.'))
+    })
+  }
+
+  refuseBody(reply: Reply): void {
+    this.#endBody()
+    this.#reader?.cancel().catch(() => {})
+    this.reply(reply)
+  }
+
+  async #readChunks(): Promise<void> {
+    const body = this.#body
+    const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = this.#request.body?.getReader()
+    this.#reader = reader
+    for (let chunk = await reader?.read(); chunk?.done === false; chunk = await reader?.read()) {
+      if (this.#isRead) return
+      if (body.length + chunk.value.byteLength > this.#endpoint.maxBodyBytes) {
+        this.#endBody()
+        this.#endpoint.receiveTooLarge(this)
+        await reader?.cancel()
+        return
+      }
+      body.append(chunk.value)
+      load.makeRoom(this.limits)
+    }
+    if (this.#isRead) return
+    const bytes = body.length
+    const text = textOf(body.view())
+    this.#endBody()
+    this.#endpoint.receive(this, text, bytes)
+  }
+
+  /** Nothing more of the body is kept. A second call does nothing. */
+  #endBody(): void {
+    if (this.#isRead) return
+    this.#isRead = true
+    load.endBody(this)
+    this.#body.clear()
   }
 
   /** The response is JSON, unless a notification comes first: then it is a stream of events. */
@@ -92,7 +143,7 @@ class FetchExchange implements HttpExchange {
   }
 
   #beginEvents(): EventStream {
-    const stream = new EventStream(this.#abort, this.#endpoint.keepAlive)
+    const stream = new EventStream(this.#abort, this.#endpoint)
     this.#respond(new Response(stream.readable, { headers: EVENT_HEADERS }))
     return stream
   }
@@ -105,16 +156,17 @@ function responseOf({ status, text, headers }: Reply): Response {
   return new Response(text, { status, headers: { 'Content-Type': 'application/json', ...headers } })
 }
 
-/** How many notifications may wait for a slow reader. Further ones are dropped. */
-const MOST_WAITING = 1_000
-
 class EventStream {
   readonly readable: ReadableStream<Uint8Array>
   readonly #encoder = new TextEncoder()
   readonly #keepAlive: KeepAlive
+  readonly #stallMs: number
+  readonly #closed: () => void
+  #room = MAX_WAITING_BYTES
+  #stalledSince: number | undefined
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
 
-  constructor(closed: () => void, keepAlive: KeepAlive) {
+  constructor(closed: () => void, { keepAlive, writeStallMs }: HttpEndpoint) {
     this.readable = new ReadableStream(
       {
         start: (controller) => {
@@ -125,10 +177,12 @@ class EventStream {
           closed()
         },
       },
-      { highWaterMark: MOST_WAITING },
+      { highWaterMark: MAX_WAITING_BYTES, size: (event) => event.byteLength },
     )
     this.#keepAlive = keepAlive
-    keepAlive.add(this.send)
+    this.#stallMs = writeStallMs
+    this.#closed = closed
+    keepAlive.add(this.#comment)
   }
 
   get isBehind(): boolean {
@@ -146,6 +200,20 @@ class EventStream {
     this.#controller?.enqueue(this.#encoder.encode(event))
   }
 
+  /** A reader that has taken nothing since the last comments, for long enough, is disconnected. */
+  readonly #comment = (comment: string): void => {
+    const controller = this.#controller
+    const room = controller?.desiredSize ?? 0
+    if (room === MAX_WAITING_BYTES || room > this.#room) this.#stalledSince = undefined
+    else this.#stalledSince ??= performance.now()
+    this.send(comment)
+    this.#room = controller?.desiredSize ?? 0
+    if (this.#stalledSince === undefined || performance.now() - this.#stalledSince < this.#stallMs) return
+    this.#over()
+    controller?.error(new Error('The reader took nothing of the stream for too long.'))
+    this.#closed()
+  }
+
   end(text: string | undefined): void {
     if (text !== undefined) this.write(eventText(text))
     this.#controller?.close()
@@ -154,25 +222,6 @@ class EventStream {
 
   #over(): void {
     this.#controller = undefined
-    this.#keepAlive.delete(this.send)
+    this.#keepAlive.delete(this.#comment)
   }
-}
-
-/** `undefined` when the body is larger than `maxBytes`. */
-async function readText(request: Request, maxBytes: number): Promise<string | undefined> {
-  if (request.body === null) return ''
-  // Keeps a byte order mark, so that the body is not JSON, as with the other hosts.
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
-  let bytes = 0
-  let text = ''
-  const reader: ReadableStreamDefaultReader<Uint8Array> = request.body.getReader()
-  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-    bytes += chunk.value.byteLength
-    if (bytes > maxBytes) {
-      await reader.cancel()
-      return undefined
-    }
-    text += decoder.decode(chunk.value, { stream: true })
-  }
-  return text + decoder.decode()
 }

@@ -13,18 +13,22 @@ import type { Sender } from './answer.ts'
 import { answerBody } from './answer.ts'
 import { acceptsEvents, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
+import type { LoadLimits, LoadOptions, Served } from './load.ts'
+import { checkLimits, load, loadLimits } from './load.ts'
 
-export interface HttpOptions extends AdmissionOptions {
+export interface HttpOptions extends AdmissionOptions, LoadOptions {
   /** Says who is calling. Default: every caller is anonymous, and states are bound to that. */
   authenticate?: Authenticate
   /** The largest body, in bytes. Default 4 194 304. */
   maxBodyBytes?: number
   /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000. */
   keepAliveMs?: number
+  /** How long a client may read nothing of a response, in milliseconds. Then its connection is closed. Default 30 000. */
+  writeStallMs?: number
 }
 
 /** One request as a host reads it, and its response as the host writes it. */
-export interface HttpExchange extends Sender {
+export interface HttpExchange extends Sender, Served {
   readonly method: string
   /** The path of the URL, without the query. */
   readonly path: string
@@ -51,6 +55,7 @@ export const TOO_LARGE = 413
 
 const DEFAULT_KEEP_ALIVE_MS = 15_000
 const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
+const DEFAULT_WRITE_STALL_MS = 30_000
 
 /** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024
@@ -59,6 +64,8 @@ export class HttpEndpoint {
   readonly app: App
   readonly maxBodyBytes: number
   readonly keepAlive: KeepAlive
+  readonly limits: LoadLimits
+  readonly writeStallMs: number
   readonly #path: string | undefined
   readonly #authenticate: Authenticate | undefined
   readonly #admit: Admission
@@ -67,13 +74,22 @@ export class HttpEndpoint {
   /** Messages are taken at `path`. Default: at every path that has no route. */
   constructor(app: App, options: HttpOptions, path?: string) {
     const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
+    const { writeStallMs = DEFAULT_WRITE_STALL_MS } = options
+    checkLimits({ writeStallMs })
     this.app = app
     this.maxBodyBytes = maxBodyBytes
+    this.limits = loadLimits(options, maxBodyBytes)
+    this.writeStallMs = writeStallMs
     this.keepAlive = new KeepAlive(keepAliveMs)
     this.#path = path
     this.#authenticate = authenticate
     this.#admit = admission(options)
     for (const [at, text] of authenticate?.documents ?? []) this.#routes.set(at, publicDocument(text))
+  }
+
+  /** The reply to any request while the process has too much to do. Hosts ask before they spend any work on a request. */
+  overload(): Reply | undefined {
+    return load.refusal(this.limits)
   }
 
   /** Answers the request, after reading its body if it has one. */
@@ -96,13 +112,24 @@ export class HttpEndpoint {
   }
 
   /** Answers the body that the exchange has read. */
-  receive(exchange: HttpExchange, body: string): void {
+  receive(exchange: HttpExchange, body: string, bytes: number): void {
     const { header, cancel, caller } = exchange
+    // Again: while the bodies of many requests were read, none of them counted.
+    const refused = load.refusal(this.limits)
+    if (refused !== undefined) return exchange.reply(refused)
+    load.enter(exchange, bytes)
     const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
     const context = { principal: caller?.principal, cancel, notify, overHttp: true }
     const reply = answerBody(this.app, body, exchange, context)
-    if (reply instanceof Promise) void reply.then((later) => exchange.reply(later))
-    else exchange.reply(reply)
+    if (reply instanceof Promise) {
+      void reply.then((later) => {
+        load.leave(exchange)
+        exchange.reply(later)
+      })
+    } else {
+      load.leave(exchange)
+      exchange.reply(reply)
+    }
   }
 
   /** The body is larger than `maxBodyBytes`. */

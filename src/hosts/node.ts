@@ -2,13 +2,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
+import type { BodyReading, LoadLimits } from './load.ts'
+import { BUSY, load, TIMED_OUT } from './load.ts'
 import { Outbox } from './outbox.ts'
+import { SlowReaders } from './slow-readers.ts'
 
 export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
 
@@ -18,17 +22,27 @@ export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
 }
 
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
-  const outbox = new Outbox()
-  return (request, response) => endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
+  const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs))
+  return (request, response) => {
+    const overload = endpoint.overload()
+    if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
+    if (endpoint.app.draining) response.setHeader('Connection', 'close')
+    response.writeHead(overload.status, jsonHeaders(overload)).end(overload.text)
+  }
 }
 
-class NodeExchange implements HttpExchange {
+class NodeExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: AuthenticatedCaller | undefined
+  servedBytes: number | undefined
+  bodyDeadline = 0
   readonly #endpoint: HttpEndpoint
   readonly #outbox: Outbox
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #body = new ByteBuffer(load.bytes)
+  /** True when the body was read, or nothing more of it is wanted. */
+  #isRead = false
   #streaming = false
   #comment: ((comment: string) => void) | undefined
 
@@ -42,6 +56,7 @@ class NodeExchange implements HttpExchange {
       forget?.()
       // The client disconnected before its response was written: nobody waits for the rest of this pass.
       if (!response.writableFinished) this.cancel.cancel()
+      this.#endBody()
       this.#stopComments()
     })
   }
@@ -69,21 +84,50 @@ class NodeExchange implements HttpExchange {
     return Array.isArray(value) ? value.join(', ') : value
   }
 
+  get limits(): LoadLimits {
+    return this.#endpoint.limits
+  }
+
+  get received(): number {
+    return this.#body.length
+  }
+
   readBody(): void {
-    const { maxBodyBytes } = this.#endpoint
-    const chunks: Buffer[] = []
-    let bytes = 0
-    this.#request.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes <= maxBodyBytes) chunks.push(chunk)
-      else if (!this.#response.headersSent) this.#endpoint.receiveTooLarge(this)
-    })
-    this.#request.on('end', () => {
-      if (bytes > maxBodyBytes) return
-      const [first] = chunks
-      const body = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks)
-      this.#endpoint.receive(this, body.toString('utf8'))
-    })
+    load.beginBody(this)
+    this.#request.on('data', this.#receiveChunk)
+    this.#request.on('end', this.#receiveEnd)
+  }
+
+  refuseBody(reply: Reply): void {
+    this.#endBody()
+    this.reply(reply)
+  }
+
+  readonly #receiveChunk = (chunk: Buffer): void => {
+    const body = this.#body
+    if (this.#isRead) return
+    if (body.length + chunk.length > this.#endpoint.maxBodyBytes) {
+      this.#endBody()
+      return this.#endpoint.receiveTooLarge(this)
+    }
+    body.append(chunk)
+    load.makeRoom(this.limits)
+  }
+
+  readonly #receiveEnd = (): void => {
+    if (this.#isRead) return
+    const bytes = this.#body.length
+    const text = textOf(this.#body.view())
+    this.#endBody()
+    this.#endpoint.receive(this, text, bytes)
+  }
+
+  /** Nothing more of the body is kept. A second call does nothing. */
+  #endBody(): void {
+    if (this.#isRead) return
+    this.#isRead = true
+    load.endBody(this)
+    this.#body.clear()
   }
 
   notify(text: string): boolean {
@@ -91,6 +135,7 @@ class NodeExchange implements HttpExchange {
     if (this.cancel.cancelled || response.writableLength > MAX_WAITING_BYTES) return false
     if (!this.#streaming) this.#beginEvents()
     response.write(eventText(text))
+    this.#outbox.slowReaders.watch(response)
     return true
   }
 
@@ -99,16 +144,26 @@ class NodeExchange implements HttpExchange {
     // Before the end is written: a slow reader may take long over it, and a comment after the end would be an error.
     this.#stopComments()
     if (this.cancel.cancelled) return
-    if (this.#streaming) return void response.end(reply === undefined ? undefined : eventText(reply.text))
+    if (this.#streaming) {
+      response.end(reply === undefined ? undefined : eventText(reply.text))
+      return this.#outbox.slowReaders.watch(response)
+    }
     // Another handler of the same server was faster, such as one that limits the time of requests.
     if (response.headersSent) return
     // A draining instance sends its clients to others. A body that was not read makes the connection useless.
-    if (this.#endpoint.app.draining || reply?.status === TOO_LARGE) response.setHeader('Connection', 'close')
+    if (this.#endpoint.app.draining || this.#isUnread(reply?.status)) response.setHeader('Connection', 'close')
     if (reply === undefined) response.writeHead(202).end()
     else if (reply.headers === undefined) this.#outbox.send(response, reply.status, reply.text)
     else if (reply.events !== undefined) this.#sendEvents(reply.events)
     else if (reply.text === '') response.writeHead(reply.status, reply.headers).end()
-    else response.writeHead(reply.status, { 'Content-Type': 'application/json', ...reply.headers }).end(reply.text)
+    else {
+      response.writeHead(reply.status, jsonHeaders(reply)).end(reply.text)
+      this.#outbox.slowReaders.watch(response)
+    }
+  }
+
+  #isUnread(status: number | undefined): boolean {
+    return status === TOO_LARGE || ((status === BUSY || status === TIMED_OUT) && !this.#request.complete)
   }
 
   #sendEvents(events: NonNullable<Reply['events']>): void {
@@ -116,7 +171,10 @@ class NodeExchange implements HttpExchange {
     this.#beginEvents()
     response.flushHeaders()
     events({
-      send: (event) => void response.write(event),
+      send: (event) => {
+        response.write(event)
+        this.#outbox.slowReaders.watch(response)
+      },
       isBehind: () => response.writableLength > MAX_WAITING_BYTES,
       end: () => {
         this.#stopComments()
@@ -129,13 +187,20 @@ class NodeExchange implements HttpExchange {
     const response = this.#response
     this.#streaming = true
     response.writeHead(200, EVENT_HEADERS)
-    this.#comment = (comment) => void response.write(comment)
+    this.#comment = (comment) => {
+      response.write(comment)
+      this.#outbox.slowReaders.watch(response)
+    }
     this.#endpoint.keepAlive.add(this.#comment)
   }
 
   #stopComments(): void {
     if (this.#comment) this.#endpoint.keepAlive.delete(this.#comment)
   }
+}
+
+function jsonHeaders({ headers, text }: Reply): Record<string, string> {
+  return { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)), ...headers }
 }
 
 /** Requests that wait for their turn on a connection. Node reports a lost connection only to the response whose turn it is. */

@@ -2,23 +2,31 @@
 // next requests arrive in one batch. Nothing else on this path saves as much time.
 import type { ServerResponse } from 'node:http'
 import { gathered } from '../flow/scheduler.ts'
+import type { SlowReaders } from './slow-readers.ts'
 
 /** With fewer active connections there is nothing to batch, and waiting would only add latency. */
 const BUSY = 4
 const REMEMBERED = 8
+/** So many are written without waiting for the rest of the turn, which may take long when handlers compute. */
+const FULL = 64
 
 export class Outbox {
+  readonly slowReaders: SlowReaders
   /** The connections of the last requests. */
   readonly #recent: unknown[] = Array.from({ length: REMEMBERED })
   #next = 0
   #waiting: { response: ServerResponse; status: number; text: string }[] = []
 
+  constructor(slowReaders: SlowReaders) {
+    this.slowReaders = slowReaders
+  }
+
   send(response: ServerResponse, status: number, text: string): void {
     this.#recent[this.#next] = response.socket
     this.#next = (this.#next + 1) % REMEMBERED
-    if (!this.#isBusy()) return write(response, status, text)
+    if (!this.#isBusy()) return this.#write(response, status, text)
     if (this.#waiting.length === 0) gathered(() => this.#flush())
-    this.#waiting.push({ response, status, text })
+    if (this.#waiting.push({ response, status, text }) >= FULL) this.#flush()
   }
 
   #isBusy(): boolean {
@@ -33,13 +41,14 @@ export class Outbox {
   #flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const { response, status, text } of waiting) write(response, status, text)
+    for (const { response, status, text } of waiting) this.#write(response, status, text)
   }
-}
 
-function write(response: ServerResponse, status: number, text: string): void {
-  // Another handler of the same server was faster, such as one that limits the time of requests.
-  if (response.headersSent) return
-  response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))])
-  response.end(text)
+  #write(response: ServerResponse, status: number, text: string): void {
+    // Another handler of the same server was faster, such as one that limits the time of requests.
+    if (response.headersSent) return
+    response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))])
+    response.end(text)
+    this.slowReaders.watch(response)
+  }
 }

@@ -7,6 +7,7 @@ import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
 import type { HttpOptions } from './http.ts'
 import { HttpEndpoint } from './http.ts'
+import { checkLimits } from './load.ts'
 import { handlerOf } from './node.ts'
 
 export interface ServeOptions extends HttpOptions {
@@ -18,6 +19,10 @@ export interface ServeOptions extends HttpOptions {
   path?: string
   /** How long a running call may take to reach its next step when the server closes, in milliseconds. Default 10 000. */
   drainMs?: number
+  /** How many connections are open at a time. A further one is closed at once. Default 10 000. */
+  maxConnections?: number
+  /** How long a client may take to send the headers of a request, in milliseconds. Past it there is a 408. Default 10 000. */
+  headersMs?: number
   /** Closes the server on SIGTERM, and then lets the signal end the process. Default true. */
   handleSignals?: boolean
 }
@@ -34,6 +39,11 @@ export interface Serving {
 }
 
 const DEFAULT_DRAIN_MS = 10_000
+const DEFAULT_MAX_CONNECTIONS = 10_000
+const DEFAULT_HEADERS_MS = 10_000
+
+/** How often Node looks for requests that take too long, in milliseconds. */
+const DEADLINE_SWEEP_MS = 1_000
 
 /** How long a new connection has to send its first request. */
 const FIRST_REQUEST_MS = 500
@@ -46,9 +56,13 @@ const SWEEP_MS = 20
 /** Serves an app over HTTP. Resolves when the server listens. */
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
+  const { maxConnections = DEFAULT_MAX_CONNECTIONS, headersMs = DEFAULT_HEADERS_MS } = options
   checkBinding(host, options)
+  checkLimits({ maxConnections, headersMs })
   if (app.draining) throw new RallyError('APP_CLOSED', 'serve(): this app was closed. Create a new one to serve again.')
-  const server = new PatientServer(handlerOf(new HttpEndpoint(app, options, path)))
+  const endpoint = new HttpEndpoint(app, options, path)
+  const server = new PatientServer(handlerOf(endpoint), headersMs, endpoint.limits.bodyMs)
+  server.maxConnections = maxConnections
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forget(close)))
   return new Promise((resolve, reject) => {
@@ -117,8 +131,11 @@ const IMMUNE_MS = 100
 class PatientServer extends Server {
   readonly #sockets = new Set<Socket>()
 
-  constructor(listener: RequestListener) {
-    super(listener)
+  constructor(listener: RequestListener, headersMs: number, bodyMs: number) {
+    const connectionsCheckingInterval = Math.min(DEADLINE_SWEEP_MS, headersMs)
+    // The endpoint answers when a body takes too long. Node closes the connection of a body that nobody wants to read.
+    const requestTimeout = headersMs + bodyMs + DEADLINE_SWEEP_MS
+    super({ connectionsCheckingInterval, headersTimeout: headersMs, requestTimeout }, listener)
     this.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))

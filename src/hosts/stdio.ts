@@ -1,7 +1,7 @@
 // Standard streams as a host: one JSON message per line, and any number of calls at once.
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../protocol/cancel.ts'
-import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
@@ -17,17 +17,27 @@ export interface StdioOptions {
   output?: Writable
   /** The longest line, in bytes. Default 4 194 304. */
   maxLineBytes?: number
+  /** How many calls run at a time. A further one is answered with an error. Default 1 000. */
+  maxInFlight?: number
 }
 
 const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
+const DEFAULT_MAX_IN_FLIGHT = 1_000
+/** How many bytes of responses may wait for a reader that does not read. Then nothing is read from it either. */
+const MAX_UNREAD_BYTES = 16 * 1024 * 1024
 /** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 const MAX_WAITING_BYTES = 1024 * 1024
 
 /** Serves an app over standard streams. Resolves when the input ends: the client has left, and its calls are cancelled. */
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
+  const { maxInFlight = DEFAULT_MAX_IN_FLIGHT } = options
   const running = new Map<RequestId, Cancel>()
-  const send = (text: string): void => void output.write(`${text}\n`)
+  let inFlight = 0
+  const send = (text: string): void => {
+    output.write(`${text}\n`)
+    if (output.writableLength > MAX_UNREAD_BYTES) input.pause()
+  }
   const sendUnlessBehind = (text: string): boolean => {
     if (output.writableLength > MAX_WAITING_BYTES) return false
     send(text)
@@ -58,12 +68,17 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     if (id !== undefined && running.has(id)) {
       return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
     }
+    // A subscription only waits, and there is a limit for them.
+    const counts = id !== undefined && request.method !== 'subscriptions/listen'
+    if (counts && inFlight >= maxInFlight) return send(errorReply(id, tooMany(maxInFlight)).text)
+    if (counts) inFlight += 1
     const cancel = new Cancel()
     if (id !== undefined) running.set(id, cancel)
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
     void app.serve(request, { cancel, notify }).then((reply) => {
+      if (counts) inFlight -= 1
       if (id !== undefined) running.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)
     })
@@ -84,12 +99,19 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     }
     // Chunks are strings when an encoding was set on the stream.
     input.on('data', (chunk: Buffer | string) => lines.add(typeof chunk === 'string' ? Buffer.from(chunk) : chunk))
+    output.on('drain', () => input.resume())
     input.once('end', over)
     input.once('close', over)
     input.once('error', over)
-    // A reader that has left must not crash the process: the end of the input follows.
-    output.on('error', () => {})
+    // A reader that has left must not crash the process: the end of the input follows, which must be read for that.
+    output.on('error', () => input.resume())
+    output.on('close', () => input.resume())
   })
+}
+
+function tooMany(maxInFlight: number): ProtocolError {
+  const why = `The server is overloaded: ${maxInFlight} calls are running already (\`maxInFlight\`). Try again in a second.`
+  return new ProtocolError(INTERNAL_ERROR, why)
 }
 
 /** Stops the call that a cancellation names. Only a notification cancels: a request with the same method does not. */

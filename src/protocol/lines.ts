@@ -1,4 +1,5 @@
 // Splits a stream of bytes into lines. Buffers at most one incomplete line.
+import { ByteBuffer, textOf } from './byte-buffer.ts'
 
 const NEWLINE = 0x0a
 
@@ -6,8 +7,9 @@ export class Lines {
   readonly #maxBytes: number
   readonly #receive: (line: string) => void
   readonly #tooLong: () => void
-  #parts: Buffer[] = []
-  #bytes = 0
+  readonly #line = new ByteBuffer()
+  /** The rest of the current line is dropped. */
+  #isTooLong = false
 
   /** Skips empty lines. Calls `tooLong` as soon as a line exceeds `maxBytes`, and drops that line. */
   constructor(maxBytes: number, receive: (line: string) => void, tooLong: () => void) {
@@ -23,21 +25,21 @@ export class Lines {
       this.#complete()
       from = end + 1
     }
-    this.#append(chunk.subarray(from))
+    if (from < chunk.length) this.#append(chunk.subarray(from))
   }
 
   #append(part: Buffer): void {
-    const wasWithin = this.#bytes <= this.#maxBytes
-    this.#bytes += part.length
-    if (this.#bytes <= this.#maxBytes) return void (part.length > 0 && this.#parts.push(part))
-    this.#parts = []
-    if (wasWithin) this.#tooLong()
+    if (this.#isTooLong) return
+    if (this.#line.length + part.length <= this.#maxBytes) return void this.#line.append(part)
+    this.#isTooLong = true
+    this.#line.clear()
+    this.#tooLong()
   }
 
   #complete(): void {
-    const line = Buffer.concat(this.#parts).toString('utf8').trim()
-    this.#parts = []
-    this.#bytes = 0
+    const line = textOf(this.#line.view()).trim()
+    this.#isTooLong = false
+    this.#line.clear()
     if (line !== '') this.#receive(line)
   }
 }

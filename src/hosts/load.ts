@@ -1,0 +1,200 @@
+// What this process is busy with, over all its HTTP endpoints: bodies being read, requests being served. Past a limit, requests
+// are refused at once (503) instead of waiting without bound.
+import { getHeapStatistics } from 'node:v8'
+import { ByteBudget } from '../protocol/byte-buffer.ts'
+import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
+import type { Reply } from '../server/reply.ts'
+import { errorReply } from '../server/reply.ts'
+
+export interface LoadOptions {
+  /** How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503. Default 1 000. */
+  maxInFlight?: number
+  /** How long requests may wait for their turn in the event loop, in milliseconds. Past it they get a 503. Default 500. */
+  maxLagMs?: number
+  /**
+   * How many bytes the bodies of all requests may take that are being read or served. Past it the largest one that is being
+   * read gets a 503; one of up to 16 KiB never does. Default: a thirty-second of the heap's limit, because a parsed body
+   * takes up to 20 times its size, and at least two of the largest bodies.
+   */
+  maxBufferedBytes?: number
+  /** How long a client may take to send a body, in milliseconds. Past it the request gets a 408. Default 30 000. */
+  bodyMs?: number
+}
+
+/** The limits of one endpoint, and what it answers past them. */
+export interface LoadLimits extends Required<LoadOptions> {
+  readonly tooMany: Reply
+  readonly tooLate: Reply
+  readonly tooManyBytes: Reply
+  readonly tooSlow: Reply
+}
+
+const DEFAULT_MAX_IN_FLIGHT = 1_000
+const DEFAULT_MAX_LAG_MS = 500
+const DEFAULT_BODY_MS = 30_000
+const HEAP_SHARE = 32
+/** For a platform that does not tell the limit of its heap. */
+const UNKNOWN_HEAP_BYTES = 1024 * 1024 * 1024
+
+/** `maxBodyBytes` is the largest single body, for which there is always room. */
+export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimits {
+  const heapBytes = getHeapStatistics().heap_size_limit || UNKNOWN_HEAP_BYTES
+  const {
+    maxInFlight = DEFAULT_MAX_IN_FLIGHT,
+    maxLagMs = DEFAULT_MAX_LAG_MS,
+    maxBufferedBytes = Math.max(Math.floor(heapBytes / HEAP_SHARE), 2 * maxBodyBytes),
+    bodyMs = DEFAULT_BODY_MS,
+  } = options
+  checkLimits({ maxInFlight, maxLagMs, maxBufferedBytes, bodyMs })
+  return {
+    maxInFlight,
+    maxLagMs,
+    maxBufferedBytes,
+    bodyMs,
+    tooMany: busy(`${maxInFlight} requests are being served already (\`maxInFlight\`)`),
+    tooLate: busy(`requests wait longer than ${maxLagMs} ms for their turn (\`maxLagMs\`)`),
+    tooManyBytes: busy(`the bodies of all requests take more than ${maxBufferedBytes} bytes (\`maxBufferedBytes\`)`),
+    tooSlow: timedOut(bodyMs),
+  }
+}
+
+/** Throws when a limit is not a number above 0. */
+export function checkLimits(limits: Readonly<Record<string, number>>): void {
+  for (const [name, value] of Object.entries(limits)) {
+    if (typeof value === 'number' && value > 0) continue
+    throw new RallyError('OPTION_INVALID', `\`${name}\` must be a number above 0, got ${shown(value)}.`)
+  }
+}
+
+/** A request whose body is being read. */
+export interface BodyReading {
+  readonly limits: LoadLimits
+  /** How many bytes of it have arrived. */
+  readonly received: number
+  /** Set by `Load`. */
+  bodyDeadline: number
+  /** Drops what was read, and answers. */
+  refuseBody(reply: Reply): void
+}
+
+/** A request that is being served. */
+export interface Served {
+  /** The bytes of its body while it counts as served. Set by `Load`. */
+  servedBytes: number | undefined
+}
+
+/** The status when the process has too much to do. */
+export const BUSY = 503
+/** The status when a body takes too long to come. */
+export const TIMED_OUT = 408
+
+/** Bodies up to this size are read in any case, so that a few large ones cannot keep out everybody else. */
+const SMALL_BODY = 16 * 1024
+
+const RETRY_AFTER = { 'Retry-After': '1' }
+const SWEEP_MS = 250
+const IDLE_SWEEPS = 40
+/** So many requests of one turn of the event loop are served however long they take: one slow handler is no overload. */
+const TURN_REQUESTS = 16
+
+export class Load {
+  /** The bytes of bodies that are being read or served. */
+  readonly bytes = new ByteBudget(Number.POSITIVE_INFINITY)
+  readonly #reading = new Set<BodyReading>()
+  #inFlight = 0
+  /** Requests since the event loop last turned. While it is below `TURN_REQUESTS`, also those of earlier turns. */
+  #turnRequests = 0
+  #turnBegan = 0
+  #now = 0
+  #timer: NodeJS.Timeout | undefined
+  #idleSweeps = 0
+
+  /** The reply to a request that must be refused now. */
+  refusal({ maxInFlight, maxLagMs, tooMany, tooLate }: LoadLimits): Reply | undefined {
+    if (this.#inFlight >= maxInFlight) return tooMany
+    if (this.#turnRequests <= TURN_REQUESTS || performance.now() - this.#turnBegan < maxLagMs) return undefined
+    return tooLate
+  }
+
+  /** Counts the request as served until `leave`. */
+  enter(request: Served, bytes: number): void {
+    this.#inFlight += 1
+    this.bytes.take(bytes)
+    request.servedBytes = bytes
+    this.#turnRequests += 1
+    if (this.#turnRequests === TURN_REQUESTS) {
+      this.#turnBegan = performance.now()
+      setImmediate(this.#endTurn)
+    }
+  }
+
+  /** The request was answered, or only waits as a stream does. A second call does nothing. */
+  leave(request: Served): void {
+    if (request.servedBytes === undefined) return
+    this.#inFlight -= 1
+    this.bytes.release(request.servedBytes)
+    request.servedBytes = undefined
+  }
+
+  /** The body has to end within `bodyMs`. */
+  beginBody(body: BodyReading): void {
+    this.#timer ??= this.#startSweeping()
+    body.bodyDeadline = this.#now + body.limits.bodyMs
+    this.#reading.add(body)
+  }
+
+  endBody(body: BodyReading): void {
+    this.#reading.delete(body)
+  }
+
+  /** Refuses the largest bodies that are being read until the rest is within the limit. Small ones are always read. */
+  makeRoom({ maxBufferedBytes, tooManyBytes }: LoadLimits): void {
+    while (this.bytes.used > maxBufferedBytes) {
+      let largest: BodyReading | undefined
+      for (const each of this.#reading) if (each.received > (largest?.received ?? SMALL_BODY)) largest = each
+      if (largest === undefined) return
+      this.#reading.delete(largest)
+      largest.refuseBody(tooManyBytes)
+    }
+  }
+
+  readonly #endTurn = (): void => {
+    this.#turnRequests = 0
+  }
+
+  /** One timer for all bodies. It goes on for a while after the last body: requests follow one another. */
+  #startSweeping(): NodeJS.Timeout {
+    this.#now = performance.now()
+    this.#idleSweeps = 0
+    return setInterval(() => this.#sweep(), SWEEP_MS).unref()
+  }
+
+  #sweep(): void {
+    this.#now = performance.now()
+    this.#idleSweeps = this.#reading.size === 0 ? this.#idleSweeps + 1 : 0
+    if (this.#idleSweeps > IDLE_SWEEPS) {
+      clearInterval(this.#timer)
+      this.#timer = undefined
+    }
+    for (const body of this.#reading) {
+      if (body.bodyDeadline > this.#now) continue
+      this.#reading.delete(body)
+      body.refuseBody(body.limits.tooSlow)
+    }
+  }
+}
+
+/** One for the process: its heap and its core are what all endpoints share. */
+export const load = new Load()
+
+function busy(why: string): Reply {
+  const error = new ProtocolError(INTERNAL_ERROR, `The server is overloaded: ${why}. Try again in a second.`)
+  return { ...errorReply(undefined, error, BUSY), headers: RETRY_AFTER }
+}
+
+function timedOut(bodyMs: number): Reply {
+  const why = `The body did not arrive within ${bodyMs} ms (\`bodyMs\`). Send the request again, and its body at once.`
+  const error = new ProtocolError(INVALID_REQUEST, why)
+  return { ...errorReply(undefined, error, TIMED_OUT), headers: {} }
+}

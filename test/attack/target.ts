@@ -1,0 +1,77 @@
+// A server process with a small heap, and what every attack on it must leave intact: it lives, answers another caller, and
+// its memory comes back.
+import type { ChildProcess } from 'node:child_process'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { ServeOptions } from 'mcp-rally/node'
+import { expect, onTestFinished } from 'vitest'
+import { call, textOf } from '../wire/messages.ts'
+import { Connection, fieldLines, post } from '../wire/socket.ts'
+
+const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
+const HEAP_MB = 256
+
+export class Target {
+  readonly port: number
+  readonly #child: ChildProcess
+  #base = 0
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child
+    this.port = port
+  }
+
+  /** Ends with the test. */
+  static async start(options: ServeOptions = {}): Promise<Target> {
+    const child = fork(SERVER, {
+      execArgv: [`--max-old-space-size=${HEAP_MB}`, '--expose-gc'],
+      env: { OPTIONS: JSON.stringify(options) },
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+    const target = new Target(child, port)
+    await target.expectServed()
+    target.#base = await target.#used()
+    return target
+  }
+
+  /** How many megabytes it uses beyond those at its start. */
+  async growth(): Promise<number> {
+    return ((await this.#used()) - this.#base) / 1_000_000
+  }
+
+  async expectMemoryBack(): Promise<void> {
+    await expect.poll(() => this.growth(), { timeout: 5_000, interval: 100 }).toBeLessThan(12)
+  }
+
+  /** Another caller, on a connection of its own. */
+  async expectServed(): Promise<void> {
+    const connection = await this.connect()
+    connection.write(post(call('greet')))
+    const { status, body } = await connection.next()
+    expect({ status, text: textOf(JSON.parse(body) as object) }).toEqual({ status: 200, text: 'Hello' })
+    connection.socket.destroy()
+  }
+
+  connect(): Promise<Connection> {
+    return Connection.open(this.port)
+  }
+
+  connections(count: number): Promise<Connection[]> {
+    return Promise.all(Array.from({ length: count }, () => this.connect()))
+  }
+
+  async #used(): Promise<number> {
+    this.#child.send('memory')
+    const [{ used }] = (await once(this.#child, 'message')) as [{ used: number }]
+    return used
+  }
+}
+
+/** The head of a request whose body the test writes itself. */
+export function head(fields: Readonly<Record<string, string>>): string {
+  const sent = { Host: 'localhost', 'Content-Type': 'application/json', ...fields }
+  return `POST /mcp HTTP/1.1\r\n${fieldLines(sent)}\r\n`
+}
