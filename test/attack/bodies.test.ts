@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { call } from '../wire/messages.ts'
 import type { Connection } from '../wire/socket.ts'
 import { post } from '../wire/socket.ts'
-import { head, Target } from './target.ts'
+import { expectMemoryBack, expectServed, head, Target } from './target.ts'
 
 const MIB = 1024 * 1024
 const LARGEST = 4 * MIB
@@ -14,21 +14,21 @@ test('bodies in chunks of one byte take little more memory than their bytes', as
   const chunks = Buffer.from('1\r\n \r\n'.repeat(bytes))
   for (const connection of connections) connection.write(head({ 'Transfer-Encoding': 'chunked' }))
   for (const connection of connections) connection.write(chunks)
-  await target.expectServed()
+  await expectServed(target)
   await Promise.all(connections.map(sent))
-  await target.expectServed()
+  await expectServed(target)
   // They were about 400 bytes each.
   expect(await target.growth()).toBeLessThan(20)
   for (const { socket } of connections) socket.destroy()
-  await target.expectServed()
-  await target.expectMemoryBack()
+  await expectServed(target)
+  await expectMemoryBack(target)
 })
 
 test('a declared length takes no memory before it is sent', async () => {
   const target = await Target.start()
   const connections = await target.connections(200)
   for (const connection of connections) connection.write(`${head({ 'Content-Length': String(LARGEST) })}{`)
-  await target.expectServed()
+  await expectServed(target)
   expect(await target.growth()).toBeLessThan(10)
 })
 
@@ -39,7 +39,7 @@ test('many large bodies at once are refused with 503, the largest first, and a s
   for (const connection of connections) connection.write(head({ 'Content-Length': String(LARGEST) }))
   for (const connection of connections) connection.write(part)
   const refused = connections.map((connection) => connection.next())
-  await target.expectServed()
+  await expectServed(target)
   const { status, headers, body } = await Promise.any(refused)
   expect({ status, retryAfter: headers['retry-after'], connection: headers['connection'] }).toEqual({
     status: 503,
@@ -53,8 +53,8 @@ test('many large bodies at once are refused with 503, the largest first, and a s
   expect(await target.growth()).toBeLessThan(40)
   for (const { socket } of connections) socket.destroy()
   await Promise.allSettled(refused)
-  await target.expectServed()
-  await target.expectMemoryBack()
+  await expectServed(target)
+  await expectMemoryBack(target)
 })
 
 test('bodies that grow when they are parsed cannot fill the heap while their calls wait', async () => {
@@ -73,10 +73,10 @@ test('bodies that grow when they are parsed cannot fill the heap while their cal
   }
   await expect.poll(() => statuses.length, { timeout: 6_000 }).toBeGreaterThanOrEqual(8)
   expect(new Set(statuses)).toEqual(new Set([503]))
-  await target.expectServed()
+  await expectServed(target)
   for (const { socket } of connections) socket.destroy()
-  await target.expectServed()
-  await target.expectMemoryBack()
+  await expectServed(target)
+  await expectMemoryBack(target)
 })
 
 test('a body that was cut off leaves nothing behind', async () => {
@@ -91,7 +91,7 @@ test('a body that was cut off leaves nothing behind', async () => {
   const connection = await target.connect()
   connection.write(post(call('greet', { padding: ' '.repeat(3 * MIB) })))
   expect((await connection.next()).status).toBe(200)
-  await target.expectMemoryBack()
+  await expectMemoryBack(target)
 })
 
 const HEADERS = { 'MCP-Protocol-Version': '2026-07-28', 'Mcp-Method': 'tools/call', 'Mcp-Name': 'wait' }

@@ -32,7 +32,7 @@ export class Target {
     onTestFinished(() => void child.kill('SIGKILL'))
     const [{ port }] = (await once(child, 'message')) as [{ port: number }]
     const target = new Target(child, port)
-    await target.expectServed()
+    await expectServed(target)
     target.#base = await target.#used()
     return target
   }
@@ -40,19 +40,6 @@ export class Target {
   /** How many megabytes it uses beyond those at its start. */
   async growth(): Promise<number> {
     return ((await this.#used()) - this.#base) / 1_000_000
-  }
-
-  async expectMemoryBack(): Promise<void> {
-    await expect.poll(() => this.growth(), { timeout: 5_000, interval: 100 }).toBeLessThan(12)
-  }
-
-  /** Another caller, on a connection of its own. */
-  async expectServed(): Promise<void> {
-    const connection = await this.connect()
-    connection.write(post(call('greet')))
-    const { status, body } = await connection.next()
-    expect({ status, text: textOf(JSON.parse(body) as object) }).toEqual({ status: 200, text: 'Hello' })
-    connection.socket.destroy()
   }
 
   connect(): Promise<Connection> {
@@ -68,6 +55,19 @@ export class Target {
     const [{ used }] = (await once(this.#child, 'message')) as [{ used: number }]
     return used
   }
+}
+
+/** Another caller, on a connection of its own. */
+export async function expectServed(target: Target): Promise<void> {
+  const connection = await target.connect()
+  connection.write(post(call('greet')))
+  const { status, body } = await connection.next()
+  expect({ status, text: textOf(JSON.parse(body) as object) }).toEqual({ status: 200, text: 'Hello' })
+  connection.socket.destroy()
+}
+
+export async function expectMemoryBack(target: Target): Promise<void> {
+  await expect.poll(() => target.growth(), { timeout: 5_000, interval: 100 }).toBeLessThan(12)
 }
 
 /** The head of a request whose body the test writes itself. */
