@@ -1,4 +1,5 @@
 // Node's HTTP server as a host: reads a request and writes its response.
+import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { AuthenticatedCaller } from '../auth/authenticate.ts'
@@ -31,7 +32,11 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
   }
 }
 
-class NodeExchange implements HttpExchange, BodyReading {
+/**
+ * It keeps the async context that the handler was called in: an app may call it inside `storage.run()` of an AsyncLocalStorage. Node
+ * calls the listeners of a body in the context of the connection.
+ */
+class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: AuthenticatedCaller | undefined
   servedBytes: number | undefined
@@ -47,6 +52,7 @@ class NodeExchange implements HttpExchange, BodyReading {
   #comment: ((comment: string) => void) | undefined
 
   constructor(endpoint: HttpEndpoint, outbox: Outbox, request: IncomingMessage, response: ServerResponse) {
+    super('RallyHttpExchange')
     this.#endpoint = endpoint
     this.#outbox = outbox
     this.#request = request
@@ -119,7 +125,7 @@ class NodeExchange implements HttpExchange, BodyReading {
     const bytes = this.#body.length
     const text = textOf(this.#body.view())
     this.#endBody()
-    this.#endpoint.receive(this, text, bytes)
+    this.runInAsyncScope(this.#endpoint.receive, this.#endpoint, this, text, bytes)
   }
 
   /** Nothing more of the body is kept. A second call does nothing. */

@@ -4,6 +4,7 @@
 // 2. Every write carries the fence of the claim. A worker that has lost its lease writes nothing and stops.
 // 3. Questions and answers are written against the version that was read, so an answer that arrives meanwhile is never lost.
 // 4. An answer stays in the store until its effect is there too: a journal entry, a flow state, or the question asked again.
+import { AsyncResource } from 'node:async_hooks'
 import type { Answers } from '../flow/answering.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension } from '../flow/carrier.ts'
 import { FlowError } from '../flow/errors.ts'
@@ -47,6 +48,8 @@ const LONGEST_PASS_MS = 2_147_483_647
 export class TaskRun implements JournalWriter {
   readonly task: ClaimedTask
   readonly #host: RunHost
+  /** What runs for the task runs here, and not in the context of the caller whose answer or event continues it. */
+  readonly #context = new AsyncResource('RallyTask')
   readonly #cancel = new Cancel()
   readonly #status: StatusMessage
   readonly #lease: Lease
@@ -64,18 +67,8 @@ export class TaskRun implements JournalWriter {
   }
 
   /** Resolves when the worker no longer holds the task. Never rejects. */
-  async run(): Promise<void> {
-    try {
-      if (this.task.lost && (await this.#countLoss())) return
-      const request = JSON.parse(this.task.request) as TaskRequest
-      const tool = this.#host.app.registry.tools.get(request.tool)
-      if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
-      await this.#runPasses(tool, request)
-    } catch (error) {
-      if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
-    } finally {
-      this.#status.stop()
-    }
+  run(): Promise<void> {
+    return this.#context.runInAsyncScope(this.#run, this)
   }
 
   /** Stops the pass: another worker has the task, or the task has ended. */
@@ -85,14 +78,7 @@ export class TaskRun implements JournalWriter {
 
   /** Reads the task again if it has a newer version, and offers new answers to the pass. */
   look(version: number): void {
-    if (version <= this.#lease.version) return
-    this.#lease
-      .catchUp(version)
-      .then(() => this.#offerAnswers())
-      .catch((error: unknown) => {
-        // The next write meets any other error again.
-        if (error instanceof LeaseLost) this.stop()
-      })
+    if (version > this.#lease.version) void this.#context.runInAsyncScope(this.#look, this, version)
   }
 
   async persist(journal: Journal): Promise<void> {
@@ -119,6 +105,30 @@ export class TaskRun implements JournalWriter {
       // These questions are asked again, so their answers were not valid.
       () => [...this.#delivered].filter((key) => this.#open.has(key)),
     ).catch((error: unknown) => this.#failPass(error))
+  }
+
+  async #run(): Promise<void> {
+    try {
+      if (this.task.lost && (await this.#countLoss())) return
+      const request = JSON.parse(this.task.request) as TaskRequest
+      const tool = this.#host.app.registry.tools.get(request.tool)
+      if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
+      await this.#runPasses(tool, request)
+    } catch (error) {
+      if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
+    } finally {
+      this.#status.stop()
+    }
+  }
+
+  async #look(version: number): Promise<void> {
+    try {
+      await this.#lease.catchUp(version)
+      this.#offerAnswers()
+    } catch (error) {
+      // The next write meets any other error again.
+      if (error instanceof LeaseLost) this.stop()
+    }
   }
 
   async #runPasses(tool: RegisteredTool, request: TaskRequest): Promise<void> {

@@ -1,6 +1,10 @@
 // Claims tasks that are due, up to `concurrency` at a time, runs them, and renews their leases.
 //
 // Owners take turns, and an owner gets at most three quarters of the places, so that the tasks of others can start.
+//
+// No task runs in the async context of a caller. A request that creates a task wakes the worker, and so does an event of the store, but
+// the worker and its timers run in the context in which this file was loaded, and each task in one of its own.
+import { AsyncResource } from 'node:async_hooks'
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
 import type { Backoff } from '../protocol/backoff.ts'
@@ -20,6 +24,8 @@ const POLL_MS = 1_000
 const SWEEP_MS = 60_000
 /** The wait before the next claim when the store fails. */
 const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
+
+const root = new AsyncResource('RallyWorker')
 
 export class Worker {
   readonly #app: AppServices
@@ -48,20 +54,13 @@ export class Worker {
 
   start(): void {
     if (this.#unwatch !== undefined || this.#isDraining || this.#options.concurrency === 0) return
-    this.#unwatch = this.#store.watch((event) => {
-      if (event.type === 'due') this.pull()
-      else this.#runs.get(event.id)?.look(event.version)
-    })
-    this.#every(POLL_MS, () => this.pull())
-    this.#every(this.#options.leaseMs / 3, () => void this.#renew())
-    this.#every(SWEEP_MS, () => void this.#sweep())
-    this.pull()
+    root.runInAsyncScope(this.#start, this)
   }
 
   /** Claims due tasks until all places are taken. */
   pull(): void {
     this.#mayBeDue = true
-    if (!this.#isPulling) void this.#pullAll()
+    if (!this.#isPulling) void root.runInAsyncScope(this.#pullAll, this)
   }
 
   drain(): void {
@@ -80,6 +79,17 @@ export class Worker {
       this.#onIdle.push(resolve)
       this.#finishIfIdle()
     })
+  }
+
+  #start(): void {
+    this.#unwatch = this.#store.watch((event) => {
+      if (event.type === 'due') this.pull()
+      else this.#runs.get(event.id)?.look(event.version)
+    })
+    this.#every(POLL_MS, () => this.pull())
+    this.#every(this.#options.leaseMs / 3, () => void this.#renew())
+    this.#every(SWEEP_MS, () => void this.#sweep())
+    this.pull()
   }
 
   async #pullAll(): Promise<void> {
