@@ -18,12 +18,17 @@ export class Connection implements LegacyConnection {
   readonly #carried: CarriedCalls
   readonly #wire: LegacyWire
   readonly #outlet: Outlet
-  readonly #closed: () => void
+  readonly #closed: (session: Session | undefined) => void
   #session: Session | undefined
   /** True once the client has sent `notifications/initialized`: it takes notifications from then on. */
   #isReady = false
 
-  constructor(host: LegacyHost, carried: CarriedCalls, wire: LegacyWire, closed: () => void) {
+  constructor(
+    host: LegacyHost,
+    carried: CarriedCalls,
+    wire: LegacyWire,
+    closed: (session: Session | undefined) => void,
+  ) {
     this.#host = host
     this.#carried = carried
     this.#wire = wire
@@ -64,7 +69,7 @@ export class Connection implements LegacyConnection {
 
   close(): void {
     for (const call of this.#session?.calls.values() ?? []) call.cancel.cancel()
-    this.#closed()
+    this.#closed(this.#session)
   }
 
   async #answer(message: Resolved): Promise<string | undefined> {

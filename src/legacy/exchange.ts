@@ -1,6 +1,7 @@
 // The answer to one POST: JSON if there is nothing to send before the last response, otherwise a stream of events.
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
+import { noRoomText } from '../server/limits.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Outlet } from './host.ts'
 import type { Session } from './session.ts'
@@ -18,8 +19,15 @@ export class HttpRefusal extends ProtocolError {
   }
 }
 
+/** 429 if the caller has used its share; 503 if everything is in use. */
+export function noRoomRefusal(...[noRoom, ...rest]: Parameters<typeof noRoomText>): HttpRefusal {
+  return new HttpRefusal(noRoom === 'share' ? 429 : 503, noRoomText(noRoom, ...rest))
+}
+
 export class Exchange implements Outlet {
   readonly overHttp = true
+  /** Set if a stream could not be opened because of a limit. */
+  refusal: string | undefined
   /** Resolves when a stream is opened. Never, if the answer is JSON. */
   readonly opened: Promise<Reply>
   readonly #session: Session
@@ -96,7 +104,10 @@ export class Exchange implements Outlet {
     // A client that left before the first event has no id to resume with.
     if (!takesEvents || peer.cancelled) return undefined
     const stream = this.#streams.open(this.#session, false, this.streamId)
-    if (stream === undefined) return undefined
+    if (typeof stream === 'string') {
+      this.refusal = noRoomText(stream, 'event streams', 'maxStreams', this.#streams.shares)
+      return undefined
+    }
     stream.lost = this.#lost
     this.#open({
       status: 200,

@@ -2,7 +2,9 @@
 import type { Pass } from '../flow/pass.ts'
 import type { Underway } from '../flow/underway.ts'
 import type { AppServices } from '../server/context.ts'
+import type { SharedLimit } from '../protocol/shared-limit.ts'
 import type { Asks, TaskWaits } from './asks.ts'
+import type { Session } from './session.ts'
 
 export interface LegacyHost {
   /** The app, except that results do not name the server: older revisions do that in `initialize`. */
@@ -10,6 +12,8 @@ export interface LegacyHost {
   readonly underway: Underway<Pass>
   readonly asks: Asks
   readonly waits: TaskWaits
+  /** The bytes of the URIs that sessions have subscribed to. */
+  readonly subscribed: SharedLimit<Session>
   /** How long a client may take to answer the questions of one round. */
   readonly askMs: number
   /** How long a whole call may take. */
@@ -21,6 +25,8 @@ export interface LegacyHost {
 /** Where the messages of one call go before its response. `send` and `notify` return false if the message was not sent. */
 export interface Outlet {
   readonly overHttp?: boolean
+  /** Why there is no stream to send on, if a limit is the reason. */
+  readonly refusal?: string | undefined
   /** For messages that must not be lost. */
   send(text: string): boolean
   /** For messages that may be dropped when the reader is too far behind. */

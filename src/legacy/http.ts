@@ -8,13 +8,14 @@ import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
 import { isInitialize, isResponse } from '../server/message-kind.ts'
 import type { CarriedCalls } from './carried/index.ts'
-import { Exchange, HttpRefusal } from './exchange.ts'
+import { Exchange, HttpRefusal, noRoomRefusal } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { notified, respond } from './methods.ts'
 import { SessionIds } from './session-id.ts'
 import type { Session, Sessions } from './session.ts'
 import { batchProblem } from './session.ts'
+import type { EventStream } from './stream.ts'
 import { readEventId } from './stream.ts'
 import type { Streams } from './streams.ts'
 
@@ -101,8 +102,8 @@ export class HttpSessions {
     if (token === undefined) throw new HttpRefusal(400, 'the Mcp-Session-Id header is missing')
     const claims = await this.#ids.open(token, principal)
     if (claims === undefined) throw new HttpRefusal(404, 'this session does not exist, initialize a new one')
-    const session = this.#sessions.of(claims)
-    if (session === undefined) throw new HttpRefusal(503, 'too many sessions are busy, try again later')
+    const session = this.#sessions.of(claims, principal)
+    if (typeof session === 'string') throw noRoomRefusal(session, 'sessions', 'maxSessions', this.#sessions.shares)
     return session
   }
 
@@ -207,11 +208,11 @@ export class HttpSessions {
     }
   }
 
-  #openStandalone(session: Session): NonNullable<ReturnType<Streams['open']>> {
+  #openStandalone(session: Session): EventStream {
     if (this.#host.app.handover.draining) throw new HttpRefusal(503, 'the server is shutting down')
     if (!this.#streams.makeRoomIn(session)) throw new HttpRefusal(409, 'the session has too many open streams')
     const stream = this.#streams.open(session, true)
-    if (stream === undefined) throw new HttpRefusal(503, 'too many streams are open, try again later')
+    if (typeof stream === 'string') throw noRoomRefusal(stream, 'event streams', 'maxStreams', this.#streams.shares)
     return stream
   }
 }

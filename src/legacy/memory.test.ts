@@ -38,11 +38,11 @@ function newServer(options: { askMs: number; keepMs: number }, bus?: Bus): Held 
 }
 
 /** A client of which nothing is left but what the server holds. */
-async function beginSession(server: RawServer, more: object = {}): Promise<LegacyRequest> {
+async function beginSession(server: RawServer, more: object = {}, principal?: string): Promise<LegacyRequest> {
   const headers: Record<string, string> = {}
   const request = {
     header: (name: string) => headers[name],
-    principal: undefined,
+    principal,
     takesEvents: true,
     peer: new Cancel(),
   }
@@ -168,6 +168,52 @@ test('A session of which nothing is to be remembered is not remembered', async (
   expect(server.held).toMatchObject({ sessions: 0 })
   await server.send({ jsonrpc: '2.0', id: 1, method: 'logging/setLevel', params: { level: 'debug' } }, request)
   expect(server.held).toMatchObject({ sessions: 1 })
+})
+
+test('A session with subscriptions and without requests is forgotten after an hour', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+  try {
+    const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+    const subscribe = { jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params: { uri: 'note://one' } }
+    await server.send(subscribe, await beginSession(server))
+    await vi.advanceTimersByTimeAsync(1_800_000)
+    const later = await beginSession(server)
+    await server.send(subscribe, later)
+    await vi.advanceTimersByTimeAsync(1_900_000)
+    expect(server.held).toMatchObject({ sessions: 1 })
+    // A client that listens is not forgotten.
+    const listening = await server.get(later)
+    listening.events?.({ send: () => {}, isBehind: () => false, end: () => {} })
+    await vi.advanceTimersByTimeAsync(7_200_000)
+    expect(server.held).toMatchObject({ sessions: 1, streams: 1 })
+    later.peer.cancel()
+    await vi.advanceTimersByTimeAsync(3_800_000)
+    expect(server.held).toMatchObject({ sessions: 0, streams: 0 })
+    expect(vi.getTimerCount()).toBe(0)
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('The URIs that a session subscribes to have a limit in bytes, and those of a principal another', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const subscribe = async (request: LegacyRequest, from: number, count: number): Promise<string> => {
+    let text = ''
+    for (let i = from; i < from + count; i += 1) {
+      const params = { uri: `note://${i}/${'x'.repeat(8_000)}` }
+      text = (await server.send({ jsonrpc: '2.0', id: 1, method: 'resources/subscribe', params }, request))?.text ?? ''
+    }
+    return text
+  }
+  const ofAnn = async (): Promise<LegacyRequest> => beginSession(server, {}, 'ann')
+  const first = await ofAnn()
+  expect(await subscribe(first, 0, 32)).toContain('"result":{}')
+  expect(await subscribe(first, 32, 1)).toContain('may use 262144 bytes (limits.maxSubscriptionBytes)')
+  for (let i = 1; i < 32; i += 1) expect(await subscribe(await ofAnn(), 0, 32)).toContain('"result":{}')
+  expect(await subscribe(await ofAnn(), 0, 32)).toContain(
+    'Too many bytes of URIs: one caller may use 8388608 of 33554432 (limits.maxSubscribedBytes, limits.share).',
+  )
+  expect(await subscribe(await beginSession(server, {}, 'bob'), 0, 1)).toContain('"result":{}')
 })
 
 test('10,000 sessions are remembered at most, and those that do nothing are forgotten first', async () => {

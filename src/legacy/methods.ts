@@ -11,6 +11,7 @@ import { olderTask } from '../protocol/revisions/older.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { errorResult } from '../server/content.ts'
 import { methodNotFound } from '../server/dispatch.ts'
+import { noRoomError } from '../server/limits.ts'
 import { METHODS } from '../server/methods.ts'
 import { readRound } from '../server/params.ts'
 import { errorReply, internalError } from '../server/reply.ts'
@@ -18,7 +19,7 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
 import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
-import { MOST_URIS } from '../server/subscriptions.ts'
+import { bytesOfUris, MOST_URIS } from '../server/subscriptions.ts'
 import { startingPoint, Call } from './call.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
@@ -138,22 +139,32 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   }
 }
 
-function subscribe(
-  { app }: LegacyHost,
-  { request: { params, scopes = [] }, session: { uris } }: SessionRequest,
-): Served {
+function subscribe({ app, subscribed }: LegacyHost, { request, session }: SessionRequest): Served {
   if (!app.registry.hasResources) return undefined
+  const { params, scopes = [] } = request
   const uri = checkUri(params?.['uri'])
-  if (uris.size >= MOST_URIS && !uris.has(uri)) {
-    throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
+  if (!session.uris.has(uri)) {
+    const { maxSubscriptionBytes } = app.limits
+    const bytes = bytesOfUris([uri])
+    if (session.uris.size >= MOST_URIS) throw invalidParams(`a session may subscribe to at most ${MOST_URIS} resources`)
+    if (session.uriBytes + bytes > maxSubscriptionBytes) {
+      throw invalidParams(
+        `the URIs that a session subscribes to may use ${maxSubscriptionBytes} bytes (limits.maxSubscriptionBytes)`,
+      )
+    }
+    const noRoom = subscribed.makeRoom(session.owner, bytes)
+    if (noRoom !== undefined) throw noRoomError(noRoom, 'bytes of URIs', 'maxSubscribedBytes', subscribed)
   }
-  uris.set(uri, scopes)
+  session.subscribe(uri, scopes)
+  subscribed.set(session.owner, session, session.uriBytes)
   return {}
 }
 
-function unsubscribe({ app }: LegacyHost, { request: { params }, session: { uris } }: SessionRequest): Served {
+function unsubscribe({ app, subscribed }: LegacyHost, { request: { params }, session }: SessionRequest): Served {
   if (!app.registry.hasResources) return undefined
-  uris.delete(checkUri(params?.['uri']))
+  session.unsubscribe(checkUri(params?.['uri']))
+  if (session.uris.size === 0) subscribed.delete(session.owner, session)
+  else subscribed.set(session.owner, session, session.uriBytes)
   return {}
 }
 

@@ -74,7 +74,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
     for (const { key, request } of questions) {
       if (over) return
       const id = asks.expect(session, (response) => {
-        open.delete(id ?? '')
+        if (typeof id === 'string') open.delete(id)
         if ('error' in response) {
           const error = askFailed(key, response.error)
           return finish('Another question could not be answered.', () => reject(error))
@@ -82,12 +82,10 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
         answers[key] = answerIn(response.result)
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })
-      if (id === undefined) {
-        return finish(undefined, () => reject(tooManyQuestions()))
-      }
+      if (typeof id !== 'string') return finish(undefined, () => reject(id))
       open.set(id, key)
       if (!outlet.send(JSON.stringify({ jsonrpc: '2.0', id, ...request }))) {
-        return finish(undefined, () => reject(noStream(key)))
+        return finish(undefined, () => reject(noStream(key, outlet)))
       }
     }
   })
@@ -102,11 +100,8 @@ export function askFailed(key: string, why: string): RallyError {
   return new RallyError('ASK_FAILED', `The client could not answer the question "${key}": ${why}`)
 }
 
-export function tooManyQuestions(): RallyError {
-  return new RallyError('ASK_LIMIT', 'Too many questions wait for an answer on this instance. Try again later.')
-}
-
-export function noStream(key: string): RallyError {
+export function noStream(key: string, { refusal }: Pick<Outlet, 'refusal'>): RallyError {
+  if (refusal !== undefined) return new RallyError('ASK_LIMIT', `The question "${key}" cannot be sent. ${refusal}`)
   return new RallyError(
     'NO_STREAM',
     `The question "${key}" cannot be sent: there is no event stream to the client. The client must accept text/event-stream.`,

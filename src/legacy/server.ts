@@ -1,8 +1,10 @@
 // Serves 2025-era clients with the same handlers, over HTTP and on connections of their own. The connection is the carrier.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
+import { SharedLimit } from '../protocol/shared-limit.ts'
 import type { AppServices } from '../server/context.ts'
 import type { Legacy, LegacyConnection, LegacyOptions, LegacyRequest, LegacyWire } from '../server/legacy.ts'
+import { sharesOf } from '../server/limits.ts'
 import type { Reply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
 import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
@@ -11,6 +13,7 @@ import { CarriedCalls } from './carried/index.ts'
 import { Connection } from './connection.ts'
 import type { LegacyHost } from './host.ts'
 import { HttpSessions } from './http.ts'
+import type { Session } from './session.ts'
 import { Sessions } from './session.ts'
 import { Streams } from './streams.ts'
 
@@ -22,7 +25,7 @@ export class LegacyServer implements Legacy {
   readonly #app: AppServices
   readonly #host: LegacyHost
   readonly #carried: CarriedCalls
-  readonly #sessions = new Sessions()
+  readonly #sessions: Sessions
   readonly #streams: Streams
   readonly #http: HttpSessions
   readonly #connections = new Set<Connection>()
@@ -31,12 +34,21 @@ export class LegacyServer implements Legacy {
   /** `optedIn` are draft revisions that are served beside the released ones. */
   constructor(app: AppServices, options: LegacyOptions = {}, optedIn: readonly string[] = []) {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS, mailbox } = options
+    const { limits, now } = app
     this.#app = app
+    this.#sessions = new Sessions({ limits, now, forgotten: (session) => this.#unsubscribe(session) })
     this.#host = {
       app: { ...app, serverMeta: '{}' },
       underway: new Underway<Pass>(),
-      asks: new Asks(),
-      waits: new TaskWaits(),
+      asks: new Asks(limits),
+      waits: new TaskWaits(limits),
+      subscribed: new SharedLimit({
+        ...sharesOf(limits, 'maxSubscribedBytes'),
+        evict: (session) => {
+          session.unsubscribeAll()
+          this.#sessions.settle(session)
+        },
+      }),
       askMs,
       callMs,
       optedIn,
@@ -44,7 +56,8 @@ export class LegacyServer implements Legacy {
     this.#carried = new CarriedCalls(this.#host, { mailbox, keepMs })
     this.#streams = new Streams({
       keepMs,
-      now: app.now,
+      now,
+      limits,
       forgotten: (session) => {
         this.#sessions.settle(session)
         this.#watch()
@@ -81,8 +94,9 @@ export class LegacyServer implements Legacy {
   }
 
   connect(wire: LegacyWire): Promise<LegacyConnection> {
-    const connection: Connection = new Connection(this.#host, this.#carried, wire, () => {
+    const connection: Connection = new Connection(this.#host, this.#carried, wire, (session) => {
       this.#connections.delete(connection)
+      if (session !== undefined) this.#unsubscribe(session)
       this.#watch()
     })
     this.#connections.add(connection)
@@ -109,6 +123,10 @@ export class LegacyServer implements Legacy {
     if (hasListeners || this.#unwatch === undefined) return
     this.#unwatch()
     this.#unwatch = undefined
+  }
+
+  #unsubscribe(session: Session): void {
+    this.#host.subscribed.delete(session.owner, session)
   }
 
   #tell(change: ChangeEvent): void {

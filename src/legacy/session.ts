@@ -3,7 +3,12 @@ import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
+import type { NoRoom } from '../protocol/shared-limit.ts'
+import { SharedLimit } from '../protocol/shared-limit.ts'
+import type { Limits } from '../server/limits.ts'
+import { sharesOf } from '../server/limits.ts'
 import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
+import { bytesOfUris } from '../server/subscriptions.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'
 
@@ -23,6 +28,8 @@ const MAX_CALLS = 256
 
 export class Session {
   readonly id: string
+  /** Whose share of the limits it uses: its principal's, or its own if the caller has none. */
+  readonly owner: string
   readonly revision: OlderRevision
   readonly capabilities: number
   /** True if the client returns a state with each answer (SEP-1685). */
@@ -30,12 +37,17 @@ export class Session {
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
   /** The URIs of the resources that the client has subscribed to, each with the scopes that the request was held to. */
-  readonly uris = new Map<string, readonly string[]>()
+  readonly #uris = new Map<string, readonly string[]>()
+  #uriBytes = 0
+  /** When the last message was served. */
+  usedAt = 0
   #level: LoggingLevel | undefined
   #uses = 0
 
-  constructor({ id, revision, capabilities, carriesState }: SessionClaims) {
+  /** A session opens only for the principal that began it. */
+  constructor({ id, revision, capabilities, carriesState }: SessionClaims, principal?: string) {
     this.id = id
+    this.owner = principal === undefined ? `session ${id}` : `principal ${principal}`
     this.revision = revision
     this.capabilities = capabilities
     this.carriesState = carriesState
@@ -81,6 +93,29 @@ export class Session {
     this.calls.set(id, call)
   }
 
+  get uris(): Pick<ReadonlyMap<string, unknown>, 'has' | 'size'> {
+    return this.#uris
+  }
+
+  /** What the URIs use. */
+  get uriBytes(): number {
+    return this.#uriBytes
+  }
+
+  subscribe(uri: string, scopes: readonly string[]): void {
+    if (!this.#uris.has(uri)) this.#uriBytes += bytesOfUris([uri])
+    this.#uris.set(uri, scopes)
+  }
+
+  unsubscribe(uri: string): void {
+    if (this.#uris.delete(uri)) this.#uriBytes -= bytesOfUris([uri])
+  }
+
+  unsubscribeAll(): void {
+    this.#uris.clear()
+    this.#uriBytes = 0
+  }
+
   /** The stream for messages that belong to no call. Each message is sent on one stream only. */
   get standalone(): EventStream | undefined {
     let found: EventStream | undefined
@@ -96,25 +131,41 @@ export class Session {
    */
   notificationOf(change: ChangeEvent, scopesOf: ScopesOf): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
-    const checked = this.uris.get(change.uri)
+    const checked = this.#uris.get(change.uri)
     if (checked === undefined || scopesOf(change.uri)?.every((scope) => checked.includes(scope)) === false)
       return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`
   }
 }
 
-const MAX_SESSIONS = 10_000
+export interface SessionsOptions {
+  readonly limits: Limits
+  readonly now: () => number
+  /** Called when a session was forgotten. */
+  readonly forgotten: (session: Session) => void
+}
+
+const MAX_SWEEP_MS = 60_000
 
 /**
  * The sessions that an instance knows something about. A session that it has forgotten still works: its id holds what it needs.
  */
 export class Sessions {
-  readonly #max: number
+  readonly #options: SessionsOptions
+  readonly #shares: SharedLimit<Session>
   /** In the order of their last use. */
   readonly #all = new Map<string, Session>()
+  #sweep: NodeJS.Timeout | undefined
 
-  constructor(max = MAX_SESSIONS) {
-    this.#max = max
+  constructor(options: SessionsOptions) {
+    this.#options = options
+    this.#shares = new SharedLimit({
+      ...sharesOf(options.limits, 'maxSessions'),
+      pick: firstIdle,
+      pickOwn: firstIdle,
+      evictsEqual: true,
+      evict: (session) => this.#forget(session),
+    })
   }
 
   get size(): number {
@@ -125,27 +176,55 @@ export class Sessions {
     return this.#all.values()
   }
 
-  /** Returns `undefined` if too many sessions are busy. The caller calls `settle` when it is done. */
-  of(claims: SessionClaims): Session | undefined {
-    const known = this.#all.get(claims.id)
-    if (known === undefined && this.#all.size >= this.#max && !this.#forgetOne()) return undefined
-    const session = known ?? new Session(claims)
-    this.#all.delete(claims.id)
-    this.#all.set(claims.id, session)
+  /** The limit that the sessions share. */
+  get shares(): SharedLimit<Session> {
+    return this.#shares
+  }
+
+  /** The caller calls `settle` when it is done. Returns why if there is no room for another session. */
+  of(claims: SessionClaims, principal: string | undefined): Session | NoRoom {
+    const session = this.#all.get(claims.id) ?? new Session(claims, principal)
+    const noRoom = this.#all.delete(session.id) ? undefined : this.#shares.makeRoom(session.owner, 1)
+    if (noRoom !== undefined) return noRoom
+    // Deleted first, so that it becomes the newest.
+    this.#shares.delete(session.owner, session)
+    this.#shares.set(session.owner, session, 1)
+    this.#all.set(session.id, session)
+    session.usedAt = this.#options.now()
+    this.#sweep ??= setInterval(
+      () => this.#forgetIdle(),
+      Math.min(this.#options.limits.sessionIdleMs, MAX_SWEEP_MS),
+    ).unref()
     return session
   }
 
   /** Forgets the session unless it holds something that its id does not. */
   settle(session: Session): void {
-    if (!session.isWorthKeeping) this.#all.delete(session.id)
+    if (!session.isWorthKeeping) this.#forget(session)
   }
 
-  #forgetOne(): boolean {
+  #forgetIdle(): void {
+    const { now, limits } = this.#options
+    const before = now() - limits.sessionIdleMs
     for (const session of this.#all.values()) {
-      if (!session.isBusy) return this.#all.delete(session.id)
+      if (session.usedAt > before) break
+      if (!session.isBusy) this.#forget(session)
     }
-    return false
   }
+
+  #forget(session: Session): void {
+    this.#shares.delete(session.owner, session)
+    if (this.#all.get(session.id) === session) this.#all.delete(session.id)
+    this.#options.forgotten(session)
+    if (this.#all.size > 0) return
+    clearInterval(this.#sweep)
+    this.#sweep = undefined
+  }
+}
+
+function firstIdle(sessions: Iterable<Session>): Session | undefined {
+  for (const session of sessions) if (!session.isBusy) return session
+  return undefined
 }
 
 const MAX_BATCH = 100

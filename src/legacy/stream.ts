@@ -12,8 +12,8 @@ export interface StreamOptions {
   /** True if it begins with an event that has an id and no message. */
   readonly primes: boolean
   readonly now: () => number
-  /** Called with the change in the number of bytes that are kept. */
-  readonly kept: (bytes: number) => void
+  /** Called with the number of bytes that are kept, and how much it has changed. */
+  readonly kept: (bytes: number, change: number) => void
   /** Called when a suspended stream has been read to its end: nobody resumes it. */
   readonly finished: () => void
 }
@@ -57,6 +57,10 @@ export class EventStream {
 
   get standalone(): boolean {
     return this.#options.standalone
+  }
+
+  get keptBytes(): number {
+    return this.#bytes
   }
 
   /** True if no event follows the one with this number, now or later. */
@@ -164,7 +168,7 @@ export class EventStream {
 
   #keep(bytes: number): void {
     this.#bytes += bytes
-    this.#options.kept(bytes)
+    this.#options.kept(this.#bytes, bytes)
   }
 }
 

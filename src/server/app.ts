@@ -51,10 +51,11 @@ export class App {
     const resolved = readOptions(options)
     this.info = resolved.info
     this.logger = resolved.logger
-    this.#registry = new Registry(resolved.lists)
-    this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger, (uri) =>
-      this.#registry.scopesOf(uri),
-    )
+    this.#registry = new Registry(resolved.lists, resolved.limits)
+    this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger, {
+      limits: resolved.limits,
+      scopesOf: (uri) => this.#registry.scopesOf(uri),
+    })
     this.#handover = new Handover(options.shed, this.logger)
     this.#services = this.#createServices(options, resolved, tasks)
     this.notify = notifier(this.#subscriptions)
@@ -170,7 +171,7 @@ export class App {
 
   #createServices(
     { once, instructions }: AppOptions,
-    { info, logger, seal, timeoutMs, strict }: ResolvedOptions,
+    { info, logger, seal, limits, timeoutMs, strict }: ResolvedOptions,
     tasks: AppParts['tasks'],
   ): AppServices {
     const services: AppServices & { tasks: Tasks | undefined } = {
@@ -178,6 +179,7 @@ export class App {
       logger,
       serverMeta: JSON.stringify({ [META_SERVER_INFO]: info }),
       info,
+      limits,
       timeoutMs,
       strict,
       once,

@@ -1,6 +1,7 @@
 // What a message is served with: what the host knows about it, and what the app shares with everything that serves it.
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Implementation } from '../protocol/messages.ts'
+import type { Limits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import type { RoundServices } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -23,6 +24,7 @@ export interface RequestContext {
 export interface AppServices extends RoundServices {
   readonly info: Implementation
   readonly instructions: string | undefined
+  readonly limits: Limits
   readonly registry: Registry
   readonly subscriptions: Subscriptions
 }

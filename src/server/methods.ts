@@ -3,6 +3,7 @@
 import { noTask } from '../flow/errors.ts'
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { DiscoverResult } from '../protocol/messages.ts'
+import { NOBODY } from '../protocol/shared-limit.ts'
 import { META_SUBSCRIPTION, TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { hasCapability } from './capabilities.ts'
@@ -95,13 +96,13 @@ function discover(
 }
 
 async function listen(
-  { registry, subscriptions, serverMeta, tasks }: AppServices,
+  { registry, subscriptions, serverMeta, tasks, limits }: AppServices,
   { id, params, scopes }: ResolvedRequest,
   info: RequestInfo,
   { notify, cancel, principal }: RequestContext,
 ): Promise<string | undefined> {
   const has = { prompts: registry.hasPrompts, resources: registry.hasResources, tasks: tasks !== undefined }
-  const filter = readFilter(params?.['notifications'], has)
+  const filter = readFilter(params?.['notifications'], has, limits)
   if (filter.taskIds !== undefined && !hasCapability(info.capabilities, 'tasks')) throw noTask()
   if (notify === undefined) {
     throw new ProtocolError(INVALID_REQUEST, 'Invalid request: this needs a stream, so accept text/event-stream')
@@ -113,7 +114,8 @@ async function listen(
     tasks?.followText(taskIds, (fields) =>
       tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${fields}}}`),
     ) ?? nothing
-  const ended = await subscriptions.listen({ id, filter: agreed, scopes, notify, cancel, follow })
+  const owner = principal ?? NOBODY
+  const ended = await subscriptions.listen({ id, filter: agreed, scopes, owner, notify, cancel, follow })
   return ended
     ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
     : undefined

@@ -9,6 +9,8 @@ import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
 import type { ShedLoad } from './handover.ts'
+import type { LimitOptions, Limits } from './limits.ts'
+import { readLimits } from './limits.ts'
 import type { ListOptions } from './registry.ts'
 import type { Bus } from './subscriptions.ts'
 
@@ -54,6 +56,8 @@ export interface AppOptions {
   shed?: ShedLoad
   /** Carries change notifications to every instance of a fleet. Default: only this process notifies its clients. */
   bus?: Bus
+  /** Limits on what callers make this server keep, and the share of one caller. Default: `{}`. */
+  limits?: LimitOptions
   /** Default: writes warnings and errors to the console's error stream. */
   logger?: Logger
   /** Detects `io` calls inside steps at once, which makes awaits slower. Default: true if NODE_ENV is 'test' or 'development'. */
@@ -70,6 +74,7 @@ export interface ResolvedOptions {
   readonly logger: Logger
   readonly seal: Seal
   readonly lists: ListOptions
+  readonly limits: Limits
   readonly timeoutMs: number
   readonly strict: boolean
 }
@@ -86,7 +91,8 @@ export function readOptions(options: AppOptions): ResolvedOptions {
     throw new RallyError('OPTION_INVALID', `\`listTtlMs\` must be a whole number of 0 or more, got ${listTtlMs}.`)
   }
   const lists = { ttlMs: listTtlMs, pageSize }
-  return { info, logger, seal: toSeal(options, info.name, logger), lists, timeoutMs, strict }
+  const limits = readLimits(options.limits)
+  return { info, logger, seal: toSeal(options, info.name, logger), lists, limits, timeoutMs, strict }
 }
 
 function readInfo(options: AppOptions): Implementation {

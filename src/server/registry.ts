@@ -2,6 +2,8 @@
 import type { ServerCapabilities } from '../protocol/messages.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
+import type { Limits } from './limits.ts'
+import { fits, readLimits } from './limits.ts'
 import type { RegisteredPrompt } from './prompt.ts'
 import type { RegisteredResource, RegisteredTemplate, ResourceTarget } from './resource.ts'
 import { resourceTarget } from './resource.ts'
@@ -17,17 +19,17 @@ export interface ListOptions {
 /** The lists, by the name that each has in its result. */
 export type ListName = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
 
-/** The longest URI. Longer ones are not worth matching against templates. */
-export const LONGEST_URI = 8_192
-
 export class Registry {
   readonly tools: Catalog<RegisteredTool>
   readonly prompts: Catalog<RegisteredPrompt>
   readonly resources: Catalog<RegisteredResource>
   readonly resourceTemplates: Catalog<RegisteredTemplate>
+  /** What `resolve` checks in messages before anything is looked up here. */
+  readonly limits: Limits
   readonly #ttlMs: number
 
-  constructor({ ttlMs, pageSize }: ListOptions) {
+  constructor({ ttlMs, pageSize }: ListOptions, limits = readLimits()) {
+    this.limits = limits
     this.#ttlMs = ttlMs
     this.tools = new Catalog('tool', pageSize)
     this.prompts = new Catalog('prompt', pageSize)
@@ -49,7 +51,8 @@ export class Registry {
 
   /** The fixed resource of this URI, or the first template that matches it. */
   findResource(uri: string): ResourceTarget | undefined {
-    if (uri.length > LONGEST_URI) return undefined
+    // Not worth matching against templates.
+    if (!fits(uri, this.limits.maxUriBytes)) return undefined
     const fixed = this.resources.get(uri)
     if (fixed !== undefined) return resourceTarget(uri, fixed, {})
     for (const template of this.resourceTemplates.values()) {

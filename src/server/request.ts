@@ -11,6 +11,7 @@ import {
 } from '../protocol/revisions/2026-07-28.ts'
 import { readCapabilities } from './capabilities.ts'
 import { isObject } from '../protocol/json.ts'
+import { cut } from '../protocol/text.ts'
 
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
 
@@ -49,7 +50,7 @@ export function unsupportedVersion(requested: unknown): ProtocolError {
   return new ProtocolError(
     UNSUPPORTED_VERSION,
     `Unsupported protocol version. This server speaks ${SUPPORTED_REVISIONS.join(', ')}.`,
-    { supported: SUPPORTED_REVISIONS, requested: typeof requested === 'string' ? requested : 'unknown' },
+    { supported: SUPPORTED_REVISIONS, requested: typeof requested === 'string' ? cut(requested) : 'unknown' },
   )
 }
 

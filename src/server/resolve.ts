@@ -6,8 +6,9 @@ import type { RequestId } from '../protocol/messages.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import type { CompletionTarget } from './completion.ts'
 import { readReference } from './completion.ts'
+import type { Limits } from './limits.ts'
+import { fits } from './limits.ts'
 import type { Registry } from './registry.ts'
-import { LONGEST_URI } from './registry.ts'
 import { invalidParams, isId } from './request.ts'
 import type { Target } from './round.ts'
 import { MOST_URIS } from './subscriptions.ts'
@@ -75,15 +76,16 @@ export function resolve(registry: Registry, message: unknown): Resolved {
       scopes = target === undefined ? scopesOfSubscription(registry, method, params) : target.scopes
     }
   }
-  const problem = problemOf(message, jsonrpc, method, id, given)
+  const metaRead = isObject(meta) ? meta : undefined
+  const problem = problemOf(message, jsonrpc, method, id, given) ?? tooLong(registry.limits, id, params, metaRead)
   // One literal for all three kinds: every request takes this path, and one shape is the fastest to read.
   return {
     kind: problem !== undefined ? 'invalid' : id === undefined ? 'notification' : 'request',
-    id: isId(id) ? id : undefined,
+    id: isId(id) && !isLongId(id, registry.limits) ? id : undefined,
     message,
     method: typeof method === 'string' ? method : '',
     params,
-    meta: isObject(meta) ? meta : undefined,
+    meta: metaRead,
     target,
     completion,
     scopes,
@@ -101,8 +103,8 @@ export function targetOf({ method, params = NO_MEMBERS, target }: ResolvedReques
 }
 
 export function checkUri(uri: unknown): string {
-  if (typeof uri === 'string' && uri.length <= LONGEST_URI) return uri
-  throw invalidParams(`uri must be a string of at most ${LONGEST_URI} characters`)
+  if (typeof uri === 'string') return uri
+  throw invalidParams('uri must be a string')
 }
 
 const NO_MEMBERS: Params = {}
@@ -174,6 +176,29 @@ function problemOf(
   if (id !== undefined && !isId(id)) return invalidRequest('id must be a string or an integer')
   if (params !== undefined && !isObject(params)) return invalidRequest('params must be an object')
   return undefined
+}
+
+/** Strings that a request makes the server keep or send back. The error does not repeat them. */
+function tooLong(
+  limits: Limits,
+  id: unknown,
+  params: Params | undefined,
+  meta: Params | undefined,
+): ProtocolError | undefined {
+  const { maxIdBytes, maxUriBytes } = limits
+  if (isLongId(id, limits)) return invalidRequest(`id must be at most ${maxIdBytes} bytes long (limits.maxIdBytes)`)
+  const uri = params?.['uri']
+  if (typeof uri === 'string' && !fits(uri, maxUriBytes)) {
+    return invalidParams(`uri must be at most ${maxUriBytes} bytes long (limits.maxUriBytes)`)
+  }
+  if (isLongId(meta?.['progressToken'], limits)) {
+    return invalidParams(`progressToken must be at most ${maxIdBytes} bytes long (limits.maxIdBytes)`)
+  }
+  return undefined
+}
+
+function isLongId(id: unknown, { maxIdBytes }: Limits): boolean {
+  return typeof id === 'string' && !fits(id, maxIdBytes)
 }
 
 function invalidRequest(why: string): ProtocolError {

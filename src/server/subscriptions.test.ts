@@ -3,7 +3,11 @@ import { Cancel } from '../protocol/cancel.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
 import type { Bus, ChangeEvent } from './subscriptions.ts'
-import { inProcessBus, readFilter, Subscriptions } from './subscriptions.ts'
+import { readLimits } from './limits.ts'
+import { inProcessBus, readFilter as readFilterWithin, Subscriptions } from './subscriptions.ts'
+
+const readFilter = (requested: unknown, has: Parameters<typeof readFilterWithin>[1]): SubscriptionFilter =>
+  readFilterWithin(requested, has, readLimits())
 
 interface Notification {
   method: string
@@ -203,10 +207,64 @@ test('no more than ten thousand streams are open at a time', () => {
   void subscriptions.listen({ id: 0, filter: {}, notify: () => {}, cancel })
   for (let id = 1; id < 10_000; id += 1) void subscriptions.listen({ id, filter: {}, notify: () => {} })
   expect(() => subscriptions.listen({ id: 10_000, filter: {}, notify: () => {} })).toThrow(
-    '10000 subscriptions are open already',
+    'Too many open subscriptions: all 10000 are in use (limits.maxSubscriptions)',
   )
   cancel.cancel()
   expect(() => subscriptions.listen({ id: 10_000, filter: {}, notify: () => {} })).not.toThrow()
+})
+
+function opened(subscriptions: Subscriptions, owner: string, filter = {}): Promise<boolean> {
+  return subscriptions.listen({ id: 1, filter, owner, notify: () => {} })
+}
+
+describe('a principal', () => {
+  test('has a quarter of the streams at most', () => {
+    const subscriptions = new Subscriptions(inProcessBus(), quiet().logger, {
+      limits: readLimits({ maxSubscriptions: 8 }),
+    })
+    for (let i = 0; i < 2; i += 1) void opened(subscriptions, 'ann')
+    expect(() => opened(subscriptions, 'ann')).toThrow(
+      'Too many open subscriptions: one caller may use 2 of 8 (limits.maxSubscriptions, limits.share).',
+    )
+    void opened(subscriptions, 'bob')
+  })
+
+  test('makes room if it has the most, its oldest stream first, and no other does', async () => {
+    const limits = readLimits({ maxSubscriptions: 4, share: 0.75 })
+    const subscriptions = new Subscriptions(inProcessBus(), quiet().logger, { limits })
+    const [first] = [opened(subscriptions, 'ann'), opened(subscriptions, 'ann'), opened(subscriptions, 'ann')]
+    const bob = opened(subscriptions, 'bob')
+    void opened(subscriptions, 'cyd')
+    expect(await first).toBe(true)
+    // All have as much as anybody else would then have.
+    expect(() => opened(subscriptions, 'bob')).toThrow('all 4 are in use')
+    expect(await Promise.race([bob, Promise.resolve('open')])).toBe('open')
+  })
+
+  test('has a quarter of the bytes of URIs at most', () => {
+    const limits = readLimits({ maxSubscribedBytes: 4_000 })
+    const subscriptions = new Subscriptions(inProcessBus(), quiet().logger, { limits })
+    const large = { resourceSubscriptions: [`a://${'x'.repeat(600)}`] }
+    void opened(subscriptions, 'ann', large)
+    expect(() => opened(subscriptions, 'ann', large)).toThrow(
+      'one caller may use 1000 of 4000 (limits.maxSubscribedBytes',
+    )
+    void opened(subscriptions, 'bob', large)
+  })
+})
+
+test.each<[string, string[], string]>([
+  ['one long URI', ['x'.repeat(8_193)], 'a URI must be at most 8192 bytes long (limits.maxUriBytes)'],
+  ['one URI of few characters', ['\u20ac'.repeat(3_000)], 'at most 8192 bytes long'],
+  [
+    'many URIs',
+    Array.from({ length: 40 }, () => 'x'.repeat(8_000)),
+    'may use 262144 bytes (limits.maxSubscriptionBytes)',
+  ],
+])('a filter with too many bytes is refused, and not repeated: %s', (_what, resourceSubscriptions, why) => {
+  const read = (): unknown => readFilter({ resourceSubscriptions }, { prompts: true, resources: true })
+  expect(read).toThrow(why)
+  expect(read).not.toThrow('xxx')
 })
 
 function uris(count: number): object {

@@ -1,10 +1,13 @@
 // The streams that `subscriptions/listen` opens, and how changes reach them.
 import { isObject } from '../protocol/json.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { RequestId, SubscriptionFilter } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
+import { NOBODY, SharedLimit } from '../protocol/shared-limit.ts'
+import type { Limits } from './limits.ts'
+import { fits, noRoomError, readLimits, sharesOf } from './limits.ts'
 
 /** A change that clients can subscribe to. Plain JSON, so that a bus can carry it. */
 export type ChangeEvent = { type: 'tools' | 'prompts' | 'resources' } | { type: 'updated'; uri: string }
@@ -35,10 +38,19 @@ export interface Listening {
   readonly filter: Filter
   /** The scopes that the caller was checked for. Default: none. */
   readonly scopes?: readonly string[] | undefined
+  /** Whose share it uses. Default: `NOBODY`. */
+  readonly owner?: string
   readonly notify: (text: string) => unknown
   readonly cancel?: Cancel | undefined
   /** Starts what else is sent on the stream, and returns a function that stops it. Default: nothing. */
   readonly follow?: (tell: (message: string) => void) => () => void
+}
+
+interface SubscriptionsOptions {
+  /** Default: those of an app without options. */
+  readonly limits?: Limits
+  /** Default: no resource has scopes. */
+  readonly scopesOf?: ScopesOf
 }
 
 /** The scopes that a client needs to be notified of changes of this resource. */
@@ -54,7 +66,6 @@ interface Subscription {
   readonly end: () => void
 }
 
-const MOST_SUBSCRIPTIONS = 10_000
 /** The most URIs of one subscription, and of one session of an older revision. */
 export const MOST_URIS = 1_000
 const MOST_TASKS = 100
@@ -64,27 +75,32 @@ export class Subscriptions {
   readonly #logger: Logger
   readonly #scopesOf: ScopesOf
   readonly #open = new Set<Subscription>()
+  readonly #count: SharedLimit<Subscription>
+  readonly #bytes: SharedLimit<Subscription>
   readonly #watchers = new Set<(change: ChangeEvent) => void>()
   #leaveBus: (() => void) | undefined
   #over = false
 
-  constructor(bus: Bus, logger: Logger, scopesOf: ScopesOf = () => undefined) {
+  constructor(bus: Bus, logger: Logger, { limits = readLimits(), scopesOf = noScopes }: SubscriptionsOptions = {}) {
     this.#bus = bus
     this.#logger = logger
     this.#scopesOf = scopesOf
+    this.#count = new SharedLimit({ ...sharesOf(limits, 'maxSubscriptions'), evict })
+    this.#bytes = new SharedLimit({ ...sharesOf(limits, 'maxSubscribedBytes'), evict })
   }
 
   /**
    * Resolves to true when the server ended the stream, and to false when the client did. Acknowledges before it returns.
    */
-  listen({ id, filter, scopes = [], notify, cancel, follow }: Listening): Promise<boolean> {
-    if (this.#open.size >= MOST_SUBSCRIPTIONS) {
-      throw new ProtocolError(INTERNAL_ERROR, `${MOST_SUBSCRIPTIONS} subscriptions are open already. Try again later.`)
-    }
+  listen({ id, filter, scopes = [], owner = NOBODY, notify, cancel, follow }: Listening): Promise<boolean> {
+    const bytes = bytesOfUris(filter.resourceSubscriptions ?? []) + bytesOfUris(filter.taskIds ?? [])
+    this.#makeRoom(owner, bytes)
     return new Promise((resolve) => {
       let unfollow: (() => void) | undefined
       const leave = (ended: boolean): void => {
         this.#open.delete(subscription)
+        this.#count.delete(owner, subscription)
+        this.#bytes.delete(owner, subscription)
         unfollow?.()
         this.#leaveIfAlone()
         cancel?.listen(undefined)
@@ -103,6 +119,8 @@ export class Subscriptions {
       notify(text('subscriptions/acknowledged', subscription, `,"notifications":${JSON.stringify(filter)}`))
       if (this.#over) return resolve(true)
       this.#open.add(subscription)
+      this.#count.set(owner, subscription, 1)
+      this.#bytes.set(owner, subscription, bytes)
       unfollow = follow?.((message) => tell(subscription, message))
       cancel?.listen(() => leave(false))
     })
@@ -146,6 +164,14 @@ export class Subscriptions {
     for (const subscription of this.#open) subscription.end()
   }
 
+  /** Ends streams of the caller that uses the most, if everything is in use. Throws if there is no room. */
+  #makeRoom(owner: string, bytes: number): void {
+    const tooMany = this.#count.makeRoom(owner, 1)
+    if (tooMany !== undefined) throw noRoomError(tooMany, 'open subscriptions', 'maxSubscriptions', this.#count)
+    const tooLarge = this.#bytes.makeRoom(owner, bytes)
+    if (tooLarge !== undefined) throw noRoomError(tooLarge, 'bytes of URIs', 'maxSubscribedBytes', this.#bytes)
+  }
+
   #join(): void {
     this.#leaveBus ??= this.#bus.subscribe((change) => this.deliver(change))
   }
@@ -183,10 +209,24 @@ function text(what: string, { idText }: Subscription, rest = ''): string {
 }
 
 /** The requested notifications that this app has. The acknowledgement leaves out the rest. */
-export function readFilter(requested: unknown, has: { prompts: boolean; resources: boolean; tasks?: boolean }): Filter {
+export function readFilter(
+  requested: unknown,
+  has: { prompts: boolean; resources: boolean; tasks?: boolean },
+  { maxUriBytes, maxSubscriptionBytes }: Limits,
+): Filter {
   if (!isObject(requested)) throw invalid('notifications must be an object')
   const uris = readTexts(requested, 'resourceSubscriptions', 'URIs', MOST_URIS)
   const taskIds = readTexts(requested, 'taskIds', 'task ids', MOST_TASKS)
+  if (uris?.every((uri) => fits(uri, maxUriBytes)) === false) {
+    throw invalid(
+      `notifications.resourceSubscriptions: a URI must be at most ${maxUriBytes} bytes long (limits.maxUriBytes)`,
+    )
+  }
+  if (uris !== undefined && bytesOfUris(uris) > maxSubscriptionBytes) {
+    throw invalid(
+      `notifications.resourceSubscriptions: all URIs together may use ${maxSubscriptionBytes} bytes (limits.maxSubscriptionBytes). Subscribe to fewer`,
+    )
+  }
   return {
     ...(wants(requested, 'toolsListChanged') && { toolsListChanged: true }),
     ...(wants(requested, 'promptsListChanged') && has.prompts && { promptsListChanged: true }),
@@ -210,6 +250,22 @@ function wants(requested: Record<string, unknown>, kind: string): boolean {
   const value = requested[kind]
   if (value !== undefined && typeof value !== 'boolean') throw invalid(`notifications.${kind} must be a boolean`)
   return value === true
+}
+
+/** What a URI uses beside its text. */
+const URI_BYTES = 100
+
+/** What the URIs of a subscription use. */
+export function bytesOfUris(uris: readonly string[]): number {
+  return uris.reduce((bytes, uri) => bytes + Buffer.byteLength(uri) + URI_BYTES, 0)
+}
+
+function evict({ end }: Subscription): void {
+  end()
+}
+
+function noScopes(): undefined {
+  return undefined
 }
 
 /** A bus within one process: `publish` calls the listeners. */

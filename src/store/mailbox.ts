@@ -4,8 +4,10 @@ export interface Mailbox {
   /**
    * Stores an event under a number in a channel, for `keepMs`. The first event under a number stays: a later one is dropped, equal or
    * not. Returns whether this one was the first.
+   *
+   * `owner` tells callers apart: a mailbox of a limited size drops events of the owner that uses the most. Default: nobody.
    */
-  leave(channel: string, number: number, text: string, keepMs: number): Promise<boolean>
+  leave(channel: string, number: number, text: string, keepMs: number, owner?: string): Promise<boolean>
   /** The events of a channel whose numbers are greater than this one, ordered by number. */
   after(channel: string, number: number): Promise<StoredEvent[]>
   /**

@@ -84,7 +84,9 @@ describe.each(hosts)('$name', (host) => {
       { result: { isError: true, content: [{ text: expect.stringContaining('must be at most 3000 bytes') }] } },
     ],
   ])('a %s that the mailbox of the process cannot hold is told of', async (_what, tool, told) => {
-    const opened = await host.open(on.made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000 }) } }))
+    const opened = await host.open(
+      on.made.app({ legacy: { mailbox: new MemoryMailbox({ maxBytes: 3_000, share: 1 }) } }),
+    )
     const carrying = await openCarrying(opened.ask)
     const { last, lastId } = await readSegment(await carrying.call(tool))
     expect((await carrying.post(answerTo(last, accepted({ confirm: true })))).status).toBe(202)

@@ -36,3 +36,25 @@ test('An event that is larger than the whole mailbox is refused, and nothing is 
   await expect(mailbox.leave('large', 1, 'x'.repeat(10_000), KEPT_MS)).rejects.toMatchObject({ code: 'MAILBOX_FULL' })
   expect(await mailbox.after('small', 0)).toHaveLength(1)
 })
+
+test('An owner that fills the mailbox drops its own channels, and not those of another', async () => {
+  const mailbox = new MemoryMailbox({ maxBytes: 10_000 })
+  await mailbox.leave('result of bob', 1, 'x'.repeat(800), KEPT_MS, 'bob')
+  for (let i = 0; i < 100; i += 1) await mailbox.leave(`channel ${i}`, 1, 'x'.repeat(800), KEPT_MS, 'ann')
+  expect(await mailbox.after('result of bob', 0)).toHaveLength(1)
+  // A quarter of the mailbox.
+  expect(mailbox.size).toBe(3)
+  expect(await mailbox.after('channel 99', 0)).toHaveLength(1)
+})
+
+test('When the mailbox is full, the owner that uses the most makes room', async () => {
+  const mailbox = new MemoryMailbox({ maxBytes: 10_000, share: 0.6 })
+  await mailbox.leave('result of bob', 1, 'x'.repeat(800), KEPT_MS, 'bob')
+  for (let i = 0; i < 100; i += 1) {
+    await mailbox.leave(`of ann ${i}`, 1, 'x'.repeat(300), KEPT_MS, 'ann')
+    await mailbox.leave(`of cyd ${i}`, 1, 'x'.repeat(300), KEPT_MS, 'cyd')
+  }
+  expect(await mailbox.after('result of bob', 0)).toHaveLength(1)
+  await mailbox.leave('more of bob', 1, 'x'.repeat(800), KEPT_MS, 'bob')
+  expect(await mailbox.after('result of bob', 0)).toHaveLength(1)
+})

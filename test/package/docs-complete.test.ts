@@ -39,6 +39,7 @@ test('every member of io has an example', () => {
 test.each([
   { type: 'AppOptions', page: 'docs/options.md' },
   { type: 'RallyOptions', page: 'docs/options.md' },
+  { type: 'LimitOptions', page: 'docs/options.md' },
   { type: 'TasksOptions', page: 'docs/tasks.md' },
   { type: 'LegacyOptions', page: 'docs/older-clients.md' },
   { type: 'ToolOptions', page: 'docs/start.md' },

@@ -1,6 +1,10 @@
 // Sends a channel's stored events to a client that came back with an event id, up to the end of a segment. It waits for events
 // that are not stored yet, for a limited time.
 import type { Logger } from '../../protocol/logger.ts'
+import type { NoRoom } from '../../protocol/shared-limit.ts'
+import { SharedLimit } from '../../protocol/shared-limit.ts'
+import type { Limits } from '../../server/limits.ts'
+import { sharesOf } from '../../server/limits.ts'
 import type { EventSink } from '../../server/reply.ts'
 import type { Mailbox } from '../../store/mailbox.ts'
 import { RETRY_ASKED_MS } from '../stream.ts'
@@ -97,10 +101,10 @@ export class ChannelReader {
   }
 }
 
-const MAX_READERS = 2_000
-
 /** After this time a client has to reconnect. */
 const WAIT_MS = 60_000
+
+type NewReading = Pick<ChannelReading, 'name' | 'position' | 'eventId' | 'primes'> & { readonly owner: string }
 
 /** All readers of an instance. Their number is bounded, and they end when the instance shuts down. */
 export class ChannelReaders {
@@ -108,29 +112,34 @@ export class ChannelReaders {
   readonly #logger: Logger
   /** One for each channel: a client that comes back has lost its earlier stream. */
   readonly #all = new Map<string, ChannelReader>()
+  readonly shares: SharedLimit<ChannelReader>
 
-  constructor(mailbox: Mailbox, logger: Logger) {
+  constructor(mailbox: Mailbox, logger: Logger, limits: Limits) {
     this.#mailbox = mailbox
     this.#logger = logger
+    this.shares = new SharedLimit({ ...sharesOf(limits, 'maxStreams'), evict: (reader) => reader.end() })
   }
 
   get size(): number {
     return this.#all.size
   }
 
-  get isFull(): boolean {
-    return this.#all.size >= MAX_READERS
+  /** Returns why if there is no room for another reader. */
+  makeRoom(owner: string): NoRoom | undefined {
+    return this.shares.makeRoom(owner, 1)
   }
 
   /** Returns the function that ends it. */
-  open(reading: Pick<ChannelReading, 'name' | 'position' | 'eventId' | 'primes'>, sink: EventSink): () => void {
-    const { name } = reading
+  open(reading: NewReading, sink: EventSink): () => void {
+    const { name, owner } = reading
     this.#all.get(name)?.end()
     const whole = { ...reading, mailbox: this.#mailbox, logger: this.#logger, waitMs: WAIT_MS }
     const reader: ChannelReader = new ChannelReader(whole, sink, () => {
+      this.shares.delete(owner, reader)
       if (this.#all.get(name) === reader) this.#all.delete(name)
     })
     this.#all.set(name, reader)
+    this.shares.set(owner, reader, 1)
     return () => reader.end()
   }
 

@@ -4,7 +4,7 @@ import type { RequestId } from '../../protocol/messages.ts'
 import { errorReply } from '../../server/reply.ts'
 import type { Outlet } from '../host.ts'
 import type { Session } from '../session.ts'
-import { endOf, mailboxName, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
+import { endOf, mailboxName, mailboxOwner, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
 
 /** Notifications that are being stored. */
@@ -13,6 +13,7 @@ const MAX_PENDING = 16
 export class ChannelWriter implements Outlet {
   readonly #host: CarriedHost
   readonly #name: string
+  readonly #owner: string
   readonly #segment: number
   #count = 0
   #pending = 0
@@ -23,6 +24,7 @@ export class ChannelWriter implements Outlet {
   constructor(host: CarriedHost, session: Session, channel: string, segment: number) {
     this.#host = host
     this.#name = mailboxName(channel, session)
+    this.#owner = mailboxOwner(session)
     this.#segment = segment
   }
 
@@ -61,7 +63,7 @@ export class ChannelWriter implements Outlet {
     try {
       await this.#store(endOf(this.#segment), text)
     } catch (error) {
-      this.#closed = !isTooLarge(error)
+      this.#closed = !isMailboxFull(error)
       throw error
     }
   }
@@ -71,17 +73,17 @@ export class ChannelWriter implements Outlet {
     try {
       await this.close(text)
     } catch (error) {
-      if (!isTooLarge(error)) throw error
+      if (!isMailboxFull(error)) throw error
       await this.close(errorReply(id, new ProtocolError(INTERNAL_ERROR, error.message)).text)
     }
   }
 
   #store(number: number, text: string): Promise<boolean> {
     const { mailbox, eventsMs } = this.#host
-    return mailbox.leave(this.#name, number, text, eventsMs)
+    return mailbox.leave(this.#name, number, text, eventsMs, this.#owner)
   }
 }
 
-function isTooLarge(error: unknown): error is RallyError {
+export function isMailboxFull(error: unknown): error is RallyError {
   return error instanceof RallyError && error.code === 'MAILBOX_FULL'
 }

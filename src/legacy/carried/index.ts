@@ -14,17 +14,18 @@ import { isResponse } from '../../server/message-kind.ts'
 import type { Mailbox } from '../../store/mailbox.ts'
 import { MemoryMailbox } from '../../store/memory/mailbox.ts'
 import type { Exchange } from '../exchange.ts'
-import { HttpRefusal } from '../exchange.ts'
+import { HttpRefusal, noRoomRefusal } from '../exchange.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
 import { respond } from '../methods.ts'
 import type { Session } from '../session.ts'
 import type { Suspender } from '../session-request.ts'
 import { readEventId } from '../stream.ts'
 import { ChannelReaders } from './channel-reader.ts'
-import { ChannelWriter } from './channel.ts'
+import { ChannelWriter, isMailboxFull } from './channel.ts'
 import type { EventPosition } from './event-position.ts'
-import { endOf, EventIds, mailboxName, startOf } from './event-position.ts'
+import { endOf, EventIds, mailboxName, mailboxOwner, startOf } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
+import { MailboxShare } from './mailbox-share.ts'
 import type { CarriedAnswer } from './resume.ts'
 import { openAnswer, recordCancelled, resumedCall, resumeOnce } from './resume.ts'
 import { CallStates, stateIn } from './state.ts'
@@ -61,10 +62,14 @@ export class CarriedCalls {
 
   constructor(legacy: LegacyHost, { mailbox: shared, keepMs }: CarriedOptions) {
     const { app } = legacy
-    const { seal, logger, now } = app
-    const mailbox = shared ?? new MemoryMailbox({ now })
+    const { seal, logger, now, limits } = app
+    const { maxWaitingBytes, share } = limits
+    const mailbox =
+      shared instanceof MemoryMailbox || shared === undefined
+        ? (shared ?? new MemoryMailbox({ now, maxBytes: maxWaitingBytes, share }))
+        : new MailboxShare(shared, maxWaitingBytes, now)
     this.#legacy = legacy
-    this.#readers = new ChannelReaders(mailbox, logger)
+    this.#readers = new ChannelReaders(mailbox, logger, limits)
     this.#host = {
       app,
       states: new CallStates(seal),
@@ -98,11 +103,18 @@ export class CarriedCalls {
     const number = endOf(0)
     const ask = async (text: string): Promise<boolean> => {
       if (!exchange.open()) return false
-      await this.#storeQuestion(mailboxName(channel, session), number, text)
+      await this.#storeQuestion(mailboxName(channel, session), number, text, session)
       exchange.suspend(text, await this.#host.eventIds.mint({ channel, number }, session, principal))
       return true
     }
-    return suspenderTo(this.#host, session, principal, { channel, segment: 0, ask })
+    return suspenderTo(this.#host, session, principal, {
+      channel,
+      segment: 0,
+      ask,
+      get refusal() {
+        return exchange.refusal
+      },
+    })
   }
 
   /** Over HTTP: opens the answers that carry a state. Throws `InvalidState`. */
@@ -151,8 +163,10 @@ export class CarriedCalls {
     const position = session.carriesState ? await this.#find(session, lastEventId, principal) : undefined
     if (position === undefined) return undefined
     if (this.#host.app.handover.draining) throw new HttpRefusal(503, 'the server is shutting down')
-    if (this.#readers.isFull) throw new HttpRefusal(503, 'too many streams are open, try again later')
+    const noRoom = this.#readers.makeRoom(session.owner)
+    if (noRoom !== undefined) throw noRoomRefusal(noRoom, 'event streams', 'maxStreams', this.#readers.shares)
     const reading = {
+      owner: session.owner,
       name: mailboxName(position.channel, session),
       position,
       eventId: (at: EventPosition) => this.#host.eventIds.mint(at, session, principal),
@@ -190,12 +204,15 @@ export class CarriedCalls {
     const suspender = suspenderTo(this.#host, session, principal, { channel, segment: segment + 1, ask })
     try {
       if (await writer.isComplete()) return
+      // Before the call runs: what follows could not be stored.
+      if (this.#host.mailbox instanceof MailboxShare) this.#host.mailbox.checkRoom(mailboxOwner(session))
       await resumeOnce(this.#host, session, answer, async () => {
         const text = await this.#run(session, answer, writer, suspender, principal)
         if (text !== undefined) await writer.respond(id, text)
       })
     } catch (error) {
       if (error instanceof ProtocolError) throw error
+      if (isMailboxFull(error)) throw new HttpRefusal(429, error.message)
       this.#host.app.logger.error('The mailbox could not store what follows an answer.', { error })
       throw new HttpRefusal(503, 'what follows this answer could not be stored, send the answer again')
     }
@@ -213,10 +230,10 @@ export class CarriedCalls {
   }
 
   /** A copy for a client that loses its stream before it has read the question. Never throws. */
-  async #storeQuestion(name: string, number: number, text: string): Promise<void> {
+  async #storeQuestion(name: string, number: number, text: string, session: Session): Promise<void> {
     const { mailbox, questionMs, app } = this.#host
     try {
-      await mailbox.leave(name, number, text, questionMs)
+      await mailbox.leave(name, number, text, questionMs, mailboxOwner(session))
     } catch (error) {
       app.logger.warn('A question could not be stored. A client that loses its stream now will not see it.', { error })
     }

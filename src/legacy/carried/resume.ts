@@ -14,6 +14,8 @@ import type { ResumePoint } from '../call.ts'
 import { answerIn, askFailed } from '../questions.ts'
 import type { Session } from '../session.ts'
 import type { ResumedCall } from '../session-request.ts'
+import { isMailboxFull } from './channel.ts'
+import { mailboxOwner } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
 import type { CallState } from './state.ts'
 import { stateIn, withoutState } from './state.ts'
@@ -97,8 +99,10 @@ export async function recordCancelled(
   id: RequestId,
 ): Promise<void> {
   try {
-    await mailbox.leave(cancellationName(session, id), 1, String(app.now()), eventsMs)
+    await mailbox.leave(cancellationName(session, id), 1, String(app.now()), eventsMs, mailboxOwner(session))
   } catch (error) {
+    // A caller that has used its share could fill the log too.
+    if (isMailboxFull(error)) return
     app.logger.warn('A cancellation could not be stored in the mailbox.', { error })
   }
 }

@@ -15,6 +15,8 @@ export interface QuestionOutlet {
   readonly channel: string | undefined
   /** How many questions the call asked before. */
   readonly segment: number
+  /** Why a question cannot be sent, if a limit is the reason. */
+  readonly refusal?: string | undefined
   /** Returns false if the question was not sent. */
   readonly ask: (text: string) => Promise<boolean>
 }
@@ -24,8 +26,9 @@ export function suspenderTo(
   { app, states }: CarriedHost,
   session: Session,
   principal: string | undefined,
-  { channel, segment, ask }: QuestionOutlet,
+  outlet: QuestionOutlet,
 ): Suspender {
+  const { channel, segment, ask } = outlet
   return {
     segment,
     suspend: ({ request, level, version }) => {
@@ -53,7 +56,7 @@ export function suspenderTo(
         const token = await states.mint(state, session, principal, () => journal.largest(3))
         if (states.ephemeral) app.mintedEphemeral(channel !== undefined)
         const text = JSON.stringify({ jsonrpc: '2.0', id: askId, ...withState(question.request, token) })
-        if (!(await ask(text))) throw noStream(question.key)
+        if (!(await ask(text))) throw noStream(question.key, outlet)
       }
     },
   }

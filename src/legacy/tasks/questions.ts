@@ -10,7 +10,7 @@ import type { InputRequest, InputRequests } from '../../protocol/messages.ts'
 import { META_RELATED_TASK } from '../../protocol/revisions/older.ts'
 import { hasCapability } from '../../server/capabilities.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
-import { answerIn, askFailed, noStream, tooManyQuestions, withdrawal, writeQuestions } from '../questions.ts'
+import { answerIn, askFailed, noStream, withdrawal, writeQuestions } from '../questions.ts'
 import type { Session } from '../session.ts'
 
 export interface TaskAsking {
@@ -62,15 +62,13 @@ export class TaskQuestions {
       if ('result' in response) return answered(key, answerIn(response.result))
       failed(askFailed(key, response.error))
     })
-    if (id === undefined) {
-      throw tooManyQuestions()
-    }
+    if (typeof id !== 'string') throw id
     this.#open.set(key, id)
     const text = JSON.stringify({ jsonrpc: '2.0', id, ...ofTask(request, taskId) })
     if (outlet.send(text)) return
     this.#open.delete(key)
     host.asks.forget(id)
-    throw noStream(key)
+    throw noStream(key, outlet)
   }
 
   #withdraw(key: string, reason: string): void {

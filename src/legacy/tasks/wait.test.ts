@@ -203,7 +203,7 @@ test('a task that outlives its ttl ends the wait for it', async () => {
   expect(server.held).toMatchObject({ waits: 0 })
 })
 
-test('no more than a thousand wait on an instance, and the next one gets an error that says to poll', async () => {
+test('no more than a thousand wait on an instance, a quarter of them in one session, and the error says to poll', async () => {
   const { server } = newSetting()
   const clients = await Promise.all(Array.from({ length: 5 }, () => Client.begin(server)))
   const taskId = await clients[0]?.task('work')
@@ -217,10 +217,22 @@ test('no more than a thousand wait on an instance, and the next one gets an erro
     if (reply !== undefined) replies.push(reply)
   }
   await vi.waitFor(() => expect(server.held).toMatchObject({ waits: 1_000 }), { timeout: 10_000 })
-  const refused = await clients[4]?.send('tasks/result', { taskId }, peer, false)
+  const refused = await clients[0]?.send('tasks/result', { taskId }, peer, false)
+  const used = 'one caller may use 250 of 1000 (limits.maxTaskWaits, limits.share)'
   expect(JSON.parse(refused?.text ?? '')).toMatchObject({
-    error: { code: -32603, message: '1000 requests already wait for results of tasks. Poll tasks/get instead.' },
+    error: {
+      code: -32603,
+      message: `Too many requests that wait for results of tasks: ${used}. Poll tasks/get instead.`,
+    },
   })
+  // Another session has room all the same: one of those that have the most makes it.
+  const later = clients[4]?.send('tasks/result', { taskId }, peer, false)
+  expect(JSON.parse((await Promise.race(replies))?.text ?? '')).toMatchObject({
+    error: { message: 'Too many requests wait for results of tasks (limits.maxTaskWaits). Poll tasks/get instead.' },
+  })
+  expect(server.held).toMatchObject({ waits: 1_000 })
+  peer.cancel()
+  await later
   for (const each of peers) each.cancel()
   await Promise.all(replies)
   expect(server.held).toEqual(NOTHING)

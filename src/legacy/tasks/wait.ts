@@ -6,7 +6,8 @@ import type { OlderRevision } from '../../protocol/revisions/older.ts'
 import type { DetailedTask } from '../../protocol/messages.ts'
 import { olderTask } from '../../protocol/revisions/older.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
-import type { Session, Stoppable } from '../session.ts'
+import type { WaitingRequest } from '../asks.ts'
+import type { Session } from '../session.ts'
 import { TaskQuestions } from './questions.ts'
 
 export interface TaskWaiting {
@@ -19,7 +20,7 @@ export interface TaskWaiting {
   readonly answer: (inputResponses: Record<string, Record<string, unknown>>) => Promise<unknown>
 }
 
-export class TaskWait implements Stoppable {
+export class TaskWait implements WaitingRequest {
   readonly cancel = new Cancel()
   readonly #waiting: TaskWaiting
   readonly #questions: TaskQuestions
@@ -36,6 +37,14 @@ export class TaskWait implements Stoppable {
       answered: (key, answer) => void waiting.answer({ [key]: answer }).catch(failed),
       failed,
     })
+  }
+
+  get owner(): string {
+    return this.#waiting.session.owner
+  }
+
+  evict(): void {
+    this.#fail('Too many requests wait for results of tasks (limits.maxTaskWaits). Poll tasks/get instead.')
   }
 
   interrupt(): void {
