@@ -37,7 +37,8 @@ export interface Asker {
   removeSkipped(entry: Entry): void
   /** A validation starts (1) or ends (-1). */
   busy(change: 1 | -1): void
-  fail(error: unknown): unknown
+  /** Ends the pass. `key` is the key of the question that failed. */
+  fail(error: unknown, key?: string): unknown
 }
 
 interface OpenAsk {
@@ -202,9 +203,9 @@ export class Answering {
         this.#reading.delete(call.key)
         this.#asker.busy(-1)
       }
-      fit.then(read, (error: unknown) => void this.#asker.fail(error)).finally(over)
+      fit.then(read, (error: unknown) => void this.#asker.fail(error, call.key)).finally(over)
     } catch (error) {
-      this.#asker.fail(error)
+      this.#asker.fail(error, call.key)
     }
   }
 
@@ -213,7 +214,7 @@ export class Answering {
       const valueText = value === undefined ? '' : `,${toJsonText(value, `the answer to "${call.key}"`)}`
       this.#asker.answered(call, `["${asking.pin}",${asked},"${action}"${valueText}]`)
     } catch (error) {
-      this.#asker.fail(error)
+      this.#asker.fail(error, call.key)
     }
   }
 

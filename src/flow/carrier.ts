@@ -5,6 +5,7 @@ import type { Cancel } from '../protocol/cancel.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
+import type { TargetName } from './failure-log.ts'
 import type { FlowState, ShownQuestion } from './flow-state.ts'
 import type { Journal } from './journal.ts'
 import type { Capability, Form } from './question.ts'
@@ -62,6 +63,8 @@ export interface PassHost {
 
 /** Everything one pass runs with. */
 export interface PassInput {
+  /** What runs, for logs and messages. */
+  readonly target: TargetName
   readonly flow: Flow
   readonly journal: Journal
   /** Comes with the journal. The pass takes from it; the outcome's flow state replaces it. */
@@ -136,7 +139,12 @@ export type Suspension =
   | { kind: 'detached'; journal: Journal; flowState: FlowState }
 
 /** The flow is over. */
-export type Ending = { kind: 'done'; value: unknown } | { kind: 'failed'; error: unknown }
+export type Ending = { kind: 'done'; value: unknown } | {
+      kind: 'failed'
+      error: unknown
+      /** The key of the io call that failed, if it was one. */
+      key?: string | undefined
+    }
 
 export type TraceEvent =
   | { type: 'call'; key: string; kind: CallKind }

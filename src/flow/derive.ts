@@ -9,6 +9,11 @@ export function visitToken(flowId: string, key: string): string {
   return derive(flowId, 'visit', key, 'base64url').slice(0, 22)
 }
 
+/** Names a flow in logs. The id itself is a secret. */
+export function flowDigest(flowId: string): string {
+  return derive(flowId, 'log', '', 'base64url').slice(0, 11)
+}
+
 /** A number in [0, 1) with 52 random bits. */
 export function derivedRandom(flowId: string, key: string): number {
   return Number.parseInt(derive(flowId, 'random', key, 'hex').slice(0, 13), 16) / 2 ** 52

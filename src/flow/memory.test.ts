@@ -148,6 +148,7 @@ function inputOf(input: Partial<PassInput>): PassInput {
     journal: Journal.empty(),
     flowState: emptyState(),
     answers: undefined,
+    target: { method: 'tools/call', target: 'test' },
     forms: new Map(),
     can: () => true,
     limits: { journalBytes: 10_000, passMs: 60_000 },

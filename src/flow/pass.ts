@@ -31,6 +31,8 @@ import type { Entry, Tag } from './journal.ts'
 import type { Outcome, PassInput } from './carrier.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
+import type { FailurePlace } from './failure-log.ts'
+import { logFailure } from './failure-log.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
@@ -48,6 +50,9 @@ import { Underway } from './underway.ts'
  * - detaching: stopped at a detach, like yielded. The flow continues as a task.
  */
 type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | Outcome['kind']
+
+/** Stands for `undefined` in the log: some code throws that. */
+const NOTHING_THROWN = 'undefined was thrown'
 
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
@@ -171,7 +176,7 @@ export class Pass implements Settler, Asker, Interruptible {
       const question = toQuestion()
       call.asking = { question, pin: pinOf(question), give }
     } catch (error) {
-      return this.fail(error)
+      return this.fail(error, key)
     }
     this.#answering.answer(call, call.asking)
     return call.promise as Promise<T>
@@ -193,7 +198,7 @@ export class Pass implements Settler, Asker, Interruptible {
     attempt(
       this.input.strict ? () => runInStep(this, key, run) : run,
       (value) => this.#stepDone(call, value === undefined ? 'sv' : 's', value ?? null),
-      (error) => this.#stepDone(call, 'se', toFailure(error)),
+      (error) => this.#stepDone(call, 'se', toFailure(error), error ?? NOTHING_THROWN),
     )
     this.#insideStep = undefined
     return promise
@@ -213,6 +218,7 @@ export class Pass implements Settler, Asker, Interruptible {
           call,
           'ce',
           error instanceof Declined ? { declined: error.key, action: error.action } : toFailure(error),
+          error ?? NOTHING_THROWN,
         ),
     )
     return promise
@@ -266,8 +272,8 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#settling.touch()
   }
 
-  fail(error: unknown): Promise<never> {
-    this.#end({ kind: 'failed', error })
+  fail(error: unknown, key?: string): Promise<never> {
+    this.#end({ kind: 'failed', error, key })
     return parked()
   }
 
@@ -356,19 +362,30 @@ export class Pass implements Settler, Asker, Interruptible {
     return true
   }
 
-  #stepDone(call: Call, tag: Tag, result: unknown): void {
+  #stepDone(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
     this.#busy -= 1
-    this.#record(call, tag, result)
+    this.#record(call, tag, result, thrown)
   }
 
-  #record(call: Call, tag: Tag, result: unknown): void {
-    if (this.ended) return
+  #record(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
+    if (this.ended) return this.#logLost(call, thrown)
     try {
       const payloadText = toJsonText(result, `the ${call.kind} "${call.key}"`)
-      this.#settling.add({ call, tag, payloadText })
+      this.#settling.add(thrown === undefined ? { call, tag, payloadText } : { call, tag, payloadText, thrown })
     } catch (error) {
-      void this.fail(error)
+      void this.fail(error, call.key)
     }
+  }
+
+  /** Logs a failure that nothing records, because the pass has ended. One caused by the end of the pass is none. */
+  #logLost({ key }: Call, thrown: unknown): void {
+    const isStopped = this.#phase !== 'done' && thrown instanceof Error && thrown.name === 'AbortError'
+    if (thrown !== undefined && !isStopped) logFailure(this.#place, thrown, key)
+  }
+
+  get #place(): FailurePlace {
+    const { target, flow, logger } = this.input
+    return { target, flow, logger }
   }
 
   replay(call: Call, entry: Entry): void {
@@ -376,7 +393,7 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#deliver(call, entry.tag, entry.payload, true)
   }
 
-  settle({ call, tag, payloadText }: Settlement): Promise<void> | undefined {
+  settle({ call, tag, payloadText, thrown }: Settlement): Promise<void> | undefined {
     const { journal, flow, journalWriter, now = Date.now } = this.input
     if (call.kind === 'scope') {
       // The next pass runs the scope again, and its handler is heard.
@@ -390,11 +407,13 @@ export class Pass implements Settler, Asker, Interruptible {
       this.#appended += 1
     }
     if (journalWriter === undefined) {
+      if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
     return journalWriter.persist(journal).then(
       () => {
+        if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
       },
       (error: unknown) => void this.fail(error),
@@ -477,7 +496,8 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#phase = outcome.kind
     this.#underway.delete(this)
     this.input.cancel?.listen(undefined)
-    this.#lazySettling?.stop()
+    const lost = this.#lazySettling?.stop()
+    if (lost !== undefined) for (const { call, thrown } of lost) this.#logLost(call, thrown)
     // A handler that returned has cleaned up itself.
     if (!returned) this.#cleanUp()
     if (this.#flowIsOver || this.interrupted) this.#abort?.abort()

@@ -1,19 +1,18 @@
 // Runs a target for a carrier. This is the only way from the server, a task or an older client's call into a pass.
-import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
-import type { Carrier, Ending, Outcome, PassInput } from './carrier.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
 import type { FlowState } from './flow-state.ts'
 import { keepAnswers } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { startPass } from './io.ts'
+import type { TargetName } from './failure-log.ts'
+import { logFailure, logUnexpected } from './failure-log.ts'
 import { Journal } from './journal.ts'
 import { Pass } from './pass.ts'
 import type { Form } from './question.ts'
 
 /** A handler that may take several rounds: a tool, a prompt or a resource. `Host` and `Request` are what its texts depend on. */
-export interface FlowTarget<Host, Request> {
-  readonly method: string
-  /** The name of the tool or prompt, or the resource's URI. */
-  readonly target: string
+export interface FlowTarget<Host, Request> extends TargetName {
   readonly version: string | undefined
   readonly timeoutMs: number | undefined
   readonly forms: ReadonlyMap<string, Form>
@@ -29,12 +28,13 @@ export interface FlowTarget<Host, Request> {
  * for the whole pass: a handler that never waits is done before this returns.
  */
 export function runTarget<T>(
-  target: Pick<FlowTarget<never, never>, 'forms' | 'timeoutMs' | 'run'>,
+  target: Pick<FlowTarget<never, never>, 'method' | 'target' | 'forms' | 'timeoutMs' | 'run'>,
   args: unknown,
   carrier: Carrier<T>,
 ): Promise<T> {
   const { host } = carrier
   const input: PassInput = {
+    target,
     flow: carrier.flow,
     journal: carrier.journal,
     flowState: carrier.flowState,
@@ -81,20 +81,48 @@ function takeOutcome<T>(carrier: Carrier<T>, outcome: Outcome): T | Promise<T> {
   }
 }
 
+/** The carrier of a flow that has ended, as its texts and logs need it. */
+export interface EndedFlow<Host> {
+  readonly host: Host
+  readonly flow: { readonly id: string }
+}
+
 /** The text of a flow's result. A value that has no text, because it is not JSON or does not match its schema, is a failure. */
-export function endText<Host, Request>(
+export function endText<Host extends PassHost, Request>(
   target: FlowTarget<Host, Request>,
   outcome: Ending,
-  host: Host,
+  ended: EndedFlow<Host>,
   request: Request,
 ): string | Promise<string> {
-  if (outcome.kind === 'failed') return target.failureText(outcome.error, host)
+  if (outcome.kind === 'failed') return failureText(target, outcome.error, ended, outcome.key)
   try {
-    const text = target.resultText(outcome.value, host, request)
-    return typeof text === 'string' ? text : text.catch((error: unknown) => target.failureText(error, host))
+    const text = target.resultText(outcome.value, ended.host, request)
+    return typeof text === 'string' ? text : text.catch((error: unknown) => unwritable(target, error, ended))
   } catch (error) {
-    return target.failureText(error, host)
+    return unwritable(target, error, ended)
   }
+}
+
+/** The text of a result that reports the failure, which it logs. `key` is the key of the io call that failed. */
+export function failureText<Host extends PassHost>(
+  target: FlowTarget<Host, never>,
+  error: unknown,
+  { host, flow }: EndedFlow<Host>,
+  key?: string,
+): string {
+  logFailure({ target, flow, logger: host.logger }, error, key)
+  return target.failureText(error, host)
+}
+
+/** The handler returned a value that cannot be its result: its mistake, except if the error says what the caller did wrong. */
+function unwritable<Host extends PassHost>(
+  target: FlowTarget<Host, never>,
+  error: unknown,
+  { host, flow }: EndedFlow<Host>,
+): string {
+  const isAnswer = error instanceof ProtocolError && error.rpcCode !== INTERNAL_ERROR
+  if (!isAnswer) logUnexpected({ target, flow, logger: host.logger }, error)
+  return target.failureText(error, host)
 }
 
 /** What a carrier kept of a flow, and the version of the handler that recorded it. */

@@ -11,6 +11,8 @@ export interface Settlement {
   readonly call: Call
   readonly tag: Tag
   readonly payloadText: string
+  /** What the author's code threw, if it failed. */
+  readonly thrown?: unknown
 }
 
 /** What the loop needs from its pass. */
@@ -87,9 +89,10 @@ export class Settling {
     this.#cursor = this.#journal.dropScope(prefix, this.#cursor)
   }
 
-  stop(): void {
+  /** Returns the new results that did not settle; `undefined` if there are none. */
+  stop(): Settlement[] | undefined {
     this.#stopped = true
-    this.#queue.length = 0
+    return this.#queue.length === 0 ? undefined : this.#queue.splice(0).filter((next) => 'tag' in next)
   }
 
   #schedule(): void {

@@ -138,7 +138,7 @@ describe('io.visit', () => {
   test('what done throws fails the call', async () => {
     const error = new Error('The payment service is down.')
     const outcome = await new Rounds().next(visiting({ done: () => Promise.reject(error) }), { pay: accept() })
-    expect(outcome).toEqual({ kind: 'failed', error })
+    expect(outcome).toEqual({ kind: 'failed', error, key: 'pay' })
   })
 
   test.each([

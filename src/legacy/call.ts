@@ -11,11 +11,13 @@ import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Capability } from '../flow/question.ts'
-import { endText, runTarget } from '../flow/run.ts'
+import type { EndedFlow } from '../flow/run.ts'
+import { endText, failureText, runTarget } from '../flow/run.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
+import type { AppServices } from '../server/context.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Question } from './questions.ts'
@@ -94,10 +96,10 @@ export class Call implements Stoppable {
       try {
         next = await this.#ask(passed, point, suspend)
       } catch (error) {
-        return target.failureText(error, this.#host.app)
+        return failureText(target, error, this.#ended(from))
       }
       if (next === 'suspended') return undefined
-      if (next === 'cancelled') return this.#cancelledText(target)
+      if (next === 'cancelled') return this.#cancelledText(target, from)
       point = next
     }
   }
@@ -127,9 +129,9 @@ export class Call implements Stoppable {
       },
       ended: async (outcome) => {
         this.#reportCompleted(point, outcome)
-        return { kind: 'over', text: await endText(target, outcome, app, request) }
+        return { kind: 'over', text: await endText(target, outcome, this.#ended(point), request) }
       },
-      cancelled: () => ({ kind: 'over', text: this.#cancelledText(target) }),
+      cancelled: () => ({ kind: 'over', text: this.#cancelledText(target, point) }),
     }
   }
 
@@ -159,8 +161,12 @@ export class Call implements Stoppable {
   }
 
   /** The text of a cancelled call: none, except if this server stops. */
-  #cancelledText(target: Target): string | undefined {
-    return this.#interrupted ? target.failureText(shutDown(target), this.#host.app) : undefined
+  #cancelledText(target: Target, point: ResumePoint): string | undefined {
+    return this.#interrupted ? failureText(target, shutDown(target), this.#ended(point)) : undefined
+  }
+
+  #ended({ flowId }: ResumePoint): EndedFlow<AppServices> {
+    return { host: this.#host.app, flow: { id: flowId } }
   }
 
   #write(questions: ReadonlyMap<string, string>, flowId: string): Question[] {

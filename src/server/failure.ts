@@ -1,7 +1,6 @@
 // How a failure is reported: as a protocol error, or as a result that the model reads.
 import { Declined, FlowError } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
-import type { Logger } from '../protocol/logger.ts'
 import { messageOf } from './content.ts'
 
 /** The protocol error to respond with; `undefined` if the failure is a result that the model reads. */
@@ -15,11 +14,10 @@ export function protocolErrorOf(error: unknown): ProtocolError | undefined {
 }
 
 /** Reports a failure as a protocol error, for a prompt or a resource: their results cannot report one. */
-export function tellFailure(error: unknown, what: string, logger: Logger): never {
+export function tellFailure(error: unknown): never {
   if (error instanceof ProtocolError) throw error
   if (error instanceof Declined) {
     throw new ProtocolError(INTERNAL_ERROR, messageOf(error), { code: 'DECLINED', action: error.action })
   }
-  logger.error(what, { error })
   throw protocolErrorOf(error) ?? new ProtocolError(INTERNAL_ERROR, messageOf(error))
 }

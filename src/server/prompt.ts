@@ -83,7 +83,7 @@ export function registerPrompt<I extends Schema, A extends Asks, N extends Requi
       invalidParams(`Invalid arguments for ${name}: ${issues.join('; ')}`),
     ),
     resultText: (value, { serverMeta }) => promptText(value, serverMeta),
-    failureText: (error, { logger }) => tellFailure(error, `${where} failed.`, logger),
+    failureText: tellFailure,
     arguments: names,
     completers: prepareCompleters(complete, names, where),
     listing,

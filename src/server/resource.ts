@@ -174,7 +174,7 @@ export function resourceTarget(uri: string, resource: RegisteredResource, variab
       if (value === undefined || value === null) throw invalidParams(`Resource not found: ${uri}`, { uri })
       return readText(toResult(value), uri, resource, request, serverMeta)
     },
-    failureText: (error, { logger }) => tellFailure(error, `Reading ${uri} failed.`, logger),
+    failureText: tellFailure,
   }
 }
 

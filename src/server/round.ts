@@ -209,7 +209,7 @@ class Round implements Carrier<string | undefined> {
   }
 
   ended(outcome: Ending): string | Promise<string> {
-    return endText(this.#target, outcome, this.host, this.#request)
+    return endText(this.#target, outcome, this, this.#request)
   }
 
   cancelled(): undefined {

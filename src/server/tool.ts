@@ -97,10 +97,9 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     run: checkedRun(handled.run, checkInput, invalid),
     resultText: (value, { serverMeta }) =>
       checkOutput === undefined ? resultText(value, serverMeta) : structuredText(value, checkOutput, serverMeta),
-    failureText: (error, { serverMeta, logger }) => {
+    failureText: (error, { serverMeta }) => {
       const protocolError = protocolErrorOf(error)
       if (protocolError === undefined) return errorText(messageOf(error), serverMeta)
-      if (error !== protocolError) logger.error(`The tool "${name}" failed.`, { error })
       throw protocolError
     },
     headers: paramHeaders(schema, name),

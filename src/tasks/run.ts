@@ -12,7 +12,7 @@ import type { ShownQuestion } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Pass } from '../flow/pass.ts'
-import type { SavedFlow } from '../flow/run.ts'
+import type { EndedFlow, SavedFlow } from '../flow/run.ts'
 import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Underway } from '../flow/underway.ts'
 import type { Backoff } from '../protocol/backoff.ts'
@@ -180,7 +180,7 @@ export class TaskRun implements JournalWriter {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome),
+      ended: (outcome) => this.#ended(tool, outcome, flowId),
       cancelled: () => {
         this.#pass = undefined
         return undefined
@@ -188,14 +188,14 @@ export class TaskRun implements JournalWriter {
     }
   }
 
-  async #ended(tool: RegisteredTool, outcome: Ending): Promise<undefined> {
+  async #ended(tool: RegisteredTool, outcome: Ending, flowId: string): Promise<undefined> {
     this.#pass = undefined
     if (outcome.kind === 'failed') {
       const { error } = outcome
       if (error instanceof LeaseLost || error instanceof StoreFault) throw error
       if (isInterrupted(error)) return this.#release()
     }
-    const ending = await endingOf(tool, outcome, this.#host.app)
+    const ending = await endingOf(tool, outcome, { host: this.#host.app, flow: { id: flowId } })
     await this.#lease.end(() => ({ ...this.#status.take(), ...ending }))
     return undefined
   }
@@ -380,9 +380,9 @@ function statusOf(state: TaskFlowState): 'input_required' | 'working' {
 }
 
 /** How the task ends: with a result, or with the error of a call that failed as a whole. */
-async function endingOf(tool: RegisteredTool, outcome: Ending, host: AppServices): Promise<TaskChange> {
+async function endingOf(tool: RegisteredTool, outcome: Ending, ended: EndedFlow<AppServices>): Promise<TaskChange> {
   try {
-    return { status: 'completed', outcome: await endText(tool, outcome, host, undefined) }
+    return { status: 'completed', outcome: await endText(tool, outcome, ended, undefined) }
   } catch (error) {
     return failedWith(error)
   }

@@ -116,6 +116,7 @@ export class Rounds {
 
   #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'flowState' | 'answers'> {
     return {
+      target: { method: 'tools/call', target: 'handler' },
       flow: {
         id: 'a-flow-under-test',
         startedAt: STARTED_AT,

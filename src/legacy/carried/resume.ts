@@ -1,4 +1,5 @@
 // Resumes a call from the state that came with an answer, on any instance.
+import { failureText } from '../../flow/run.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { canonical, digest } from '../../seal/canonical.ts'
 import { CLOCK_SKEW_MS } from '../../seal/envelope.ts'
@@ -79,14 +80,15 @@ export function resumedCall({ app }: CarriedHost, { state, response }: CarriedAn
   return {
     level: state.level,
     async run({ running, target, round, suspend }) {
-      if ('error' in response) return target.failureText(askFailed(state.key, response.error), app)
+      const ended = { host: app, flow: { id: state.flow.flowId } }
+      if ('error' in response) return failureText(target, askFailed(state.key, response.error), ended, state.key)
       const point = resumePoint(app, target, state, response.result)
       if (state.remaining.length === 0 || suspend === undefined) return running.run(target, round, point, suspend)
       try {
         await suspend(state.remaining, point)
         return undefined
       } catch (error) {
-        return target.failureText(error, app)
+        return failureText(target, error, ended)
       }
     },
   }
