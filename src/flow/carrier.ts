@@ -139,7 +139,9 @@ export type Suspension =
   | { kind: 'detached'; journal: Journal; flowState: FlowState }
 
 /** The flow is over. */
-export type Ending = { kind: 'done'; value: unknown } | {
+export type Ending =
+  | { kind: 'done'; value: unknown }
+  | {
       kind: 'failed'
       error: unknown
       /** The key of the io call that failed, if it was one. */
