@@ -1,4 +1,5 @@
 // Connects to a server by its address, its command or an app in this process.
+import { ByteBudget } from '../protocol/byte-buffer.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { VERSION } from '../protocol/version.ts'
 import { shown } from '../protocol/text.ts'
@@ -79,13 +80,18 @@ async function routeTo(server: ServerAddress, options: ClientOptions, limits: Li
   }
 }
 
-async function httpRoute(url: URL, options: ClientOptions, { maxResponseBytes }: Limits): Promise<Route> {
+async function httpRoute(
+  url: URL,
+  options: ClientOptions,
+  { maxResponseBytes, maxBufferedBytes }: Limits,
+): Promise<Route> {
   const http = options.fetch === undefined ? await platformClient(url) : fetchClient(url, options.fetch)
+  const limits = { maxBytes: maxResponseBytes, budget: new ByteBudget(maxBufferedBytes) }
   const { headers } = options
   return {
     address: url.host,
-    open: (receive) => new HttpTransport(http, { headers, maxResponseBytes }, receive),
-    openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, maxResponseBytes }, events),
+    open: (receive) => new HttpTransport(http, { headers, limits }, receive),
+    openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, limits }, events),
   }
 }
 

@@ -48,6 +48,13 @@ export function tooLarge(maxBytes: number): ClientError {
   )
 }
 
+export function tooMuchBuffered(maxBytes: number): ClientError {
+  return new ClientError(
+    'RESPONSE_TOO_LARGE',
+    `The responses that are being read take more than ${maxBytes} bytes together. Make fewer calls at once, or raise maxBufferedBytes in connect().`,
+  )
+}
+
 /** No part of the request has reached the server. */
 export function unreachable(why: string, cause?: unknown): ClientError {
   return new ClientError('CONNECTION', `Cannot reach the server: ${why}. Nothing was sent.`, { cause })

@@ -22,6 +22,11 @@ export interface ClientOptions extends Answerers {
   maxStateBytes?: number
   /** The largest response, and the largest list over all of its pages, in bytes. Default 16 777 216. */
   maxResponseBytes?: number
+  /**
+   * The most bytes of responses that are not complete yet, over all calls at the same time. Over HTTP. Default: four times
+   * `maxResponseBytes`.
+   */
+  maxBufferedBytes?: number
   /** Tells servers that a call may become a task, and waits for the task. Default true. */
   tasks?: boolean
   /** Milliseconds to wait for a task. The user's time is not counted. Default 86 400 000, one day. */
@@ -96,13 +101,14 @@ export interface Limits {
   readonly maxRounds: number
   readonly maxStateBytes: number
   readonly maxResponseBytes: number
+  readonly maxBufferedBytes: number
   readonly taskMs: number
 }
 
 export function limitsOf(options: ClientOptions): Limits {
   const { timeoutMs = 60_000, maxRounds = 10, maxStateBytes = 65_536, maxResponseBytes = 16_777_216 } = options
-  const { taskMs = 86_400_000 } = options
-  const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes, taskMs }
+  const { maxBufferedBytes = 4 * maxResponseBytes, taskMs = 86_400_000 } = options
+  const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes, maxBufferedBytes, taskMs }
   for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
   if (options.logLevel !== undefined && !LOGGING_LEVELS.includes(options.logLevel)) {
     throw wrongOption(`logLevel must be one of ${LOGGING_LEVELS.join(', ')}, got ${shown(options.logLevel)}.`)

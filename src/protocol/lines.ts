@@ -25,7 +25,7 @@ export class Lines {
       this.#complete()
       from = end + 1
     }
-    if (from < chunk.length) this.#append(chunk.subarray(from))
+    if (from < chunk.length) this.#append(from === 0 ? chunk : chunk.subarray(from))
   }
 
   #append(part: Buffer): void {

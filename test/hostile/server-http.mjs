@@ -51,6 +51,29 @@ const dripping =
     socket.on('close', () => clearInterval(timer))
   }
 
+/** Sends a response of about as many bytes as the arguments say, each byte as an HTTP chunk of its own. */
+const inTinyChunks =
+  (type, before, after) =>
+  ({ id, socket, args }) => {
+    socket.write(`HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`)
+    const chunksOf = (text) => Buffer.from([...text].map((char) => `1\r\n${char}\r\n`).join(''))
+    const [start, end] = response(id).split('ok')
+    const filler = 'x'.repeat(16_384)
+    const piece = chunksOf(filler)
+    let left = Math.ceil(args.bytes / filler.length)
+    socket.write(chunksOf(before + start))
+    const pour = () => {
+      while (!socket.destroyed && left > 0) {
+        left -= 1
+        if (!socket.write(piece)) return
+      }
+      if (left === 0) socket.end(`${chunksOf(end + after)}0\r\n\r\n`)
+      left -= 1
+    }
+    socket.on('drain', pour)
+    pour()
+  }
+
 const HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n'
 const EVENT_HEAD = 'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n'
 const OTHER = '{"jsonrpc":"2.0","id":987654,"result":{"content":[]}}'
@@ -67,6 +90,17 @@ const TRICKS = {
   drips_its_body: dripping(HEAD, ' '),
   drips_comments: dripping(EVENT_HEAD, ':\n'),
   drips_its_event: dripping(`${EVENT_HEAD}data: `, ' '),
+  tiny_chunks_of_a_body: inTinyChunks('application/json', '', ''),
+  tiny_chunks_of_an_event: inTinyChunks('text/event-stream', 'data: ', '\n\n'),
+  tiny_chunks_of_data: ({ id, socket }) => {
+    const line = Buffer.from('4\r\ndata\r\n1\r\n\n\r\n'.repeat(4_096))
+    socket.write(
+      `HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`,
+    )
+    endless(undefined, line)({ id, socket })
+  },
+  stops_midway: ({ socket }) => void socket.write(HEAD + ' '.repeat(15_000_000)),
+  stops_midway_in_an_event: ({ socket }) => void socket.write(`${EVENT_HEAD}data: ${' '.repeat(15_000_000)}`),
   endless_body: endless(HEAD, ' '.repeat(65_536)),
   endless_line: endless(`${EVENT_HEAD}data: `, 'x'.repeat(65_536)),
   endless_event: endless(EVENT_HEAD, 'data:\n'.repeat(10_000)),
@@ -163,7 +197,8 @@ export function serveHttp(answer) {
       if (said !== undefined) return void to.writeHead(200, JSON_TYPE).end(said)
       to.on('error', () => {})
       if (message.method === 'subscriptions/listen') return listen(message.id, mode, to)
-      TRICKS[message.params.name]({ id: message.id, response: to, socket: request.socket, url: request.url })
+      const { name, arguments: args } = message.params
+      TRICKS[name]({ id: message.id, args, response: to, socket: request.socket, url: request.url })
     })
   })
   server.on('connection', (socket) => socket.on('error', () => {}))

@@ -1,5 +1,5 @@
 // The hostile server over the standard streams, and what only a process can do wrong.
-import { closeSync } from 'node:fs'
+import { closeSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { beginListening, whenPoured } from './listens.mjs'
 
@@ -16,6 +16,17 @@ function endless(piece) {
     else process.stdout.once('drain', pour)
   }
   pour()
+}
+
+/** Writes now, in a system call of its own. */
+function write(text) {
+  for (;;) {
+    try {
+      return void writeSync(1, text)
+    } catch (error) {
+      if (error.code !== 'EAGAIN') throw error
+    }
+  }
 }
 
 const TRICKS = {
@@ -40,6 +51,10 @@ const TRICKS = {
   },
   stops: () => process.kill(process.pid, 'SIGSTOP'),
   drips: () => setInterval(() => say(' '), 20),
+  tiny_chunks_of_a_line: (id, { bytes }) => {
+    const [start, end] = response(id).split('ok')
+    for (const piece of [start, ...'x'.repeat(bytes), end]) write(piece)
+  },
   endless_line: () => endless('x'.repeat(65_536)),
   endless_lines: () => endless('no message\n'.repeat(6_000)),
   endless_blanks: () => endless('\n'.repeat(65_536)),
@@ -85,7 +100,7 @@ export function serveStdio(answer, mode) {
     const message = JSON.parse(line)
     const said = answer(message, mode)
     if (said !== undefined) say(`${said}\n`)
-    else if (message.method === 'tools/call') TRICKS[message.params.name](message.id)
+    else if (message.method === 'tools/call') TRICKS[message.params.name](message.id, message.params.arguments)
     else if (message.method === 'subscriptions/listen') listen(message.id, mode)
   })
 }

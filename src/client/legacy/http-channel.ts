@@ -6,7 +6,7 @@ import type { HeadersOption } from '../options.ts'
 import type { HttpClient, HttpResponseListener } from '../transports/http-client.ts'
 import type { HttpOptions } from '../transports/http.ts'
 import { JSON_HEADERS, readHeaders } from '../transports/http.ts'
-import type { ResponseHandler, ResponseHead } from '../transports/http-response.ts'
+import type { ResponseHandler, ResponseHead, ResponseLimits } from '../transports/http-response.ts'
 import { ResponseReader, statusError } from '../transports/http-response.ts'
 import { parseMessages } from '../transports/message.ts'
 import type { Cursor } from '../transports/sse.ts'
@@ -29,7 +29,7 @@ const DELETE_MS = 1_000
 
 export class HttpChannel implements Channel {
   readonly #http: HttpClient
-  readonly #maxBytes: number
+  readonly #limits: ResponseLimits
   readonly #events: ChannelEvents
   readonly #headers: SessionHeaders
   readonly #exchanges = new Set<HttpExchange>()
@@ -37,9 +37,9 @@ export class HttpChannel implements Channel {
   #notifications = 0
   #isClosed = false
 
-  constructor(http: HttpClient, { headers, maxResponseBytes }: HttpOptions, events: ChannelEvents) {
+  constructor(http: HttpClient, { headers, limits }: HttpOptions, events: ChannelEvents) {
     this.#http = http
-    this.#maxBytes = maxResponseBytes
+    this.#limits = limits
     this.#events = events
     this.#headers = new SessionHeaders(headers)
   }
@@ -204,7 +204,7 @@ export class HttpChannel implements Channel {
 
   /** Sends the request as soon as its headers are known. */
   #request(own: readonly string[], cursor: Cursor, handler: ResponseHandler, send: Send): ResponseReader {
-    const reader = new ResponseReader(this.#maxBytes, handler, cursor)
+    const reader = new ResponseReader(this.#limits, handler, cursor)
     this.#headers.with(own).then(
       (headers) => {
         if (!reader.isOver) reader.start((listener) => send(headers, listener))

@@ -1,17 +1,18 @@
 import { expect, test, vi } from 'vitest'
+import { ByteBudget } from '../../protocol/byte-buffer.ts'
 import type { ResponseHandler } from './http-response.ts'
 import { ResponseReader } from './http-response.ts'
 
 const MAX_BYTES = 1_000
 
-function reading(status: number, headers: Record<string, string>) {
+function reading(status: number, headers: Record<string, string>, budget = new ByteBudget(MAX_BYTES * 4)) {
   const handler = {
     event: vi.fn<ResponseHandler['event']>(),
     body: vi.fn<ResponseHandler['body']>(),
     failed: vi.fn<ResponseHandler['failed']>(),
   }
   const abort = vi.fn<() => void>()
-  const reader = new ResponseReader(MAX_BYTES, handler)
+  const reader = new ResponseReader({ maxBytes: MAX_BYTES, budget }, handler)
   reader.start(() => abort)
   reader.head(status, (name) => headers[name])
   return { reader, abort, ...handler }
@@ -62,4 +63,32 @@ test('a server has a moment to end its stream after the response, and then the r
   } finally {
     vi.useRealTimers()
   }
+})
+
+const EVENTS = { 'content-type': 'text/event-stream' }
+
+test.each([
+  ['bodies', {}, ''],
+  ['lines of events', EVENTS, ''],
+  ['data of events', EVENTS, '\n'],
+])('many %s at once take no more than their budget, and give it back however they end', (_what, headers, end) => {
+  const budget = new ByteBudget(2_500)
+  const responses = Array.from({ length: 3 }, () => reading(200, headers, budget))
+  const piece = new TextEncoder().encode(`data:${'x'.repeat(895)}${end}`)
+  for (const { reader } of responses) for (const byte of piece) reader.data(Uint8Array.of(byte))
+  const failed = responses.filter((each) => each.failed.mock.calls.length > 0)
+  expect(failed.length).toBeGreaterThan(0)
+  expect(failed[0]?.failed).toHaveBeenCalledExactlyOnceWith(
+    expect.objectContaining({
+      code: 'RESPONSE_TOO_LARGE',
+      message:
+        'The responses that are being read take more than 2500 bytes together. Make fewer calls at once, or raise maxBufferedBytes in connect().',
+    }),
+  )
+  expect(failed[0]?.abort).toHaveBeenCalledOnce()
+  expect(budget.used).toBeGreaterThan(0)
+  const [first, second] = responses
+  first?.reader.cancel()
+  second?.reader.end()
+  expect(budget.used).toBe(0)
 })

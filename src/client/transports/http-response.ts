@@ -1,5 +1,6 @@
 // Reads one HTTP response as it arrives: a body of bounded size, or a stream of events of bounded size each.
-import { ClientError, badResponse, lost, tooLarge, unreachable } from '../errors.ts'
+import { ByteBuffer, textOf, type ByteBudget } from '../../protocol/byte-buffer.ts'
+import { ClientError, badResponse, lost, tooLarge, tooMuchBuffered, unreachable } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import { reasonOf, shown } from '../../protocol/text.ts'
 import type { HeaderLookup, HttpResponseListener } from './http-client.ts'
@@ -28,22 +29,28 @@ export interface ResponseHandler {
 /** After the response has arrived, the server may end its stream within this time. Then the connection can be reused. */
 const END_OF_STREAM_MS = 500
 
+export interface ResponseLimits {
+  /** Of one body, or of one event. */
+  readonly maxBytes: number
+  /** For all responses that are being read. */
+  readonly budget: ByteBudget
+}
+
 export class ResponseReader implements HttpResponseListener {
-  readonly #maxBytes: number
+  readonly #limits: ResponseLimits
   readonly #handler: ResponseHandler
   readonly #cursor: Cursor | undefined
   #head: ResponseHead = { status: 0, header: () => undefined, isStream: false }
   #events: EventReader | undefined
-  /** Only its first `#bytes` bytes are used. */
-  #body: Uint8Array = NO_BYTES
-  #bytes = 0
+  readonly #body: ByteBuffer
   #isOver = false
   #abort: () => void = () => {}
   #endOfStream: NodeJS.Timeout | undefined
 
   /** `cursor` is kept up to date with the ids of the events. */
-  constructor(maxBytes: number, handler: ResponseHandler, cursor?: Cursor) {
-    this.#maxBytes = maxBytes
+  constructor(limits: ResponseLimits, handler: ResponseHandler, cursor?: Cursor) {
+    this.#limits = limits
+    this.#body = new ByteBuffer(limits.budget)
     this.#handler = handler
     this.#cursor = cursor
   }
@@ -61,31 +68,35 @@ export class ResponseReader implements HttpResponseListener {
   /** Aborts the request. The handler is not called again. */
   cancel(): void {
     this.#isOver = true
-    this.#body = NO_BYTES
+    this.#free()
     this.#abort()
   }
 
   /** The handler has what it needs. Leaves the server a moment to end its stream before the request is aborted. */
   finish(): void {
     this.#isOver = true
+    this.#free()
     this.#endOfStream = setTimeout(this.#abort, END_OF_STREAM_MS).unref()
   }
 
   head(status: number, header: HeaderLookup): void {
     if (this.#isOver) return
+    const { maxBytes, budget } = this.#limits
     const isStream = status === 200 && isEventStream(header('content-type'))
     this.#head = { status, header, isStream }
     if (isStream) {
-      this.#events = new EventReader(
-        this.#maxBytes,
-        (data) => {
+      this.#events = new EventReader({
+        receive: (data) => {
           if (!this.#isOver) this.#handler.event(data)
         },
-        () => this.#fail(tooLarge(this.#maxBytes)),
-        this.#cursor,
-      )
-    } else if (Number(header('content-length')) > this.#maxBytes) {
-      return this.#fail(tooLarge(this.#maxBytes))
+        tooLarge: () => this.#fail(tooLarge(maxBytes)),
+        overBudget: () => this.#fail(tooMuchBuffered(budget.maxBytes)),
+        maxBytes,
+        budget,
+        cursor: this.#cursor,
+      })
+    } else if (Number(header('content-length')) > maxBytes) {
+      return this.#fail(tooLarge(maxBytes))
     }
     this.#handler.head?.(this.#head)
   }
@@ -101,7 +112,9 @@ export class ResponseReader implements HttpResponseListener {
     if (this.#isOver) return
     if (this.#events !== undefined) return this.#fail(lost('the stream ended before the response'))
     this.#isOver = true
-    this.#handler.body(textOf(this.#body.subarray(0, this.#bytes)), this.#head, this.#bytes)
+    const bytes = this.#body.view()
+    this.#body.clear()
+    this.#handler.body(textOf(bytes), this.#head, bytes.byteLength)
   }
 
   failed(error: unknown, wasSent: boolean): void {
@@ -111,21 +124,15 @@ export class ResponseReader implements HttpResponseListener {
     this.#fail(wasSent ? lost(reason, error) : unreachable(reason, error))
   }
 
-  /** Doubles the buffer when it is full: a body in millions of tiny chunks takes no more memory than in one. */
   #append(chunk: Uint8Array): void {
-    const bytes = this.#bytes + chunk.byteLength
-    if (bytes > this.#maxBytes) return this.#fail(tooLarge(this.#maxBytes))
-    if (this.#bytes === 0) {
-      this.#body = chunk
-    } else {
-      if (bytes > this.#body.byteLength) {
-        const grown = new Uint8Array(Math.max(bytes, 2 * this.#body.byteLength))
-        grown.set(this.#body)
-        this.#body = grown
-      }
-      this.#body.set(chunk, this.#bytes)
-    }
-    this.#bytes = bytes
+    const { maxBytes, budget } = this.#limits
+    if (this.#body.length + chunk.byteLength > maxBytes) return this.#fail(tooLarge(maxBytes))
+    if (!this.#body.append(chunk)) this.#fail(tooMuchBuffered(budget.maxBytes))
+  }
+
+  #free(): void {
+    this.#body.clear()
+    this.#events?.close()
   }
 
   #fail(error: ClientError): void {
@@ -134,8 +141,6 @@ export class ResponseReader implements HttpResponseListener {
     this.#handler.failed(error)
   }
 }
-
-const NO_BYTES = new Uint8Array(0)
 
 /** Returns the error for an HTTP status that does not answer the request. A JSON-RPC error in the body is an answer. */
 export function statusError({ status, header }: ResponseHead, text: string): ClientError | undefined {
@@ -184,10 +189,4 @@ const MAX_MESSAGE_LENGTH = 500
 
 function isEventStream(type: string | undefined): boolean {
   return type !== undefined && /^text\/event-stream\s*(;|$)/i.test(type)
-}
-
-/** Node's Buffer decodes small texts faster than TextDecoder. Other platforms do not have it. */
-function textOf(bytes: Uint8Array): string {
-  if (typeof Buffer !== 'undefined' && bytes instanceof Buffer) return bytes.toString('utf8')
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes)
 }

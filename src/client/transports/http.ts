@@ -4,29 +4,29 @@ import type { ClientError } from '../errors.ts'
 import { wrongOption } from '../errors.ts'
 import type { HeadersOption, HeaderValues } from '../options.ts'
 import type { HttpClient, HttpResponseListener } from './http-client.ts'
-import type { ResponseHandler, ResponseHead } from './http-response.ts'
+import type { ResponseHandler, ResponseHead, ResponseLimits } from './http-response.ts'
 import { ResponseReader, statusError } from './http-response.ts'
 import { isResponse, parseMessage, readResponse } from './message.ts'
 import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks, RpcResponse, Transport } from './transport.ts'
 
 export interface HttpOptions {
   readonly headers: HeadersOption | undefined
-  readonly maxResponseBytes: number
+  readonly limits: ResponseLimits
 }
 
 export class HttpTransport implements Transport {
   readonly usesParamHeaders = true
   readonly #http: HttpClient
   readonly #receive: ReceiveMessage
-  readonly #maxBytes: number
+  readonly #limits: ResponseLimits
   readonly #headers: readonly string[]
   /** Used when the `headers` option is a function. */
   readonly #freshHeaders: (() => Promise<readonly string[]>) | undefined
 
-  constructor(http: HttpClient, { headers = {}, maxResponseBytes }: HttpOptions, receive: ReceiveMessage) {
+  constructor(http: HttpClient, { headers = {}, limits }: HttpOptions, receive: ReceiveMessage) {
     this.#http = http
     this.#receive = receive
-    this.#maxBytes = maxResponseBytes
+    this.#limits = limits
     const isFunction = typeof headers === 'function'
     this.#headers = isFunction ? JSON_HEADERS : [...JSON_HEADERS, ...readHeaders(headers)]
     this.#freshHeaders = isFunction ? async () => [...JSON_HEADERS, ...readHeaders(await headers())] : undefined
@@ -58,7 +58,7 @@ export class HttpTransport implements Transport {
     const all = [...headers, 'MCP-Protocol-Version', revision, 'Mcp-Method', method]
     if (name !== undefined) all.push('Mcp-Name', encodeHeader(name))
     for (const part of own) all.push(part)
-    const exchange = new Exchange(id, this.#maxBytes, this.#receive, callbacks)
+    const exchange = new Exchange(id, this.#limits, this.#receive, callbacks)
     return exchange.start((listener) => this.#http.post(all, text, listener))
   }
 }
@@ -70,11 +70,11 @@ class Exchange implements ResponseHandler {
   readonly #callbacks: ResponseCallbacks
   readonly #reader: ResponseReader
 
-  constructor(id: number, maxBytes: number, receive: ReceiveMessage, callbacks: ResponseCallbacks) {
+  constructor(id: number, limits: ResponseLimits, receive: ReceiveMessage, callbacks: ResponseCallbacks) {
     this.#id = id
     this.#receive = receive
     this.#callbacks = callbacks
-    this.#reader = new ResponseReader(maxBytes, this)
+    this.#reader = new ResponseReader(limits, this)
   }
 
   start(send: (listener: HttpResponseListener) => () => void): () => void {

@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest'
 import type { Cursor } from './sse.ts'
 import { EventReader } from './sse.ts'
 
-function read(chunks: readonly Uint8Array[], maxLength = 1_000): string[] {
+function read(chunks: readonly Uint8Array[], maxBytes = 1_000): string[] {
   const events: string[] = []
-  const reader = new EventReader(
-    maxLength,
-    (data) => events.push(data),
-    () => events.push('(too large)'),
-  )
+  const reader = new EventReader({
+    maxBytes,
+    receive: (data) => events.push(data),
+    tooLarge: () => events.push('(too large)'),
+  })
   for (const chunk of chunks) reader.add(chunk)
   return events
 }
 
-const whole = (text: string, maxLength?: number): string[] => read([Buffer.from(text)], maxLength)
+const whole = (text: string, maxBytes?: number): string[] => read([Buffer.from(text)], maxBytes)
 
 describe('a stream of events', () => {
   test.each([
@@ -83,7 +83,7 @@ const ignore = (): void => {}
 
 function located(text: string): Cursor {
   const cursor: Cursor = { id: undefined, retryMs: undefined }
-  new EventReader(1_000, ignore, ignore, cursor).add(Buffer.from(text))
+  new EventReader({ maxBytes: 10_000, receive: ignore, tooLarge: ignore, cursor }).add(Buffer.from(text))
   return cursor
 }
 
@@ -94,8 +94,28 @@ describe('where a stream is', () => {
     ['at an event without data', 'id: 1\nretry: 20\ndata:\n\n', { id: '1', retryMs: 20 }],
     ['not at an event that is not complete', 'id: 1\ndata: a\n\nid: 2\ndata: b\n', { id: '1', retryMs: undefined }],
     ['not where no header could say it', 'id: \u00e4\ndata: a\n\n', { id: undefined, retryMs: undefined }],
+    [
+      'at no id that is too long for a header',
+      `id: ${'7'.repeat(4_097)}\ndata: a\n\n`,
+      { id: undefined, retryMs: undefined },
+    ],
+    ['to be left alone for a minute at most', 'retry: 999999999\n\n', { id: undefined, retryMs: 60_000 }],
     ['to be left alone for a number of milliseconds only', 'retry: soon\n\n', { id: undefined, retryMs: undefined }],
   ])('is %s', (_what, text, cursor) => {
     expect(located(text)).toEqual(cursor)
   })
+})
+
+test('a line in chunks of one byte takes little more memory than its bytes', () => {
+  const reader = new EventReader({ maxBytes: 10_000_000, receive: ignore, tooLarge: ignore })
+  reader.add(Buffer.from('data: '))
+  globalThis.gc?.()
+  const before = process.memoryUsage()
+  const byte = Buffer.from('x')
+  for (let n = 0; n < 4_000_000; n += 1) reader.add(byte)
+  globalThis.gc?.()
+  const after = process.memoryUsage()
+  const grown = after.heapUsed + after.external - before.heapUsed - before.external
+  expect(grown).toBeLessThan(20_000_000)
+  reader.close()
 })

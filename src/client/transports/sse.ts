@@ -1,4 +1,5 @@
 // Reads a stream of server-sent events, with chunks of any size and all three kinds of line ends.
+import { ByteBuffer, textOf, type ByteBudget } from '../../protocol/byte-buffer.ts'
 
 /** A position in a stream, from which the client can ask for the rest. */
 export interface Cursor {
@@ -8,98 +9,168 @@ export interface Cursor {
   retryMs: number | undefined
 }
 
+export interface EventReaderOptions {
+  /** Called with the data of every message event. */
+  readonly receive: (data: string) => void
+  /** Called at most once: an event has more than `maxBytes` bytes. */
+  readonly tooLarge: () => void
+  /** Called at most once: the budget is used up. */
+  readonly overBudget?: () => void
+  readonly maxBytes: number
+  /** For the bytes of incomplete lines and events. */
+  readonly budget?: ByteBudget | undefined
+  /** Kept up to date with the ids of the events. */
+  readonly cursor?: Cursor | undefined
+}
+
 export class EventReader {
-  readonly #maxLength: number
-  readonly #receive: (data: string) => void
-  readonly #tooLarge: () => void
-  readonly #cursor: Cursor | undefined
+  readonly #options: EventReaderOptions
+  /** A line that is not complete. */
+  readonly #line: ByteBuffer
+  /** The data of the event that is not complete, with a line feed between two lines of it. */
+  readonly #data: ByteBuffer
+  #hasData = false
+  /** Bytes of the lines that `#data` was taken from. */
+  #dataBytes = 0
+  #isMessage = true
   #id: string | undefined
-  readonly #decoder = new TextDecoder()
-  /** The pieces of a line that is not complete. */
-  #line: string[] = []
-  #data: string[] = []
-  #type = ''
-  /** How many characters the event has so far. */
-  #length = 0
+  #isFirstLine = true
   /** The chunk ended with a carriage return: a line feed at the start of the next one belongs to the same line end. */
   #afterReturn = false
   #isOver = false
 
-  /**
-   * Calls `receive` with the data of every message event. Stops and calls `tooLarge` at an event with more than
-   * `maxLength` characters. Keeps the `cursor` up to date, if one is given.
-   */
-  constructor(maxLength: number, receive: (data: string) => void, tooLarge: () => void, cursor?: Cursor) {
-    this.#cursor = cursor
-    this.#maxLength = maxLength
-    this.#receive = receive
-    this.#tooLarge = tooLarge
+  /** Stops for good after `tooLarge` or `overBudget`. */
+  constructor(options: EventReaderOptions) {
+    this.#options = options
+    this.#line = new ByteBuffer(options.budget)
+    this.#data = new ByteBuffer(options.budget)
   }
 
   add(chunk: Uint8Array): void {
-    // The decoder drops a byte order mark at the start, and holds back an incomplete character.
-    const piece = this.#decoder.decode(chunk, { stream: true })
-    let from = 0
-    const ends = /\r\n|\r|\n/g
-    for (let end = ends.exec(piece); end !== null && !this.#isOver; end = ends.exec(piece)) {
-      const isSecondHalf = this.#afterReturn && end.index === 0 && end[0] === '\n'
-      this.#afterReturn = end[0] === '\r' && ends.lastIndex === piece.length
-      if (!isSecondHalf) {
-        this.#append(piece.slice(from, end.index))
-        this.#endLine()
-      }
-      from = ends.lastIndex
-    }
-    if (this.#isOver || from === piece.length) return
+    if (this.#isOver || chunk.byteLength === 0) return
+    let from = this.#afterReturn && chunk[0] === LF ? 1 : 0
     this.#afterReturn = false
-    this.#append(piece.slice(from))
+    // Both are searched once per occurrence, so that a chunk of many short lines takes linear time.
+    let feed = chunk.indexOf(LF, from)
+    let carriage = chunk.indexOf(CR, from)
+    while (feed !== -1 || carriage !== -1) {
+      const end = carriage === -1 || (feed !== -1 && feed < carriage) ? feed : carriage
+      this.#endLine(chunk.subarray(from, end))
+      if (this.#isOver) return
+      const isReturn = end === carriage
+      this.#afterReturn = isReturn && end + 1 === chunk.byteLength
+      from = isReturn && chunk[end + 1] === LF ? end + 2 : end + 1
+      if (feed !== -1 && feed < from) feed = chunk.indexOf(LF, from)
+      if (carriage !== -1 && carriage < from) carriage = chunk.indexOf(CR, from)
+    }
+    // A view costs much more than a tiny chunk.
+    if (from < chunk.byteLength) this.#keep(this.#line, from === 0 ? chunk : chunk.subarray(from))
   }
 
-  #append(part: string): void {
-    if (part === '') return
-    this.#length += part.length
-    if (this.#length > this.#maxLength) {
-      this.#isOver = true
-      this.#line = []
-      this.#data = []
-      this.#tooLarge()
-    } else {
-      this.#line.push(part)
+  /** Frees what is buffered. */
+  close(): void {
+    this.#isOver = true
+    this.#line.clear()
+    this.#data.clear()
+  }
+
+  #keep(buffer: ByteBuffer, bytes: Uint8Array): void {
+    if (this.#isOver) return
+    const { maxBytes, tooLarge, overBudget } = this.#options
+    const isTooLarge = this.#line.length + this.#dataBytes + bytes.byteLength > maxBytes
+    if (!isTooLarge && buffer.append(bytes)) return
+    this.close()
+    if (isTooLarge) tooLarge()
+    else overBudget?.()
+  }
+
+  /** `rest` is the last part of the line. */
+  #endLine(rest: Uint8Array): void {
+    if (this.#line.length === 0) return this.#readLine(rest)
+    this.#keep(this.#line, rest)
+    if (this.#isOver) return
+    const line = this.#line.view()
+    this.#line.clear()
+    this.#readLine(line)
+  }
+
+  #readLine(bytes: Uint8Array): void {
+    const line = this.#isFirstLine ? withoutMark(bytes) : bytes
+    this.#isFirstLine = false
+    if (line.byteLength === 0) return this.#endEvent()
+    const data = valueOf(line, DATA)
+    if (data !== undefined) {
+      if (this.#hasData) this.#keep(this.#data, NEXT_LINE)
+      this.#hasData = true
+      this.#keep(this.#data, data)
+      this.#dataBytes += line.byteLength
+      return
+    }
+    const type = valueOf(line, EVENT)
+    if (type !== undefined) {
+      this.#isMessage = type.byteLength === 0 || (type.byteLength === MESSAGE.length && textOf(type) === MESSAGE)
+    } else if (this.#options.cursor !== undefined) {
+      this.#moveCursor(this.#options.cursor, line)
     }
   }
 
-  #endLine(): void {
-    if (this.#isOver) return
-    const line = this.#line.length === 1 ? (this.#line[0] ?? '') : this.#line.join('')
-    this.#line = []
-    if (line === '') return this.#endEvent()
-    const colon = line.indexOf(':')
-    const field = colon === -1 ? line : line.slice(0, colon)
-    const value = colon === -1 ? '' : line.slice(line[colon + 1] === ' ' ? colon + 2 : colon + 1)
-    // Only data stays in memory until the event ends, so only data counts against the limit.
-    if (field === 'data') this.#data.push(value)
-    else this.#length -= line.length
-    if (field === 'event') this.#type = value
-    else if (this.#cursor !== undefined) this.#moveCursor(this.#cursor, field, value)
-  }
-
-  #moveCursor(cursor: Cursor, field: string, value: string): void {
-    if (field === 'id' && value.length <= MAX_ID_LENGTH && ID.test(value)) this.#id = value
-    else if (field === 'retry' && DIGITS.test(value)) cursor.retryMs = Number(value)
+  #moveCursor(cursor: Cursor, line: Uint8Array): void {
+    const id = shortText(valueOf(line, ID))
+    if (id !== undefined && VALID_ID.test(id)) this.#id = id
+    const retry = shortText(valueOf(line, RETRY))
+    if (retry !== undefined && DIGITS.test(retry)) cursor.retryMs = Math.min(Number(retry), MAX_RETRY_MS)
   }
 
   #endEvent(): void {
-    if (this.#cursor !== undefined && this.#id !== undefined) this.#cursor.id = this.#id
-    const data = this.#data.join('\n')
-    const isMessage = this.#data.length > 0 && (this.#type === '' || this.#type === 'message')
-    this.#data = []
-    this.#type = ''
-    this.#length = 0
-    if (isMessage) this.#receive(data)
+    const { cursor, receive } = this.#options
+    if (cursor !== undefined && this.#id !== undefined) cursor.id = this.#id
+    const isMessage = this.#hasData && this.#isMessage
+    const data = isMessage ? textOf(this.#data.view()) : ''
+    this.#data.clear()
+    this.#dataBytes = 0
+    this.#hasData = false
+    this.#isMessage = true
+    if (isMessage) receive(data)
   }
 }
 
+const LF = 0x0a
+const CR = 0x0d
+const COLON = 0x3a
+const SPACE = 0x20
+const NEXT_LINE = Uint8Array.of(LF)
+
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text)
+const DATA = bytesOf('data')
+const EVENT = bytesOf('event')
+const ID = bytesOf('id')
+const RETRY = bytesOf('retry')
+const MESSAGE = 'message'
+const BYTE_ORDER_MARK = bytesOf('\uFEFF')
+
 /** The client sends the id back in a header. */
-const MAX_ID_LENGTH = 4_096
-const ID = /^[\x20-\x7e]+$/
+const MAX_ID_BYTES = 4_096
+const VALID_ID = /^[\x20-\x7e]+$/
 const DIGITS = /^\d{1,9}$/
+/** Whatever the server asks for: a call would only wait until its time is over. */
+const MAX_RETRY_MS = 60_000
+
+/** The value of a field, or undefined if the line is another field. */
+function valueOf(line: Uint8Array, field: Uint8Array): Uint8Array | undefined {
+  const { length } = field
+  if (line.byteLength > length && line[length] !== COLON) return undefined
+  if (line.byteLength < length || !startsWith(line, field)) return undefined
+  return line.subarray(line[length + 1] === SPACE ? length + 2 : length + 1)
+}
+
+function shortText(bytes: Uint8Array | undefined): string | undefined {
+  return bytes === undefined || bytes.byteLength > MAX_ID_BYTES ? undefined : textOf(bytes)
+}
+
+function withoutMark(line: Uint8Array): Uint8Array {
+  return startsWith(line, BYTE_ORDER_MARK) ? line.subarray(BYTE_ORDER_MARK.length) : line
+}
+
+function startsWith(bytes: Uint8Array, start: Uint8Array): boolean {
+  return start.every((byte, index) => bytes[index] === byte)
+}
