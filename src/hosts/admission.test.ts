@@ -61,6 +61,10 @@ describe('without options', () => {
     'chrome-extension://abcdefgh',
     'http://192.168.1.10:3000',
     'localhost:3000',
+    'ftp://localhost',
+    'http://localhost/page',
+    'http://user@localhost',
+    'http://localhost\\\\@evil.example',
   ])('the Origin %j may not', (origin) => {
     expect(admit('localhost:3000', origin)).toMatch(
       /^Origin ".*" may not call\. To allow it, add it to `allowedOrigins`\.$/,
@@ -91,6 +95,46 @@ describe('with options', () => {
     for (const other of ['http://app.example.com', 'https://app.example.com:8443', 'http://localhost', 'null']) {
       expect(admit('localhost', other)).toContain('may not call')
     }
+  })
+
+  test('the scheme and the port count, and a default port is the same as none', () => {
+    const admit = admission({
+      allowedOrigins: ['https://App.example.com:443', 'http://other.example', 'http://third:8080'],
+    })
+    for (const origin of ['https://app.example.com', 'https://app.example.com:443', 'http://other.example:80']) {
+      expect(admit('localhost', origin)).toBeUndefined()
+    }
+    for (const origin of [
+      'http://app.example.com',
+      'https://other.example',
+      'http://app.example.com:443',
+      'http://third',
+    ]) {
+      expect(admit('localhost', origin)).toContain('may not call')
+    }
+  })
+
+  test('the origin of an extension is compared by its text', () => {
+    const admit = admission({ allowedOrigins: ['chrome-extension://abcdefgh', 'null'] })
+    expect(admit('localhost', 'chrome-extension://abcdefgh')).toBeUndefined()
+    expect(admit('localhost', 'null')).toBeUndefined()
+    expect(admit('localhost', 'chrome-extension://abcdefgi')).toContain('may not call')
+  })
+
+  test.each(['app.example.com', 'https://app.example.com/', '', 'localhost:3000'])(
+    'an allowed origin of %j is a mistake: no browser sends it',
+    (origin) => {
+      expect(() => admission({ allowedOrigins: [origin] })).toThrow('`allowedOrigins[0]` must be an origin')
+    },
+  )
+
+  test('a page of an allowed host must have come over https, unless it is of this machine', () => {
+    const admit = admission({ allowedHosts: ['mcp.example.com', 'localhost'] })
+    expect(admit('mcp.example.com', 'https://mcp.example.com')).toBeUndefined()
+    expect(admit('mcp.example.com', 'http://mcp.example.com')).toContain('may not call')
+    expect(admit('localhost', 'http://localhost:5173')).toBeUndefined()
+    const any = admission({ allowedHosts: '*' })
+    expect(any('tools.lan:3000', 'http://tools.lan:3000')).toContain('may not call')
   })
 
   test('any host is served where that was said, and then only pages of that very host may call', () => {

@@ -1,10 +1,14 @@
 // The Host and Origin checks that stop DNS rebinding, before anything else of a request is read.
 import { RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
 
 export interface AdmissionOptions {
   /** The host names that are served, without a port, or '*' for any. Default: the loopback names. */
   allowedHosts?: readonly string[] | '*'
-  /** The browser origins that may call, such as 'https://app.example.com', or '*'. Default: pages of `allowedHosts`. */
+  /**
+   * The browser origins that may call, such as 'https://app.example.com', or '*'. Scheme and port count. Default: https pages of
+   * `allowedHosts`, and http pages of the loopback names among them.
+   */
   allowedOrigins?: readonly string[] | '*'
 }
 
@@ -15,13 +19,13 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
 export function admission({ allowedHosts = LOOPBACK, allowedOrigins }: AdmissionOptions): Admission {
   const hosts = allowedHosts === '*' ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase()))
-  const origins = allowedOrigins === '*' || allowedOrigins === undefined ? undefined : new Set(allowedOrigins)
+  const origins = allowedOrigins === '*' || allowedOrigins === undefined ? undefined : readOrigins(allowedOrigins)
   return (host, origin) => {
     if (hosts !== undefined && (host === undefined || !hosts.has(hostName(host)))) {
       return `Host ${JSON.stringify(host ?? '')} is not served here. To serve it, add its name to \`allowedHosts\`.`
     }
     if (origin === undefined || allowedOrigins === '*') return undefined
-    const allowed = origins === undefined ? isPageOf(origin, hosts, host) : origins.has(origin)
+    const allowed = origins === undefined ? isPageOf(origin, hosts, host) : origins.has(normalized(origin))
     return allowed
       ? undefined
       : `Origin ${JSON.stringify(origin)} may not call. To allow it, add it to \`allowedOrigins\`.`
@@ -37,9 +41,33 @@ export function checkBinding(bindHost: string, { allowedHosts }: AdmissionOption
   )
 }
 
+function readOrigins(origins: readonly string[]): ReadonlySet<string> {
+  for (const [index, origin] of origins.entries()) {
+    if (ORIGIN.test(origin) || origin === 'null') continue
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`allowedOrigins[${index}]\` must be an origin with its scheme and without a path, such as 'https://app.example.com', got ${shown(origin)}.`,
+    )
+  }
+  return new Set(origins.map(normalized))
+}
+
+/** A scheme, a host and perhaps a port. A browser sends nothing else. */
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@\\\s]+$/i
+
+/** Without the default port of its scheme, and in lower case. Anything that is not an origin stays as it is. */
+function normalized(origin: string): string {
+  if (!ORIGIN.test(origin) || !URL.canParse(origin)) return origin
+  const url = new URL(origin)
+  // Only the schemes of the web have an origin by themselves. Others, such as extensions, are compared by their text.
+  return url.origin === 'null' ? origin : url.origin
+}
+
+/** A page that came over plain http may be anybody's on the way, unless it came from this machine. */
 function isPageOf(origin: string, hosts: ReadonlySet<string> | undefined, host: string | undefined): boolean {
-  if (!URL.canParse(origin)) return false
-  const { hostname } = new URL(origin)
+  if (!ORIGIN.test(origin) || !URL.canParse(origin)) return false
+  const { hostname, protocol } = new URL(origin)
+  if (protocol !== 'https:' && !(protocol === 'http:' && LOOPBACK.includes(hostname))) return false
   return hosts === undefined ? hostname === hostName(host ?? '') : hosts.has(hostname)
 }
 

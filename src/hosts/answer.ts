@@ -42,18 +42,13 @@ export function answerBody(
   if (WAITING_METHODS.has(request.method)) load.leave(sender)
   const { header, caller } = sender
   const isSessions = app.legacy !== undefined && isOlder(request, header)
-  try {
-    if (isSessions) checkOlderHeaders(request, header)
-    else checkHeaders(request, header)
-  } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(request.id, error)
-    return errorReply(request.id, new ProtocolError(HEADER_MISMATCH, 'Header mismatch'))
-  }
+  const mismatch = refuseMismatch(request, header, request.id, isSessions ? checkOlderHeaders : checkHeaders)
+  if (mismatch !== undefined) return mismatch
   if (isSessions && app.legacy !== undefined) return answerOlder(app, app.legacy, request, sender, context)
   return refuseUnscoped(app, request, caller, request.id) ?? app.serve(request, context)
 }
 
-/** A message of an older revision, or a batch. The caller needs the scopes of every message in it. */
+/** A message of an older revision, or a batch. The session is looked up before any other work is spent on it. */
 async function answerOlder(
   app: App,
   legacy: Legacy,
@@ -61,18 +56,31 @@ async function answerOlder(
   { header, caller }: Sender,
   { principal, notify, cancel: peer = new Cancel() }: RequestContext,
 ): Promise<Reply | undefined> {
-  const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined => refuseUnscoped(app, call, caller, id)
-  const batch = Array.isArray(request.message) ? request.message.map((each) => app.resolve(each)) : undefined
-  for (const each of batch ?? [request]) {
-    const refusal = refuse(each, each.id)
-    if (refusal !== undefined) return refusal
-  }
+  const isBatch = Array.isArray(request.message)
+  const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined =>
+    (isBatch ? refuseMismatch(call, header, id, checkOlderHeaders) : undefined) ?? refuseUnscoped(app, call, caller, id)
   try {
     const takesEvents = notify !== undefined
-    return await legacy.post(batch ?? request, { header, principal, takesEvents, peer, refuse })
+    return await legacy.post(request, { header, principal, takesEvents, peer, refuse })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(request.id, internalError(), 500)
+  }
+}
+
+/** The refusal of a message that its headers do not agree with. */
+function refuseMismatch(
+  message: Resolved,
+  header: ReadHeader,
+  id: RequestId | undefined,
+  check: (message: Resolved, header: ReadHeader) => void,
+): Reply | undefined {
+  try {
+    check(message, header)
+    return undefined
+  } catch (error) {
+    const mismatch = error instanceof ProtocolError ? error : new ProtocolError(HEADER_MISMATCH, 'Header mismatch')
+    return errorReply(id, mismatch)
   }
 }
 

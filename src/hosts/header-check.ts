@@ -30,16 +30,34 @@ export function checkHeaders(request: Resolved, header: ReadHeader): void {
   for (const param of target?.headers ?? []) checkParam(header(param.header), param, params['arguments'])
 }
 
-/** Older revisions do not define these headers. If they are sent all the same, a proxy may have acted on them. */
-export function checkOlderHeaders({ message, method, params = {} }: Resolved, header: ReadHeader): void {
+/**
+ * Older revisions do not define these headers, so none of them is required. If they are sent all the same, a proxy may have
+ * acted on them, and they must agree with the body.
+ */
+export function checkOlderHeaders({ message, method, params = {}, target }: Resolved, header: ReadHeader): void {
   const statedMethod = header('mcp-method')
   const statedName = header('mcp-name')
-  if (statedMethod === undefined && statedName === undefined) return
-  const agrees =
-    isObject(message) &&
-    (statedMethod === undefined || statedMethod === method) &&
-    (statedName === undefined || decodeHeader(statedName) === (params['name'] ?? params['uri']))
-  if (!agrees) throw mismatch('the headers do not agree with the body')
+  // They speak of one message. Which of a batch, nobody can tell.
+  if (!isObject(message) && (statedMethod ?? statedName) !== undefined) throw mismatch('a batch has no such headers')
+  if (statedMethod !== undefined && statedMethod !== method) throw differs('Mcp-Method', statedMethod, method)
+  if (statedName !== undefined) {
+    const nameParam = Object.hasOwn(OLDER_NAME_PARAMS, method) ? OLDER_NAME_PARAMS[method] : undefined
+    const name = nameParam === undefined ? undefined : params[nameParam]
+    if (typeof name !== 'string') throw mismatch('the Mcp-Name header is set, but the body names nothing')
+    checkName(statedName, name)
+  }
+  for (const param of target?.headers ?? []) {
+    const given = header(param.header)
+    if (given !== undefined) checkParam(given, param, params['arguments'])
+  }
+}
+
+/** The property of `params` that names what a request is about, by method: the same one that serving it reads. */
+const OLDER_NAME_PARAMS: Readonly<Record<string, string>> = {
+  ...NAME_PARAMS,
+  'resources/subscribe': 'uri',
+  'resources/unsubscribe': 'uri',
+  'tasks/result': 'taskId',
 }
 
 function checkName(header: string | undefined, name: unknown): void {

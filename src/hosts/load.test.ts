@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Reply } from '../server/reply.ts'
 import type { BodyReading, LoadLimits, Served } from './load.ts'
-import { Load, loadLimits } from './load.ts'
+import { Load, loadLimits, Turn } from './load.ts'
 
 const MIB = 1024 * 1024
 
@@ -61,18 +61,16 @@ test('a request counts from its body to its reply, and once', () => {
 })
 
 test('requests that wait behind many others in one turn of the event loop are refused, and in the next turn they are not', async () => {
-  const load = new Load()
+  const turn = new Turn()
   const limits = loadLimits({ maxLagMs: 20 }, MIB)
-  load.enter(served(), 0)
+  expect(turn.refusal(limits)).toBeUndefined()
   compute()
   // One slow handler is no overload.
-  expect(load.refusal(limits)).toBeUndefined()
-  for (let n = 0; n < 20; n += 1) load.enter(served(), 0)
-  expect(load.refusal(limits)).toBeUndefined()
+  for (let n = 0; n < 20; n += 1) expect(turn.refusal(limits)).toBeUndefined()
   compute()
-  expect(load.refusal(limits)?.text).toContain('maxLagMs')
+  expect(turn.refusal(limits)?.text).toContain('maxLagMs')
   await new Promise((resolve) => setImmediate(resolve))
-  expect(load.refusal(limits)).toBeUndefined()
+  expect(turn.refusal(limits)).toBeUndefined()
 })
 
 test('a body that has not ended in time is refused with 408, and its timer ends', () => {

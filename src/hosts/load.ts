@@ -10,7 +10,10 @@ import { errorReply } from '../server/reply.ts'
 export interface LoadOptions {
   /** How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503. Default 1 000. */
   maxInFlight?: number
-  /** How long requests may wait for their turn in the event loop, in milliseconds. Past it they get a 503. Default 500. */
+  /**
+   * How long one turn of the event loop may take to serve requests, in milliseconds. Past it the others that wait in their
+   * sockets get a 503. Only Node hosts see this. Default 500.
+   */
   maxLagMs?: number
   /**
    * How many bytes the bodies of all requests may take that are being read or served. Past it the largest one that is being
@@ -53,7 +56,7 @@ export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimi
     maxBufferedBytes,
     bodyMs,
     tooMany: busy(`${maxInFlight} requests are being served already (\`maxInFlight\`)`),
-    tooLate: busy(`requests wait longer than ${maxLagMs} ms for their turn (\`maxLagMs\`)`),
+    tooLate: busy(`requests wait longer than ${maxLagMs} ms for the event loop (\`maxLagMs\`)`),
     tooManyBytes: busy(`the bodies of all requests take more than ${maxBufferedBytes} bytes (\`maxBufferedBytes\`)`),
     tooSlow: timedOut(bodyMs),
   }
@@ -103,18 +106,13 @@ export class Load {
   readonly bytes = new ByteBudget(Number.POSITIVE_INFINITY)
   readonly #reading = new Set<BodyReading>()
   #inFlight = 0
-  /** Requests since the event loop last turned. While it is below `TURN_REQUESTS`, also those of earlier turns. */
-  #turnRequests = 0
-  #turnBegan = 0
   #now = 0
   #timer: NodeJS.Timeout | undefined
   #idleSweeps = 0
 
   /** The reply to a request that must be refused now. */
-  refusal({ maxInFlight, maxLagMs, tooMany, tooLate }: LoadLimits): Reply | undefined {
-    if (this.#inFlight >= maxInFlight) return tooMany
-    if (this.#turnRequests <= TURN_REQUESTS || performance.now() - this.#turnBegan < maxLagMs) return undefined
-    return tooLate
+  refusal({ maxInFlight, tooMany }: LoadLimits): Reply | undefined {
+    return this.#inFlight >= maxInFlight ? tooMany : undefined
   }
 
   /** Counts the request as served until `leave`. */
@@ -122,11 +120,6 @@ export class Load {
     this.#inFlight += 1
     this.bytes.take(bytes)
     request.servedBytes = bytes
-    this.#turnRequests += 1
-    if (this.#turnRequests === TURN_REQUESTS) {
-      this.#turnBegan = performance.now()
-      setImmediate(this.#endTurn)
-    }
   }
 
   /** The request was answered, or only waits as a stream does. A second call does nothing. */
@@ -159,10 +152,6 @@ export class Load {
     }
   }
 
-  readonly #endTurn = (): void => {
-    this.#turnRequests = 0
-  }
-
   /** One timer for all bodies. It goes on for a while after the last body: requests follow one another. */
   #startSweeping(): NodeJS.Timeout {
     this.#now = performance.now()
@@ -185,8 +174,33 @@ export class Load {
   }
 }
 
+/**
+ * How late the event loop is. Requests that wait in their sockets are not in flight yet: each is read, served and answered while
+ * the others wait. When one turn of the loop takes long because it serves many of them, the rest of the turn is refused.
+ */
+export class Turn {
+  /** Those of this turn. While there are fewer than `TURN_REQUESTS`, also those of earlier turns. */
+  #requests = 0
+  #began = 0
+
+  /** Counts a request that came from a socket. Returns the reply if it must be refused. */
+  refusal({ maxLagMs, tooLate }: LoadLimits): Reply | undefined {
+    if (this.#requests === TURN_REQUESTS) return performance.now() - this.#began < maxLagMs ? undefined : tooLate
+    this.#requests += 1
+    if (this.#requests < TURN_REQUESTS) return undefined
+    this.#began = performance.now()
+    setImmediate(this.#end)
+    return undefined
+  }
+
+  readonly #end = (): void => {
+    this.#requests = 0
+  }
+}
+
 /** One for the process: its heap and its core are what all endpoints share. */
 export const load = new Load()
+export const turn = new Turn()
 
 function busy(why: string): Reply {
   const error = new ProtocolError(INTERNAL_ERROR, `The server is overloaded: ${why}. Try again in a second.`)

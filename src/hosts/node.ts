@@ -11,7 +11,7 @@ import { EVENT_HEADERS, eventText } from './events.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
-import { BUSY, load, TIMED_OUT } from './load.ts'
+import { BUSY, load, TIMED_OUT, turn } from './load.ts'
 import { Outbox } from './outbox.ts'
 import { SlowReaders } from './slow-readers.ts'
 
@@ -25,7 +25,7 @@ export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
   const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs))
   return (request, response) => {
-    const overload = endpoint.overload()
+    const overload = endpoint.overload() ?? turn.refusal(endpoint.limits)
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
     response.writeHead(overload.status, jsonHeaders(overload)).end(overload.text)

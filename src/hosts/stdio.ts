@@ -57,7 +57,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     if (app.legacy !== undefined && (older === undefined ? isInitialize(request) : !namesRevision(request))) {
       older ??= app.legacy.connect({ send, notify: sendUnlessBehind })
       return void older.then(
-        (connection) => connection.receive(Array.isArray(message) ? message.map((each) => app.resolve(each)) : request),
+        (connection) => connection.receive(request),
         (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
       )
     }

@@ -3,6 +3,7 @@ import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
+import { resolve } from '../server/resolve.ts'
 import { isResponse } from '../server/message-kind.ts'
 import type { ChangeEvent } from '../server/subscriptions.ts'
 import type { CarriedCalls } from './carried/index.ts'
@@ -42,14 +43,17 @@ export class Connection implements LegacyConnection {
     }
   }
 
-  receive(message: Resolved | readonly Resolved[]): void {
-    if ('kind' in message) {
+  receive(message: Resolved): void {
+    const batch: unknown = message.message
+    if (!Array.isArray(batch)) {
       void this.#answer(message).then((text) => text !== undefined && this.#wire.send(text))
       return
     }
-    const problem = batchProblem(message, this.#session?.revision)
+    // Before any work is spent on its messages, of which there may be millions.
+    const problem = batchProblem(batch, this.#session?.revision)
     if (problem !== undefined) return this.#wire.send(errorReply(undefined, invalid(problem)).text)
-    void Promise.all(message.map((each) => this.#answer(each))).then((texts) => {
+    const { registry } = this.#host.app
+    void Promise.all(batch.map((each) => this.#answer(resolve(registry, each)))).then((texts) => {
       const responses = texts.filter((text) => text !== undefined)
       if (responses.length > 0) this.#wire.send(`[${responses.join(',')}]`)
     })

@@ -6,6 +6,7 @@ import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
+import { resolve } from '../server/resolve.ts'
 import { isInitialize, isResponse } from '../server/message-kind.ts'
 import type { CarriedCalls } from './carried/index.ts'
 import { Exchange, HttpRefusal, noRoomRefusal } from './exchange.ts'
@@ -42,16 +43,15 @@ export class HttpSessions {
   }
 
   /** Answers a message or a batch. Returns `undefined` for a 202. Never throws. */
-  async post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined> {
-    const single = 'kind' in message ? message : undefined
+  async post(message: Resolved, request: LegacyRequest): Promise<Reply | undefined> {
     try {
-      if (single !== undefined && isInitialize(single)) return await this.#initialize(single, request)
+      if (isInitialize(message)) return await this.#initialize(message, request)
       return await this.#inSession(request, (session) => this.#receive(session, message, request))
     } catch (error) {
-      if (error instanceof HttpRefusal) return errorReply(single?.id, error, error.status)
-      if (error instanceof ProtocolError) return errorReply(single?.id, error, 400)
+      if (error instanceof HttpRefusal) return errorReply(message.id, error, error.status)
+      if (error instanceof ProtocolError) return errorReply(message.id, error, 400)
       this.#host.app.logger.error('A POST of a 2025-era client failed.', { error })
-      return errorReply(single?.id, internalError(), 500)
+      return errorReply(message.id, internalError(), 500)
     }
   }
 
@@ -107,20 +107,19 @@ export class HttpSessions {
     return session
   }
 
-  async #receive(
-    session: Session,
-    message: Resolved | readonly Resolved[],
-    request: LegacyRequest,
-  ): Promise<Reply | undefined> {
-    const isBatch = !('kind' in message)
-    const problem = isBatch ? batchProblem(message, session.revision) : undefined
+  async #receive(session: Session, message: Resolved, request: LegacyRequest): Promise<Reply | undefined> {
+    const batch: readonly unknown[] | undefined = Array.isArray(message.message) ? message.message : undefined
+    const isBatch = batch !== undefined
+    // Before any work is spent on its messages, of which there may be millions.
+    const problem = isBatch ? batchProblem(batch, session.revision) : undefined
     if (problem !== undefined) throw new HttpRefusal(400, problem)
+    const messages = isBatch ? batch.map((each) => resolve(this.#host.app.registry, each)) : [message]
+    for (const each of messages) {
+      const refused = request.refuse?.(each, each.id)
+      if (refused !== undefined) return refused
+    }
     // First, because a state that does not open refuses the whole request.
-    const { answers, others, refusal } = await this.#carried.openAnswers(
-      session,
-      isBatch ? message : [message],
-      request,
-    )
+    const { answers, others, refusal } = await this.#carried.openAnswers(session, messages, request)
     if (refusal !== undefined) return refusal
     const { requests, refused, cancelled, unexpected } = this.#sort(session, others)
     await this.#carried.cancel(session, cancelled)

@@ -82,7 +82,7 @@ export class LegacyServer implements Legacy {
     }
   }
 
-  post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined> {
+  post(message: Resolved, request: LegacyRequest): Promise<Reply | undefined> {
     this.#app.tasks?.start()
     return this.#http.post(message, request)
   }

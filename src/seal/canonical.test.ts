@@ -14,7 +14,7 @@ describe('canonical', () => {
       `{"\\r":"Carriage Return","1":"One","\u0080":"Control","ö":"Latin Small Letter O With Diaeresis","€":"Euro Sign","😀":"Emoji: Grinning Face","\ufb33":"Hebrew Letter Dalet With Dagesh"}`,
     ],
     [
-      '[-0, 5e-324, 1.7976931348623157e308, 9007199254740992, 295147905179352830000, 1e21, 9.999999999999997e22, 1e-7]',
+      '[0, 5e-324, 1.7976931348623157e308, 9007199254740992, 295147905179352830000, 1e21, 9.999999999999997e22, 1e-7]',
       '[0,5e-324,1.7976931348623157e+308,9007199254740992,295147905179352830000,1e+21,9.999999999999997e+22,1e-7]',
     ],
     ['{"10":1,"9":2,"1":3}', '{"1":3,"10":1,"9":2}'],
@@ -22,6 +22,10 @@ describe('canonical', () => {
     ['"\\ud800"', '"\\ud800"'],
   ])('writes %s as RFC 8785 does', (given, expected) => {
     expect(canonical(JSON.parse(given))).toBe(expected)
+  })
+
+  it('tells negative zero from zero, as a handler can', () => {
+    expect(canonical(JSON.parse('{"a":[-0,0,-0.0,-0e5]}'))).toBe('{"a":[-0,0,-0,-0]}')
   })
 
   it('gives one text to values that differ in the order of their keys only', () => {

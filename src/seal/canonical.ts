@@ -23,6 +23,7 @@ function write(value: unknown, depth: number): string {
     case 'string':
       return JSON.stringify(value)
     case 'number':
+      if (Object.is(value, -0)) return '-0'
       if (Number.isFinite(value)) return String(value)
       break
     case 'boolean':

@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { ephemeral, keyring } from './keyring.ts'
 import { prefixes } from './keyring.ts'
 
-const one = 'one'.padEnd(32, '.')
-const two = 'two'.padEnd(32, '.')
+const one = 'the first secret of these tests, long enough'
+const two = 'the second secret of these tests, long enough'
+const accented = 'é, ü and ß have two bytes each, so here'
 
 describe('keyring', () => {
   it('mints with the first secret and finds every one by its id', () => {
@@ -21,7 +23,7 @@ describe('keyring', () => {
   })
 
   it('takes a string for its UTF-8 bytes', () => {
-    expect(keyring(['é'.repeat(16)]).minting.id).toEqual(keyring([Buffer.from('é'.repeat(16))]).minting.id)
+    expect(keyring([accented]).minting.id).toEqual(keyring([Buffer.from(accented)]).minting.id)
   })
 
   it('does not follow later changes to the bytes it was given', () => {
@@ -41,6 +43,42 @@ describe('keyring', () => {
   ])('refuses %s and says which', (_case, secrets, message) => {
     const make = (): unknown => Reflect.apply(keyring, undefined, [secrets])
     expect(make).toThrow(expect.objectContaining({ code: 'SECRET_INVALID', message: expect.stringContaining(message) }))
+  })
+
+  it.each<[string, string | Uint8Array, string]>([
+    ['one repeated letter', 'k'.repeat(32), 'it is one byte, repeated'],
+    ['zeros', new Uint8Array(32), 'it is one byte, repeated'],
+    ['spaces', ' '.repeat(40), 'it is one byte, repeated'],
+    ['a repeated word', 'changeme'.repeat(4), 'it is 8 bytes, repeated'],
+    ['a word that is cut off at the end', 'secret-'.repeat(5).slice(0, 32), 'it is 7 bytes, repeated'],
+    ['digits in a row', '01234567890123456789012345678901', 'it is 10 bytes, repeated'],
+    ['half a secret, twice', 'a phrase of 17 by'.repeat(2), 'it is 17 bytes, repeated'],
+    ['spaces and line ends', ' \t\n'.repeat(5) + ' \n\n\t\t \n'.repeat(3), 'no more than 4 different bytes'],
+    ['a few letters', 'abbabaaabbbabaabbabaaabababbbaab', 'no more than 4 different bytes'],
+    ['a word padded with dots', 'secret'.padEnd(32, '.'), 'its bytes count up or down'],
+    ['a counting sequence', Uint8Array.from({ length: 32 }, (_, n) => n), 'its bytes count up or down'],
+    [
+      'one that counts down past zero',
+      Uint8Array.from({ length: 32 }, (_, n) => 10 - 2 * n),
+      'its bytes count up or down',
+    ],
+    ['the alphabet and digits', 'abcdefghijklmnopqrstuvwxyz0123456789', 'its bytes count up or down'],
+    ['a password between spaces', 'correct horse battery'.padEnd(40), 'only 21 bytes without the spaces around it'],
+  ])('refuses %s as easy to guess, and says how to make a good one', (_case, secret, why) => {
+    const message = expect.stringMatching(/^keys\[1\] is easy to guess: .*openssl rand -base64 32/)
+    expect(() => keyring([one, secret])).toThrow(expect.objectContaining({ code: 'SECRET_INVALID', message }))
+    expect(() => keyring([one, secret])).toThrow(why)
+  })
+
+  it('takes random secrets in every usual form, and phrases', () => {
+    for (let n = 0; n < 2_000; n += 1) {
+      const bytes = randomBytes(32)
+      const forms = [bytes, bytes.toString('base64'), bytes.toString('base64url'), bytes.toString('hex')]
+      for (const form of [...forms, `${bytes.toString('base64')}\n`, randomBytes(16).toString('hex')]) keyring([form])
+    }
+    keyring(['a bench key of at least thirty-two bytes', '3f29c2d8-8c1d-4f0e-9d53-0a6f1c4b7e21'])
+    // A random secret twice is still that secret.
+    keyring([randomBytes(32).toString('hex').repeat(2)])
   })
 
   it('never repeats a secret in its error', () => {

@@ -3,6 +3,7 @@
 
 import { createSecretKey, hkdfSync, randomBytes, type KeyObject } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
+import { weaknessOf } from './weak.ts'
 
 /** A token starts with the prefix of its purpose. A new algorithm gets a new prefix. All have the same length. */
 export const prefixes = {
@@ -17,7 +18,7 @@ export const prefixBytes = 4
 
 export type Purpose = keyof typeof prefixes
 
-/** At least 32 bytes from a random source. A string counts as its UTF-8 bytes. */
+/** At least 32 bytes from a random source. A string counts as its UTF-8 bytes. One that is easy to guess is refused. */
 export type KeySecret = string | Uint8Array
 
 export interface Keyring {
@@ -79,6 +80,13 @@ function ringKey(secret: KeySecret, index: number): RingKey {
         `Create one with \`openssl rand -base64 32\`.`,
     )
   }
+  const weakness = weaknessOf(bytes, secretBytes) ?? padding(secret)
+  if (weakness !== undefined) {
+    throw new RallyError(
+      'SECRET_INVALID',
+      `keys[${index}] is easy to guess: ${weakness}. Create one with \`openssl rand -base64 32\`.`,
+    )
+  }
   const key = (purpose: Purpose): KeyObject => createSecretKey(derive(bytes, `purpose ${purpose}`, 32))
   return {
     id: derive(bytes, 'key id', keyIdBytes),
@@ -90,6 +98,13 @@ function ringKey(secret: KeySecret, index: number): RingKey {
       cursor: key('cursor'),
     },
   }
+}
+
+/** Spaces around a text are no part of a secret: they come from a file or a template. */
+function padding(secret: KeySecret): string | undefined {
+  if (typeof secret !== 'string') return undefined
+  const bytes = Buffer.byteLength(secret.trim())
+  return bytes < secretBytes ? `it has only ${bytes} bytes without the spaces around it` : undefined
 }
 
 function secretAsBytes(secret: unknown, index: number): Uint8Array {

@@ -144,7 +144,7 @@ describe('an app is not built with', () => {
     { what: 'no keys in the list', options: { keys: [] }, says: '`keys` is empty' },
     {
       what: 'keys and a codec',
-      options: { keys: ['x'.repeat(32)], codec: { seal: String, open: String } },
+      options: { keys: ['a secret of the app tests, long enough'], codec: { seal: String, open: String } },
       says: 'Pass `keys` or `codec`, not both',
     },
     { what: 'a ttl of 0', options: { ttl: 0 }, says: '`ttl` must be a whole number above 0, got 0' },

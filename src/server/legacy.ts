@@ -9,7 +9,7 @@ import { isInitialize, namesRevision } from './message-kind.ts'
 /** Serves 2025-era clients, on the same endpoint as all others. */
 export interface Legacy {
   /** Answers the message, or the batch, that came by POST; `undefined` is a 202. Never throws. */
-  post(message: Resolved | readonly Resolved[], request: LegacyRequest): Promise<Reply | undefined>
+  post(message: Resolved, request: LegacyRequest): Promise<Reply | undefined>
   /** Opens a stream of events by GET, or resumes one. Never throws. */
   get(request: LegacyRequest): Promise<Reply>
   /** Opens a connection that carries one session, such as standard streams. */
@@ -39,7 +39,10 @@ export interface LegacyRequest {
   readonly header: (name: string) => string | undefined
   readonly principal: string | undefined
   readonly takesEvents: boolean
-  /** Refuses a call that the caller was not granted all scopes for. `id` is that of the message to answer. */
+  /**
+   * Refuses a message that the caller was not granted all scopes for, or that the headers do not agree with. `id` is that of
+   * the message to answer. Called for every message of a request, once its session and the size of its batch are checked.
+   */
   readonly refuse?: (call: Resolved, id: RequestId | undefined) => Reply | undefined
   /** Cancelled when the client has disconnected. That ends a stream, but no call. */
   readonly peer: Cancel
@@ -52,7 +55,8 @@ export interface LegacyWire {
 }
 
 export interface LegacyConnection {
-  receive(message: Resolved | readonly Resolved[]): void
+  /** A message, or a batch. */
+  receive(message: Resolved): void
   /** The client has disconnected. Cancels its calls. */
   close(): void
 }

@@ -59,7 +59,12 @@ test('every option of the page is one of the program', async () => {
 })
 
 function app(): ReturnType<typeof rally> {
-  const made = rally({ name: 'terminal', version: '1.0.0', store: new MemoryStore(), keys: ['k'.repeat(32)] })
+  const made = rally({
+    name: 'terminal',
+    version: '1.0.0',
+    store: new MemoryStore(),
+    keys: ['a secret of the terminal tests, long enough'],
+  })
   made.tool('deploy', { input: z.object({ env: z.string() }) }, async ({ env }, io) =>
     (await io.confirm('sure', `Deploy to ${env}?`)) ? `Deployed to ${env}.` : 'Not deployed.',
   )

@@ -152,3 +152,17 @@ test.each(httpHosts)(
     expect(resultOf(await ask(ada, message()))['contents']).toEqual([{ uri: 'args://1', text: '1 true' }])
   },
 )
+
+test('a state for 0 does not open for -0, which a handler can tell apart', async () => {
+  const { app } = makeApp()
+  app.tool('divide', { input: z.object({ by: z.number() }) }, async ({ by }, io) => {
+    await io.confirm('sure', 'Sure?')
+    return String(1 / by)
+  })
+  const requestState = await stateOf(app, call('divide', { by: 0 }))
+  const retry = JSON.stringify(call('divide', { by: 0 }, { inputResponses: ANSWERS, requestState }))
+  const dispatched = async (text: string): Promise<object> =>
+    JSON.parse((await app.dispatch(JSON.parse(text)))?.text ?? '') as object
+  expect(errorOf(await dispatched(retry.replace('"by":0', '"by":-0')))).toMatchObject(FROZEN)
+  expect(textOf(await dispatched(retry))).toBe('Infinity')
+})
