@@ -17,7 +17,8 @@ export interface TaskStore {
   /**
    * Claims the next due task for `leaseMs`. Owners take turns: the first owner whose name is greater than `after` and that has a due
    * task, or else the first owner of all. Of that owner, it takes the task that has been due the longest. It takes no task of the owner
-   * `except`. Returns `undefined` if nothing is due. The task falls due again when its lease expires.
+   * `except`, and none whose latest lease is one of `running`. Returns `undefined` if nothing is due. The task falls due again when its
+   * lease expires.
    */
   claim(request: ClaimRequest): Promise<ClaimedTask | undefined>
   /** Extends these leases to `leaseMs` from now. Returns those that are still held under their fence. */
@@ -85,6 +86,11 @@ export interface ClaimRequest {
   readonly after: string
   /** An owner of whom nothing may be claimed. */
   readonly except?: string | undefined
+  /**
+   * The leases of tasks that the caller runs. They may have expired, because a handler blocked the event loop, but as long as no other
+   * worker has claimed these tasks, they are still the caller's. Default: none.
+   */
+  readonly running?: readonly TaskLease[]
   readonly leaseMs: number
 }
 

@@ -23,7 +23,7 @@ import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
-import type { ClaimedTask, TaskChange, TaskStore } from '../store/tasks.ts'
+import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
 import { flowStateOf, countLoss, showQuestions, isByHand } from './state.ts'
@@ -69,6 +69,11 @@ export class TaskRun implements JournalWriter {
   /** Resolves when the worker no longer holds the task. Never rejects. */
   run(): Promise<void> {
     return this.#context.runInAsyncScope(this.#run, this)
+  }
+
+  get lease(): TaskLease {
+    const { id, fence } = this.task
+    return { id, fence }
   }
 
   /** Stops the pass: another worker has the task, or the task has ended. */

@@ -37,6 +37,8 @@ export class Worker {
   #unwatch: (() => void) | undefined
   /** The owner of the task that was claimed last. */
   #lastOwner = ''
+  /** When the leases were last renewed, by the clock of this process. */
+  #renewedAt = 0
   #isPulling = false
   /** True if a task may have fallen due since the last claim. */
   #mayBeDue = false
@@ -114,7 +116,10 @@ export class Worker {
   /** Claims and starts the next task. Returns `false` if none is due. */
   async #claim(): Promise<boolean> {
     const { leaseMs } = this.#options
-    const task = await this.#store.claim({ after: this.#lastOwner, except: this.#ownerAtLimit(), leaseMs })
+    // A handler that blocked the event loop also kept the timer from renewing. Other instances must not claim what still runs here.
+    if (Date.now() - this.#renewedAt > leaseMs / 2) await this.#renew()
+    const running = [...this.#runs.values()].map(({ lease }) => lease)
+    const task = await this.#store.claim({ after: this.#lastOwner, except: this.#ownerAtLimit(), running, leaseMs })
     if (task === undefined) return false
     this.#lastOwner = task.owner
     const run = new TaskRun(task, {
@@ -124,7 +129,7 @@ export class Worker {
       maxJournalBytes: this.#options.maxJournalBytes,
       draining: () => this.#isDraining,
     })
-    // If the task was running here, its lease has expired. That run must not continue beside this one.
+    // If the task was running here, another worker has claimed it since. That run must not continue beside this one.
     this.#runs.get(task.id)?.stop()
     this.#runs.set(task.id, run)
     void run.run().then(() => {
@@ -149,10 +154,11 @@ export class Worker {
 
   async #renew(): Promise<void> {
     const runs = [...this.#runs.values()]
+    this.#renewedAt = Date.now()
     if (runs.length === 0) return
     try {
       const renewed = await this.#store.renew(
-        runs.map(({ task: { id, fence } }) => ({ id, fence })),
+        runs.map(({ lease }) => lease),
         this.#options.leaseMs,
       )
       const versions = new Map(renewed.map(({ id, version }) => [id, version]))

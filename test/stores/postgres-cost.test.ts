@@ -21,7 +21,9 @@ async function pagesOf({ text, values = [] }: QueryLike): Promise<number> {
   try {
     await connection.query('SET plan_cache_mode = force_generic_plan')
     await connection.query(`PREPARE it AS ${text}`)
-    const given = values.map((value) => pg.escapeLiteral(String(value))).join(', ')
+    const given = values
+      .map((value) => pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : String(value)))
+      .join(', ')
     const explain = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE it ${given && `(${given})`}`
     const { rows } = await connection.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(explain)
     const plan = rows[0]?.['QUERY PLAN'][0].Plan

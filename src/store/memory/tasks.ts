@@ -77,10 +77,12 @@ export class MemoryTasks implements TaskStore {
       .slice(0, Math.max(0, Math.min(limit, MAX_LIST)))
   }
 
-  async claim({ after, except, leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+  async claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+    const runningFences = new Set(running.map(({ fence }) => fence))
     let task: MemoryTask | undefined
     for (const each of this.#scheduled) {
       if (each.record.owner === except || !this.#isDue(each)) continue
+      if (each.leaseUntil !== null && runningFences.has(each.fence)) continue
       if (task === undefined || comesBefore(each, task, after)) task = each
     }
     if (task === undefined) return undefined

@@ -6,11 +6,11 @@ import { RECORD_COLUMNS } from '../task-row.ts'
 import { namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
 import { ALIVE } from './statements.ts'
 
-/** $1 is the lease, $2 the owner to start after, $3 the owner to exclude. */
+/** $1 is the lease, $2 the owner to start after, $3 the fences of leases to exclude, $4 the owner to exclude. */
 const RANGES = {
   everybody: ['owner > $2', 'owner <= $2'],
-  exceptLater: ['owner > $2 AND owner < $3', 'owner > $3', 'owner <= $2'],
-  exceptEarlier: ['owner > $2', 'owner < $3', 'owner > $3 AND owner <= $2'],
+  exceptLater: ['owner > $2 AND owner < $4', 'owner > $4', 'owner <= $2'],
+  exceptEarlier: ['owner > $2', 'owner < $4', 'owner > $4 AND owner <= $2'],
 } as const
 
 export class ClaimQueries {
@@ -26,11 +26,11 @@ export class ClaimQueries {
   }
 
   /** The query for this claim, and its values. */
-  of(leaseMs: number, after: string, except: string | undefined): [NamedQuery, unknown[]] {
-    if (except === undefined) return [this.#queries.everybody, [leaseMs, after]]
+  of(leaseMs: number, after: string, fences: readonly number[], except: string | undefined): [NamedQuery, unknown[]] {
+    if (except === undefined) return [this.#queries.everybody, [leaseMs, after, fences]]
     // By bytes, as the collation "C" of the column compares them.
     const isLater = Buffer.compare(Buffer.from(except), Buffer.from(after)) > 0
-    return [this.#queries[isLater ? 'exceptLater' : 'exceptEarlier'], [leaseMs, after, except]]
+    return [this.#queries[isLater ? 'exceptLater' : 'exceptEarlier'], [leaseMs, after, fences, except]]
   }
 }
 
@@ -44,6 +44,7 @@ function claimText(schema: string, ranges: readonly string[]): string {
     return `found_${i} AS MATERIALIZED (
       SELECT id, lease_until FROM ${schema}.tasks
       WHERE ready_at <= ${NOW} AND ${ALIVE} AND ${range} ${before.join(' ')}
+        AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))
       ORDER BY owner, ready_at LIMIT 1 FOR UPDATE SKIP LOCKED
     )`
   })

@@ -86,9 +86,10 @@ export class PostgresTasks implements TaskStore {
     return rows.map(recordOf)
   }
 
-  async claim({ after, except, leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+  async claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
     const exceptName = except === undefined ? undefined : asName(except)
-    const [query, values] = this.#claims.of(toSpan(leaseMs), asName(after) ?? '', exceptName)
+    const fences = running.map(({ fence }) => fence)
+    const [query, values] = this.#claims.of(toSpan(leaseMs), asName(after) ?? '', fences, exceptName)
     const [row] = await this.#database.run(query, values)
     if (row === undefined) return undefined
     const record = recordOf(row)

@@ -27,6 +27,7 @@ export const SQL = {
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
 
   renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${LEASED} RETURNING version`,
+  renewExpired: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${LEASED} AND lease_until <= ? RETURNING version`,
   leased: `SELECT seq FROM rally_task WHERE ${LEASED}`,
   append: `INSERT INTO rally_task_entry
     VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = ?1), ?2)`,

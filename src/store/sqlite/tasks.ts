@@ -83,8 +83,9 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  claim({ after, except, leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+  claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
     return this.#commits.write(() => {
+      this.#renewExpired(running, leaseMs)
       const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
       if (due === undefined) return undefined
       const fence = this.#counter('nextFence')
@@ -177,6 +178,12 @@ export class SqliteTasks implements TaskStore {
     if (ends || journal !== undefined) this.#sql.dropEntries.run([seq])
     if (!ends && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
     return { version: task.version + 1, isDue }
+  }
+
+  /** Renewed in the same transaction as the claim, they are not due. */
+  #renewExpired(leases: readonly TaskLease[], leaseMs: number): void {
+    const now = this.#now()
+    for (const { id, fence } of leases) this.#sql.renewExpired.all([now + leaseMs, toPlain(id), fence, now, now])
   }
 
   /** The next task to claim. Deletes the tasks on the way that have outlived their ttl. */

@@ -38,6 +38,18 @@ export function claiming(hands: () => Hands): void {
       expect(successor.fence).toBeGreaterThan(late.fence)
     })
 
+    test('a task that the caller runs is not claimed, even if its lease has expired, unless another has claimed it since', async () => {
+      const { tasks, another, elapse, heldTask } = hands()
+      const { id, fence } = await heldTask('t', {}, SHORT_MS)
+      const running = [{ id, fence }]
+      await elapse(PAST_SHORT_MS)
+      expect(await tasks.claim({ after: '', running, leaseMs: SHORT_MS })).toBeUndefined()
+      await elapse(PAST_SHORT_MS)
+      expect(await another.claim({ after: '', leaseMs: SHORT_MS })).toMatchObject({ id, lost: true })
+      await elapse(PAST_SHORT_MS)
+      expect(await tasks.claim({ after: '', running, leaseMs: LONG_MS })).toMatchObject({ id, lost: true })
+    })
+
     test('a task that was let go is not lost', async () => {
       const { tasks, elapse, claimed, heldTask } = hands()
       const first = await heldTask('t', {}, SHORT_MS)
