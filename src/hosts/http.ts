@@ -23,7 +23,10 @@ export interface HttpOptions extends AdmissionOptions, LoadOptions {
   maxBodyBytes?: number
   /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000. */
   keepAliveMs?: number
-  /** How long a client may read nothing of a response, in milliseconds. Then its connection is closed. Default 30 000. */
+  /**
+   * How long a client may read nothing of a response, in milliseconds. Then its connection is closed. What it reads shows in
+   * steps of the system's send buffer, so leave time for a slow one. Default 60 000.
+   */
   writeStallMs?: number
 }
 
@@ -55,7 +58,7 @@ export const TOO_LARGE = 413
 
 const DEFAULT_KEEP_ALIVE_MS = 15_000
 const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
-const DEFAULT_WRITE_STALL_MS = 30_000
+const DEFAULT_WRITE_STALL_MS = 60_000
 
 /** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024
