@@ -6,8 +6,13 @@ import type { Watch } from './target.ts'
 
 export const SECRET = 'the key of the fuzzed app, which nobody must ever see'
 
-export function fuzzApp(watch: Watch, options: Partial<RallyOptions> = {}): Rally {
+/** What is behind a scope that no caller has. Only hosts that authenticate hold it back. */
+export const SCOPED = 'Only for some, and for nobody here'
+
+/** `scoped` is what is behind a scope. */
+export function fuzzApp(watch: Watch, options: Partial<RallyOptions> = {}, scoped = 'Only for some.'): Rally {
   watch.keepSecret(SECRET)
+  watch.keepSecret(SCOPED)
   const app = rally({
     name: 'fuzzed',
     version: '1.0.0',
@@ -25,6 +30,7 @@ export function fuzzApp(watch: Watch, options: Partial<RallyOptions> = {}): Rall
   addTools(app)
   addFlows(app)
   addOdds(app)
+  addScoped(app, scoped)
   addOthers(app)
   return app
 }
@@ -38,7 +44,6 @@ function addTools(app: Rally): void {
   app.tool('mirror', { input: { type: 'object' }, output: { type: 'object' } }, (args) => args)
   const region = { type: 'string', 'x-mcp-header': 'Region' }
   app.tool('header', { input: { type: 'object', properties: { region } } }, (args) => JSON.stringify(args))
-  app.tool('admin', { scopes: ['admin'] }, () => 'Only for some.')
   app.tool('count', { input: z.object({ to: z.int().max(5) }) }, async ({ to }, io) => {
     for (let i = 1; i <= to; i += 1) {
       io.progress(i, to, `${i} of ${to}`)
@@ -107,6 +112,14 @@ function addOdds(app: Rally): void {
     app.notify.resourceUpdated('note://plain')
     return 'Touched'
   })
+}
+
+function addScoped(app: Rally, text: string): void {
+  const scopes = ['admin']
+  app.tool('admin', { scopes }, () => text)
+  app.prompt('private', { scopes, arguments: z.object({ a: z.string() }), complete: { a: [text] } }, () => text)
+  app.resource('note://private', { name: 'private', scopes }, () => text)
+  app.resourceTemplate('private://{id}', { name: 'privates', scopes, complete: { id: [text] } }, () => text)
 }
 
 function addOthers(app: Rally): void {

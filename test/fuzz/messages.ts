@@ -26,7 +26,7 @@ const META: Json = {
 }
 
 const TOOLS: Readonly<Record<string, { [key: string]: Json }>> = {
-  echo: { text: 'hi' },
+  echo: { text: 'hi %mark%' },
   mirror: { a: [1, { b: null }] },
   header: { region: 'eu' },
   admin: {},
@@ -68,6 +68,8 @@ const URIS = [
   'note://by/none',
   'file:///a/b',
   'note://by/%E2%82',
+  'note://private',
+  'private://x',
 ]
 
 /** A request of any revision, without what only 2026-07-28 has. */
@@ -77,14 +79,19 @@ export function anyRequest(random: Random): { method: string; params: { [key: st
     const [name, args] = random.pick(Object.entries(TOOLS))
     return { method: 'tools/call', params: { name, arguments: args } }
   }
-  if (roll === 5) return { method: 'prompts/get', params: { name: 'brief', arguments: { topic: 'moon' } } }
+  if (roll === 5)
+    return {
+      method: 'prompts/get',
+      params: { name: random.pick(['brief', 'brief', 'private']), arguments: { topic: 'moon' } },
+    }
   if (roll === 6) return { method: 'resources/read', params: { uri: random.pick(URIS) } }
   if (roll === 7) return { method: random.pick(LISTS), params: random.chance(0.4) ? { cursor: '%cursor%' } : {} }
   const isPrompt = random.chance(0.5)
-  const ref: Json = isPrompt
-    ? { type: 'ref/prompt', name: 'brief' }
-    : { type: 'ref/resource', uri: 'note://by/{id}{?q*}' }
-  return { method: 'completion/complete', params: { ref, argument: { name: isPrompt ? 'topic' : 'id', value: 'm' } } }
+  const isScoped = random.chance(0.3)
+  const prompt: Json = { type: 'ref/prompt', name: isScoped ? 'private' : 'brief' }
+  const template: Json = { type: 'ref/resource', uri: isScoped ? 'private://{id}' : 'note://by/{id}{?q*}' }
+  const argument = { name: isPrompt ? (isScoped ? 'a' : 'topic') : 'id', value: '' }
+  return { method: 'completion/complete', params: { ref: isPrompt ? prompt : template, argument } }
 }
 
 export function someAnswers(random: Random): { [key: string]: Json } {
@@ -146,9 +153,10 @@ export function modernProgram(random: Random): string[] {
   return program
 }
 
-/** What a server said that a client repeats to it: `%state%` and the like stand for it in an input. */
+/** What a server said that a client repeats to it: `%state%` and the like stand for it in an input. `%mark%` is the client's own. */
 export class Slots {
-  readonly #values: Record<string, string> = {}
+  static #clients = 0
+  readonly #values: Record<string, string> = { mark: `mark-${(Slots.#clients += 1)}` }
 
   set(name: string, value: unknown): void {
     if (typeof value === 'string') this.#values[name] = value
@@ -160,7 +168,7 @@ export class Slots {
 
   /** In a JSON text, or with `raw` in one that is none. */
   fill(text: string, { raw = false } = {}): string {
-    return text.replaceAll(/%(state|task|ask|cursor|session|event)%/g, (whole, name: string) => {
+    return text.replaceAll(/%(state|task|ask|cursor|session|event|mark)%/g, (whole, name: string) => {
       const value = this.#values[name] ?? whole
       return raw ? value : JSON.stringify(value).slice(1, -1)
     })

@@ -157,8 +157,12 @@ export function baseAnswers(random: Random, older?: string): [string, string][] 
       elicitations: [{ elicitationId: 'e', url: 'https://a.example', message: 'm', mode: 'url' }],
     },
   }
-  return results.map(([method, result]): [string, string] => {
+  const inputRequests = { q: question(random) }
+  const params = { name: 't', arguments: {} }
+  const saved = { version: 1, revision: '2026-07-28', method: 'tools/call', params, inputRequests, requestState: 's' }
+  const answers = results.map(([method, result]): [string, string] => {
     const isRefused = random.chance(0.03) || (isOlder && method === 'server/discover')
     return [method, JSON.stringify({ jsonrpc: '2.0', id: '%id%', ...(isRefused ? { error } : { result }) })]
   })
+  return [...answers, ['saved', JSON.stringify(saved)]]
 }

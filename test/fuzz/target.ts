@@ -71,6 +71,22 @@ export function target<Input>(described: Target<Input>): Target {
   return described as unknown as Target
 }
 
+/** For a target that mostly waits: so many of its inputs are one, and run at the same time. */
+export function sideBySide<Input>(count: number, each: Target<Input>): Target {
+  return target<Input[]>({
+    ...each,
+    generate: (random) => random.list(count, count, () => each.generate(random)),
+    mutate: (random, inputs, others) =>
+      inputs.map((input) => (random.chance(0.5) ? input : each.mutate(random, input, random.pick(others)))),
+    async open(watch) {
+      const running = await each.open(watch)
+      const run = async (inputs: Input[]): Promise<string[]> =>
+        (await Promise.all(inputs.map((input) => running.run(input)))).flat()
+      return { run, close: () => running.close() }
+    },
+  })
+}
+
 const INTERNALS = [
   /\bat (?:async |new )?[\w.$<>]+ \((?:file:|node:|\/)/,
   /\b(?:node_modules|node:internal|libsql|better-sqlite)/,

@@ -31,6 +31,9 @@ export class Asked {
 /** Checks one message of a server, as text. `revision` is that of its session, where there is one. */
 export function checkSent(watch: Watch, text: string, asked: Asked, revision?: string): Json | undefined {
   watch.checkLeaks(text, asked.sent)
+  for (const [mark] of text.matchAll(/mark-\d+/g)) {
+    if (!asked.sent.includes(mark)) watch.report('leak', 'Shows what another client sent', clipped(text))
+  }
   const message = parsed(text)
   if (message === undefined) {
     watch.report('invalid', 'The server sent what is not JSON', clipped(text))

@@ -3,7 +3,7 @@ import type { Server, ServerResponse } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { RallyError } from 'mcp-rally'
-import type { AppLike, Client, ClientOptions, ServerAddress } from 'mcp-rally/client'
+import type { AppLike, Client, ClientOptions, PendingCall, ServerAddress } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import type { Json } from '../json.ts'
 import { isObject, mutateCharacters, mutateText, oddString, parsed } from '../json.ts'
@@ -11,7 +11,7 @@ import { OLDER_REVISIONS } from '../messages.ts'
 import type { Random } from '../random.ts'
 import { baseAnswers, NOTES } from '../server-answers.ts'
 import type { Watch } from '../target.ts'
-import { clipped, stackOf, target } from '../target.ts'
+import { clipped, sideBySide, stackOf } from '../target.ts'
 
 type Reply = {
   status: number
@@ -47,6 +47,9 @@ const CALLS: Readonly<Record<string, readonly string[]>> = {
   complete: ['completion/complete'],
   subscribe: ['subscriptions/listen', 'resources/subscribe', 'resources/unsubscribe'],
   task: ['tasks/get', 'tasks/update', 'tasks/cancel'],
+  updates: ['tasks/get', 'tasks/cancel'],
+  // What was saved of a call is a file that anybody may have changed.
+  resume: ['saved', 'tools/call'],
 }
 const BEFORE = ['server/discover', 'initialize', 'logging/setLevel', 'ping']
 const TYPES = [
@@ -67,7 +70,7 @@ const HEADERS: [string, string][] = [
   ['Content-Encoding', 'gzip'],
 ]
 
-export const client = target<Input>({
+export const client = sideBySide<Input>(8, {
   name: 'client',
   limitMs: 15_000,
   generate(random) {
@@ -117,9 +120,10 @@ export const client = target<Input>({
     return {
       async run(input) {
         const script = new Script(input)
-        hostile.script = script
-        const address = addressOf(input, script, hostile)
-        const words = await converse(watch, address, optionsOf(watch, input, script), input.calls)
+        const path = hostile.add(script)
+        const address = addressOf(input, script, path)
+        const words = await converse(watch, address, optionsOf(watch, input, script), input, script)
+        hostile.remove(path)
         return [`${input.wire} ${input.revision}`, ...words]
       },
       close: () => hostile.close(),
@@ -154,30 +158,36 @@ function mutateReply(random: Random, reply: Reply): Reply {
   return { ...reply, edits: [...reply.edits.slice(-3), { at: random.next(), add }] }
 }
 
+const HONEST_REPLY: Reply = { status: 200, type: 'application/json', headers: [], piece: 0, edits: [], ends: true }
+const HONEST = { resultType: 'complete', messages: [] }
+
 /** What the server says next. */
 class Script {
   readonly #input: Input
   readonly #used = new Map<string, number>()
+  /** Whether the server has become an honest one. */
+  isHonest = false
 
   constructor(input: Input) {
     this.#input = input
   }
 
   get reply(): Reply {
-    return this.#input.reply
+    return this.isHonest ? HONEST_REPLY : this.#input.reply
   }
 
   /** The response to a request last, what is sent before it first. */
   messages(request: Json): string[] {
     const { method: asked, id = null } = isObject(request) ? request : {}
+    if (this.isHonest) return [JSON.stringify({ jsonrpc: '2.0', id, result: HONEST })]
     const method = typeof asked === 'string' ? asked : ''
     const texts = this.#input.answers.flatMap(([name, text]) => (name === method ? [text] : []))
     const index = this.#used.get(method) ?? 0
     this.#used.set(method, index + 1)
-    const answer = texts[Math.min(index, texts.length - 1)]
-    if (id === null || answer === undefined) return [...this.#input.notes]
+    const last = texts[Math.min(index, texts.length - 1)]
+    if (id === null || last === undefined) return [...this.#input.notes]
     const filled = (text: string): string => text.replaceAll('"%id%"', JSON.stringify(id))
-    return [...this.#input.notes, answer].map(filled)
+    return [...this.#input.notes, last].map(filled)
   }
 
   /** The body over HTTP, as JSON or as events, with something in it that does not belong there. */
@@ -197,11 +207,11 @@ class Script {
   }
 }
 
-function addressOf({ wire, answers, notes }: Input, script: Script, { port }: HostileHttp): ServerAddress {
+function addressOf({ wire, answers, notes }: Input, script: Script, url: string): ServerAddress {
   if (wire === 'stdio')
     return { command: process.execPath, args: ['-e', STDIO_SERVER, JSON.stringify({ answers, notes })] }
   if (wire === 'memory') return inMemory(script)
-  return `http://127.0.0.1:${port}/mcp`
+  return url
 }
 
 function inMemory(script: Script): AppLike {
@@ -274,16 +284,27 @@ async function fetched(script: Script, body: string | undefined): Promise<Respon
   }
 }
 
+/** Each script has an address of its own. */
 class HostileHttp {
-  script: Script | undefined
+  readonly #scripts = new Map<string, Script>()
+  #added = 0
   readonly #server: Server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('error', () => {}).on('data', (chunk: Buffer) => void chunks.push(chunk))
-    request.on('end', () => this.#answer(parsed(Buffer.concat(chunks).toString()) ?? null, response))
+    request.on('end', () => {
+      const script = this.#scripts.get(`http://${request.headers.host}${request.url}`)
+      if (script !== undefined) answer(script, parsed(Buffer.concat(chunks).toString()) ?? null, response)
+    })
   })
 
-  get port(): number {
-    return (this.#server.address() as AddressInfo).port
+  add(script: Script): string {
+    const url = `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${(this.#added += 1)}`
+    this.#scripts.set(url, script)
+    return url
+  }
+
+  remove(url: string): void {
+    this.#scripts.delete(url)
   }
 
   async listen(): Promise<void> {
@@ -294,21 +315,18 @@ class HostileHttp {
     this.#server.closeAllConnections()
     await new Promise((resolve) => this.#server.close(resolve))
   }
+}
 
-  /** Written as it is: Node would not let a server say some of it. */
-  #answer(request: Json, { socket }: ServerResponse): void {
-    const { script } = this
-    if (script === undefined || socket === null) return
-    const { status, type, headers, piece, ends } = script.reply
-    const bytes = script.body(request)
-    const lines = [['Content-Type', type], ['Connection', 'close'], ...headers].map(
-      ([name, value]) => `${name}: ${value}\r\n`,
-    )
-    socket.on('error', () => {}).write(Buffer.from(`HTTP/1.1 ${status} X\r\n${lines.join('')}\r\n`, 'latin1'))
-    const size = piece === 0 ? bytes.length : Math.max(piece, Math.ceil(bytes.length / 200))
-    for (let at = 0; at < bytes.length; at += size) socket.write(bytes.subarray(at, at + size))
-    if (ends) socket.end()
-  }
+/** Written as it is: Node would not let a server say some of it. */
+function answer(script: Script, request: Json, { socket }: ServerResponse): void {
+  const { status, type, headers, piece, ends } = script.reply
+  const bytes = script.body(request)
+  const fields = [['Content-Type', type], ['Connection', 'close'], ...headers]
+  const lines = fields.map(([name, value]) => `${name}: ${value}\r\n`)
+  socket?.on('error', () => {}).write(Buffer.from(`HTTP/1.1 ${status} X\r\n${lines.join('')}\r\n`, 'latin1'))
+  const size = piece === 0 ? bytes.length : Math.max(piece, Math.ceil(bytes.length / 200))
+  for (let at = 0; at < bytes.length; at += size) socket?.write(bytes.subarray(at, at + size))
+  if (ends) socket?.end()
 }
 
 /** Runs by `node -e`. */
@@ -327,8 +345,10 @@ async function converse(
   watch: Watch,
   address: ServerAddress,
   options: ClientOptions,
-  calls: readonly string[],
+  { calls, answers, wire }: Input,
+  script: Script,
 ): Promise<string[]> {
+  const [, saved = ''] = answers.find(([name]) => name === 'saved') ?? []
   const words: string[] = []
   const attempt = async <T>(name: string, run: () => Promise<T>): Promise<T | undefined> => {
     try {
@@ -343,17 +363,26 @@ async function converse(
   const connected = await attempt('connect', () => connect(address, options))
   if (connected === undefined) return words
   const called = calls.map(async (name) => {
-    const value = await attempt(name, () => perform(connected, name))
+    const value = await attempt(name, () => perform(connected, name, parsed(saved)))
     if (value !== undefined && !isPromised(name, value)) {
       watch.report('invalid', `${name} returned something else`, clipped(JSON.stringify(value)))
     }
   })
   await Promise.all(called)
+  // A child may have ended, and an older session may be over.
+  if (wire !== 'stdio' && connected.revision === '2026-07-28') {
+    script.isHonest = true
+    try {
+      await connected.getPrompt('p', {}, { timeoutMs: 5_000 })
+    } catch (error) {
+      watch.report('invalid', 'The client is of no use any more', stackOf(error))
+    }
+  }
   await attempt('close', () => connected.close())
   return words
 }
 
-async function perform(connected: Client, name: string): Promise<unknown> {
+async function perform(connected: Client, name: string, saved: unknown): Promise<unknown> {
   switch (name) {
     case 'callTool':
       return connected.callTool('t', { a: 1 }, { onProgress: () => {} })
@@ -380,6 +409,14 @@ async function perform(connected: Client, name: string): Promise<unknown> {
       return connected.complete({ type: 'ref/prompt', name: 'p' }, { name: 'a', value: 'b' })
     case 'task':
       return connected.task('a-task').result()
+    case 'updates': {
+      const task = connected.task('a-task')
+      await task.status()
+      for await (const _ of task.updates());
+      return task.cancel()
+    }
+    case 'resume':
+      return connected.resume(saved as PendingCall)
     default: {
       const changes: unknown[] = []
       const signal = AbortSignal.timeout(40)

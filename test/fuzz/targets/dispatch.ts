@@ -2,11 +2,11 @@
 import type { StateCodec } from 'mcp-rally'
 import { Cancel } from '../../../src/protocol/cancel.ts'
 import { fuzzApp } from '../app.ts'
-import { mutateText, parsed } from '../json.ts'
+import { isObject, mutateText, parsed } from '../json.ts'
 import { fateOf, modernProgram, Slots, somePrincipal } from '../messages.ts'
 import type { Random } from '../random.ts'
 import type { Watch } from '../target.ts'
-import { target } from '../target.ts'
+import { clipped, target } from '../target.ts'
 import { Asked, checkSent } from '../wire.ts'
 
 type Input = { messages: string[]; principal: string | null; cancels: number }
@@ -38,6 +38,9 @@ export const dispatch = target<Input>({
           const notify = (told: string): void => void checkSent(watch, told, asked)
           const reply = app.dispatch(message, { principal: principal ?? undefined, notify, cancel }).then((came) => {
             const said = came && checkSent(watch, came.text, asked)
+            const isOwed =
+              index !== cancels && isObject(message) && isId(message['id']) && !text.includes('subscriptions/listen')
+            if (isOwed && said === undefined) watch.report('invalid', 'A request got no response', clipped(text))
             slots.note(said)
             fates.push(fateOf(said))
           })
@@ -77,6 +80,10 @@ class GlassCodec implements StateCodec {
   open(token: string): string {
     return Buffer.from(token, 'base64url').toString()
   }
+}
+
+function isId(id: unknown): boolean {
+  return typeof id === 'string' || Number.isSafeInteger(id)
 }
 
 export function mutateList<T>(random: Random, list: readonly T[], other: readonly T[]): T[] {

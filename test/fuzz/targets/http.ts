@@ -5,7 +5,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { headersOf } from '../../wire/messages.ts'
-import { fuzzApp } from '../app.ts'
+import { fuzzApp, SCOPED } from '../app.ts'
 import { mutateCharacters, mutateText, oddString, parsed } from '../json.ts'
 import { CAPABILITIES, fateOf, modernProgram, Slots } from '../messages.ts'
 import type { Random } from '../random.ts'
@@ -110,8 +110,12 @@ export const http = target<Input>({
     }
   },
   async open(watch) {
-    const app = fuzzApp(watch)
-    const { port, close, server } = await serve(fuzzApp(watch), { port: 0, handleSignals: false, drainMs: 100 })
+    const app = fuzzApp(watch, {}, SCOPED)
+    const { port, close, server } = await serve(fuzzApp(watch, {}, SCOPED), {
+      port: 0,
+      handleSignals: false,
+      drainMs: 100,
+    })
     return {
       run: (input) => (input.via === 'socket' ? overSocket(watch, port, input) : throughFetch(watch, app, input)),
       async close() {

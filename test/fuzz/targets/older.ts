@@ -1,6 +1,6 @@
 // Sessions of 2025-11-25, 2025-06-18, 2025-03-26 and the two drafts, over HTTP and standard streams.
 import type { Authenticate, Rally } from 'mcp-rally'
-import { fuzzApp } from '../app.ts'
+import { fuzzApp, SCOPED } from '../app.ts'
 import { mutateCharacters, mutateText, oddString, parsed } from '../json.ts'
 import { fateOf, META_STATE, OLDER_REVISIONS, olderProgram, Slots } from '../messages.ts'
 import type { Random } from '../random.ts'
@@ -53,7 +53,11 @@ export const older = target<Input>({
     return { ...input, steps: input.steps.with(at, mutateStep(random, step, random.pick(other.steps))) }
   },
   async open(watch) {
-    const apps = [fuzzApp(watch), fuzzApp(watch, { http: { authenticate } })] as const
+    const apps = [
+      fuzzApp(watch, {}, SCOPED),
+      fuzzApp(watch, { http: { authenticate } }, SCOPED),
+      fuzzApp(watch),
+    ] as const
     return {
       async run(input) {
         const { wire, revision, principal, steps } = input
@@ -62,7 +66,7 @@ export const older = target<Input>({
         const isKnown = begins.length === 1 && begins[0]?.text.includes(`"protocolVersion":"${revision}"`)
         const known = isKnown === true ? revision : 'any'
         const lines = steps.flatMap(({ text }) => (text === 'GET' ? [] : [text]))
-        if (wire === 'stdio') return overStdio(watch, apps[0], { lines, end: '\n', piece: 0 }, known)
+        if (wire === 'stdio') return overStdio(watch, apps[2], { lines, end: '\n', piece: 0 }, known)
         return new Conversation(watch, apps[principal === null ? 0 : 1], known, principal).run(steps)
       },
       async close() {

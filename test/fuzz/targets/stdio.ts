@@ -4,7 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { Rally } from 'mcp-rally'
 import { stdio as serveStdio } from 'mcp-rally/node'
 import { fuzzApp } from '../app.ts'
-import { mutateCharacters, mutateText, oddString } from '../json.ts'
+import { isObject, mutateCharacters, mutateText, oddString, parsed } from '../json.ts'
 import { fateOf, modernProgram, OLDER_REVISIONS, olderProgram, Slots } from '../messages.ts'
 import type { Watch } from '../target.ts'
 import { clipped, target } from '../target.ts'
@@ -61,6 +61,9 @@ export async function overStdio(
   const asked = new Asked()
   const slots = new Slots()
   const fates: string[] = []
+  /** How many responses each id of a request of 2026-07-28 has still to get. */
+  const owed = new Map<unknown, number>()
+  const owe = (id: unknown, more: number): void => void owed.set(id, (owed.get(id) ?? 0) + more)
   let rest = ''
   output.setEncoding('utf8').on('data', (text: string) => {
     const whole = (rest + text).split('\n')
@@ -71,22 +74,39 @@ export async function overStdio(
       const message = checkSent(watch, line, asked, isOlder ? (revision ?? 'any') : undefined)
       slots.note(message)
       fates.push(fateOf(message))
+      if (isObject(message) && message['method'] === undefined) owe(message['id'], -1)
     }
   })
   const over = serveStdio(app, { input, output, maxLineBytes: 1_000_000 })
   for (const each of lines) {
     const text = slots.fill(each)
     asked.note(text)
+    for (const id of modernId(text)) owe(id, 1)
     const bytes = Buffer.from(text + end)
     const size = piece === 0 ? bytes.length : Math.max(piece, Math.ceil(bytes.length / 500))
     for (let at = 0; at < bytes.length; at += size) input.write(bytes.subarray(at, at + size))
     await quiet(() => fates.length)
+  }
+  const isExact = end.endsWith('\n') && !lines.some((line) => /cancelled|\n/.test(line))
+  if (isExact && [...owed.values()].some((count) => count > 0)) {
+    watch.report('invalid', 'A request got no response', clipped(JSON.stringify([...owed])))
   }
   input.end()
   await over
   await quiet(() => fates.length)
   if (rest !== '') watch.report('invalid', 'The last line is not complete', clipped(rest))
   return fates
+}
+
+/** The id of a request that is answered at once, if the text is one. */
+function modernId(text: string): unknown[] {
+  const message = parsed(text)
+  const { jsonrpc, id, method, params } = isObject(message) ? message : {}
+  const meta = isObject(params) ? params['_meta'] : undefined
+  const isModern = isObject(meta) && 'io.modelcontextprotocol/protocolVersion' in meta
+  const isRequest =
+    jsonrpc === '2.0' && (typeof id === 'string' || Number.isSafeInteger(id)) && typeof method === 'string'
+  return isModern && isRequest && method !== 'subscriptions/listen' ? [id] : []
 }
 
 /** Waits until nothing more comes for a few turns of the event loop. */
