@@ -14,7 +14,10 @@ const alias = Object.fromEntries(
   entries.map((name) => [name === 'index' ? 'mcp-rally$' : `mcp-rally/${name}`, join(root, `src/${name}.ts`)]),
 )
 const bundle = await rolldown({
-  input: { command: join(import.meta.dirname, 'command.ts'), child: join(import.meta.dirname, 'child.ts') },
+  input: {
+    command: join(import.meta.dirname, 'harness/command.ts'),
+    child: join(import.meta.dirname, 'harness/child.ts'),
+  },
   platform: 'node',
   external: /^(?!mcp-rally)[a-z@]/,
   resolve: { alias },

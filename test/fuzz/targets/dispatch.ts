@@ -1,13 +1,14 @@
 // Messages of 2026-07-28, parsed, into an app: flows of several rounds, lists, subscriptions, tasks.
 import type { StateCodec } from 'mcp-rally'
 import { Cancel } from '../../../src/protocol/cancel.ts'
-import { fuzzApp } from '../app.ts'
-import { isObject, mutateText, parsed } from '../json.ts'
-import { fateOf, modernProgram, Slots, somePrincipal } from '../messages.ts'
-import type { Random } from '../random.ts'
-import type { Watch } from '../target.ts'
-import { clipped, target } from '../target.ts'
-import { Asked, checkSent } from '../wire.ts'
+import { fuzzApp } from '../wire/app.ts'
+import { isObject, mutateText, parsed } from '../harness/json.ts'
+import { fateOf, Slots } from '../wire/messages.ts'
+import { modernProgram, somePrincipal } from '../wire/programs.ts'
+import type { Random } from '../harness/random.ts'
+import type { Watch } from '../harness/target.ts'
+import { clipped, target } from '../harness/target.ts'
+import { Asked, checkSent } from '../wire/check.ts'
 
 type Input = { messages: string[]; principal: string | null; cancels: number }
 

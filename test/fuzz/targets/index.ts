@@ -1,5 +1,5 @@
 // All targets, in the order in which they run.
-import type { Target } from '../target.ts'
+import type { Target } from '../harness/target.ts'
 import { client } from './client.ts'
 import { dispatch } from './dispatch.ts'
 import { http } from './http.ts'

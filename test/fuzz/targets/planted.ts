@@ -1,6 +1,6 @@
 // Faults of every kind, planted so that a test sees the harness find each of them. Never part of a run unless it is named.
 import { setImmediate as turn } from 'node:timers/promises'
-import { target } from '../target.ts'
+import { target } from '../harness/target.ts'
 
 type Input = { fault: string; noise: number[] }
 

@@ -4,11 +4,11 @@ import type { Store, TaskChange, TaskPrecondition, TaskStatus } from 'mcp-rally'
 import { MemoryStore, RallyError } from 'mcp-rally'
 import { sqlite } from 'mcp-rally/sqlite'
 import { Fences } from '../../stores/fences.ts'
-import type { Json } from '../json.ts'
-import { oddString } from '../json.ts'
-import type { Random } from '../random.ts'
-import type { Watch } from '../target.ts'
-import { clipped, stackOf, target } from '../target.ts'
+import type { Json } from '../harness/json.ts'
+import { oddString } from '../harness/json.ts'
+import type { Random } from '../harness/random.ts'
+import type { Watch } from '../harness/target.ts'
+import { clipped, stackOf, target } from '../harness/target.ts'
 
 type Operation = {
   name: string

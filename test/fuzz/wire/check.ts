@@ -1,10 +1,10 @@
 // Holds what a server under test sends against the protocol.
-import { olderProblems } from '../legacy/spec.ts'
-import { checkMessage } from '../tasks/spec.ts'
-import type { Json } from './json.ts'
-import { isObject, parsed } from './json.ts'
-import type { Watch } from './target.ts'
-import { clipped } from './target.ts'
+import { olderProblems } from '../../legacy/spec.ts'
+import { checkMessage } from '../../tasks/spec.ts'
+import type { Json } from '../harness/json.ts'
+import { isObject, parsed } from '../harness/json.ts'
+import type { Watch } from '../harness/target.ts'
+import { clipped } from '../harness/target.ts'
 
 /** What was asked, as far as it can be read: a response is held against the method of its request. */
 export class Asked {

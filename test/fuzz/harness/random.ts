@@ -30,6 +30,11 @@ export class Random {
     return from[this.int(from.length)] as T
   }
 
+  /** The result of one of these. */
+  oneOf<T>(alternatives: readonly (() => T)[]): T {
+    return this.pick(alternatives)()
+  }
+
   /** Between `least` and `most` items. */
   list<T>(least: number, most: number, item: (index: number) => T): T[] {
     return Array.from({ length: least + this.int(most - least + 1) }, (_, index) => item(index))

@@ -1,7 +1,7 @@
 // JSON Schemas, most of them valid, some with what a validator may stumble over.
-import type { Json } from './json.ts'
-import { oddKey, oddValue, objectOf } from './json.ts'
-import type { Random } from './random.ts'
+import type { Json } from '../harness/json.ts'
+import { oddKey, oddValue, objectOf } from '../harness/json.ts'
+import type { Random } from '../harness/random.ts'
 
 const NAMES = ['a', 'b', 'c', '__proto__', 'constructor', 'toString', '', 'a/b', '$ref', 'properties']
 const FORMATS = ['email', 'uri', 'date', 'date-time', 'uuid', 'regex', 'ipv4', 'nothing-known']

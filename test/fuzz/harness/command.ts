@@ -10,7 +10,7 @@ import type { ChildMessage, ChildSettings, Found } from './child.ts'
 import type { Json } from './json.ts'
 import { shrink } from './shrink.ts'
 import { Finding } from './target.ts'
-import { targets } from './targets/index.ts'
+import { targets } from '../targets/index.ts'
 
 const USAGE = `Usage: npm run fuzz -- [options]
 

@@ -6,7 +6,7 @@ import { Random } from './random.ts'
 import { shrink } from './shrink.ts'
 import type { Running } from './target.ts'
 import { clipped, Finding, stackOf, Watch } from './target.ts'
-import { targets } from './targets/index.ts'
+import { targets } from '../targets/index.ts'
 
 export interface ChildSettings {
   readonly target: string

@@ -1,7 +1,7 @@
 // What an honest server says to each request of a client, as texts with `"%id%"` for the id: the client target changes them.
-import type { Json } from './json.ts'
-import { META_SERVER_INFO, META_STATE, META_SUBSCRIPTION, TASKS_EXTENSION } from './messages.ts'
-import type { Random } from './random.ts'
+import type { Json } from '../harness/json.ts'
+import { META_SERVER_INFO, META_STATE, META_SUBSCRIPTION, TASKS_EXTENSION } from '../wire/messages.ts'
+import type { Random } from '../harness/random.ts'
 import { someSchema } from './schemas.ts'
 
 type Result = { [key: string]: Json }

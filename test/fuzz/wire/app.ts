@@ -2,7 +2,7 @@
 import type { Rally, RallyOptions } from 'mcp-rally'
 import { elicit, inputRequired, MemoryStore, outcome, rally, resolver, roots, sample } from 'mcp-rally'
 import { z } from 'zod'
-import type { Watch } from './target.ts'
+import type { Watch } from '../harness/target.ts'
 
 export const SECRET = 'the key of the fuzzed app, which nobody must ever see'
 
