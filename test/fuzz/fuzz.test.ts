@@ -86,7 +86,7 @@ describe('faults that were planted', () => {
   })
 })
 
-test('an unknown target, or a number that is none, is a usage error', { timeout: 60_000 }, async () => {
+test('an unknown target, and an option that is not a number, is a usage error', { timeout: 60_000 }, async () => {
   expect(await fuzz('--target', 'nothing')).toMatchObject({
     code: 2,
     printed: expect.stringContaining('There is no target "nothing".'),

@@ -93,7 +93,8 @@ async function fuzz(): Promise<void> {
     const { findings, words } = await attempt(running, input)
     ran += 1
     if (isNew(words) && number >= kept) keep(input)
-    if (findings.length > 0) {
+    // What was found before is not looked into again, but what hangs must not be left open.
+    if (findings.some(({ key, kind }) => !keys.has(key) || kind === 'hang')) {
       for (const finding of [...findings, ...(await closed(running))]) await tellFinding(finding, input)
       running = await fuzzed.open(watch)
       base = Number.POSITIVE_INFINITY

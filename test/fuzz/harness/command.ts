@@ -9,7 +9,7 @@ import { parseArgs } from 'node:util'
 import type { ChildMessage, ChildSettings, Found } from './child.ts'
 import type { Json } from './json.ts'
 import { shrink } from './shrink.ts'
-import { Finding } from './target.ts'
+import { clipped, Finding } from './target.ts'
 import { targets } from '../targets/index.ts'
 
 const USAGE = `Usage: npm run fuzz -- [options]
@@ -70,16 +70,14 @@ async function run(args: readonly string[], places: Places, scratch: string): Pr
   let replayed: string | undefined
   try {
     const { values } = parseArgs({ args: [...args], options: OPTIONS })
-    const { minutes, inputs, seed, hang } = values
-    const numbers = {
-      minutes: Number(minutes),
-      inputs: Number(inputs),
-      seed: Number(seed),
-      silentMs: Number(hang) * 1_000,
+    const number = (name: 'minutes' | 'inputs' | 'seed' | 'hang'): number => {
+      const value = Number(values[name])
+      if (value >= 0) return value
+      throw new Error(`--${name} must be a number, got "${values[name]}".`)
     }
-    for (const [name, value] of Object.entries(numbers))
-      if (!(value >= 0)) throw new Error(`--${name} must be a number.`)
-    plan = { places, scratch, out: resolve(values.out ?? join(places.folder, 'findings')), ...numbers }
+    const numbers = { minutes: number('minutes'), inputs: number('inputs'), seed: number('seed') }
+    const out = resolve(values.out ?? join(places.folder, 'findings'))
+    plan = { places, scratch, out, ...numbers, silentMs: number('hang') * 1_000 }
     chosen = values.target ?? targets.filter(({ isDrill }) => !isDrill).map(({ name }) => name)
     const unknown = chosen.find((name) => !targets.some((each) => each.name === name))
     if (unknown !== undefined) throw new Error(`There is no target "${unknown}".`)
@@ -250,12 +248,10 @@ function write(plan: Plan, target: string, { kind, key, message, input, reproduc
   const name = `${target}-${kind}-${createHash('sha256').update(key).digest('hex').slice(0, 8)}.json`
   const file = join(plan.out, name)
   writeFileSync(file, `${JSON.stringify({ target, kind, seed: plan.seed, reproduced, message, input }, null, 2)}\n`)
-  const input4 = JSON.stringify(input)
+  const again = reproduced ? `--replay ${file}` : `--target ${target} --seed ${plan.seed}`
   console.log(`FOUND ${target} ${kind}: ${message.slice(0, 1_500)}`)
-  console.log(`  input: ${input4.length > 1_500 ? `${input4.slice(0, 1_500)}...` : input4}`)
-  console.log(
-    `  ${reproduced ? 'Again' : 'It needs the inputs before it; again'} with: npm run fuzz -- ${reproduced ? `--replay ${file}` : `--target ${target} --seed ${plan.seed}`}`,
-  )
+  console.log(`  input: ${clipped(JSON.stringify(input), 1_500)}`)
+  console.log(`  ${reproduced ? '' : 'It needs the inputs before it. '}To repeat it: npm run fuzz -- ${again}`)
 }
 
 function lineOf({ target, inputs, seconds, ways, heapMb, findings }: Summary): string {

@@ -147,6 +147,6 @@ export function stackOf(error: unknown): string {
   return (error.stack ?? error.message) + cause
 }
 
-export function clipped(text: string): string {
-  return text.length > 600 ? `${text.slice(0, 400)} ... ${text.slice(-150)}` : text
+export function clipped(text: string, most = 600): string {
+  return text.length > most ? `${text.slice(0, most - 150)} ... ${text.slice(-150)}` : text
 }

@@ -51,8 +51,8 @@ export const seal = target<Input>({
     for (const key of KEYS) watch.keepSecret(key)
     return {
       async run({ origin, second, variants, use }) {
-        if (![origin, second, use].every(({ purpose }) => PURPOSES.includes(purpose)))
-          throw new Error('No such purpose.')
+        const isInput = (caller: Caller): boolean => PURPOSES.includes(caller.purpose) && caller.principal !== ''
+        if (![origin, second, use].every(isInput)) throw new Error('Made too small to be an input.')
         const minted = await bankAt(banks, origin.app).mint(origin, origin.rounds)
         const spare = await bankAt(banks, second.app).mint(second, second.rounds)
         shiftMs = use.afterMs
