@@ -35,6 +35,10 @@ export interface Asker {
   answeredLate(call: Call, entry: Entry): void
   /** Removes an entry that the pass had skipped: its answer is not valid any more. */
   removeSkipped(entry: Entry): void
+  /** The question is not the one that the client was shown under this pin. */
+  questionChanged(key: string, pin: string, asking: Asking): void
+  /** Remembers a question that the client is shown. */
+  shown(asking: Asking): void
   /** A validation starts (1) or ends (-1). */
   busy(change: 1 | -1): void
   /** Ends the pass. `key` is the key of the question that failed. */
@@ -81,6 +85,7 @@ export class Answering {
     }
     const shown = flowState.open.get(call.key)
     flowState.open.delete(call.key)
+    if (shown !== undefined && shown.pin !== asking.pin) this.#asker.questionChanged(call.key, shown.pin, asking)
     // In the first round no question was shown yet: answers that came with the call are for any question.
     const answer = flow.round === 0 || shown !== undefined ? own(answers, call.key) : undefined
     if (answer === undefined) {
@@ -109,6 +114,7 @@ export class Answering {
       if (count > MOST_ASKED) throw askedTooOften(key, MOST_ASKED, 'No answer came.')
       questions.set(key, asking.question.text(note))
       open.set(key, { pin: asking.pin, asked: count })
+      this.#asker.shown(asking)
     }
     return { questions, flowState: { ...flowState, open } }
   }
@@ -119,6 +125,7 @@ export class Answering {
     const questions = new Map<string, ShownQuestion>()
     for (const [key, { asking, asked, note }] of this.#open) {
       questions.set(key, { pin: asking.pin, asked, text: asking.question.text(note) })
+      this.#asker.shown(asking)
     }
     return questions
   }
@@ -158,6 +165,7 @@ export class Answering {
       if (entry.skipped) this.#asker.answeredLate(call, entry)
       return
     }
+    this.#asker.questionChanged(call.key, pin, asking)
     const effect = journal.effectAfter(entry)
     if (effect !== undefined) return void this.#asker.fail(questionChanged(call.key, effect))
     if (entry.skipped) this.#asker.removeSkipped(entry)
@@ -178,8 +186,10 @@ export class Answering {
   }
 
   #held(call: Call, asking: Asking, { pin, asked, answer }: HeldAnswer): void {
-    if (pin !== asking.pin) this.#leaveOpen(call, { asking, asked: asked + 1, note: CHANGED })
-    else if ('raw' in answer) this.#read(call, asking, asked, answer.raw)
+    if (pin !== asking.pin) {
+      this.#asker.questionChanged(call.key, pin, asking)
+      this.#leaveOpen(call, { asking, asked: asked + 1, note: CHANGED })
+    } else if ('raw' in answer) this.#read(call, asking, asked, answer.raw)
     else this.#accept(call, asking, asked, answer)
   }
 

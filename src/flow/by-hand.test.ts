@@ -303,7 +303,11 @@ describe('a round by hand and the engine', () => {
       void io.step('s', () => new Promise(() => {}))
       return again
     })
-    expect(rounds.warnings).toEqual(['The handler returned before "s" settled. Their results are dropped.'])
+    expect(rounds.warnings).toEqual([
+      expect.stringMatching(
+        /^Tool "handler": the handler returned before "s" settled\. The results are dropped\. Did you forget `await`\? /,
+      ),
+    ])
   })
 
   test('it is no end: the signal is not aborted, and the handler that returned has cleaned up itself', async () => {

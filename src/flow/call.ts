@@ -3,6 +3,7 @@ import type { Failure } from './errors.ts'
 import { Declined, StepFailed } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
+import { WatchedPromise } from './strict.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope'
 
@@ -22,6 +23,10 @@ export interface Call {
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
   settled: boolean
+  /** True while the function of a step runs. */
+  running: boolean
+  /** What it failed with, in this pass or an earlier one. */
+  failure: unknown
   /** Set on asks. */
   asking?: Asking
 }
@@ -34,14 +39,25 @@ export interface Asking {
   readonly give: (action: Action, value: unknown) => unknown
 }
 
-export function newCall(key: string, kind: CallKind, entry?: Entry): Call {
+export function newCall(key: string, kind: CallKind, entry?: Entry, strict = false): Call {
   let resolve: Call['resolve'] = unset
   let reject: Call['reject'] = unset
-  const promise = new Promise<unknown>((res, rej) => {
+  const executor = (res: Call['resolve'], rej: Call['reject']): void => {
     resolve = res
     reject = rej
-  })
-  return { key, kind, entry, promise, resolve, reject, settled: false }
+  }
+  const promise = strict ? new WatchedPromise<unknown>(executor) : new Promise<unknown>(executor)
+  return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined }
+}
+
+/** True if nothing waits for the call. Known in strict passes only. */
+export function isFloating({ promise }: Call): boolean {
+  return promise instanceof WatchedPromise && !promise.observed
+}
+
+/** The stack from the line that made the call. Known in strict passes only. */
+export function framesOf({ promise }: Call): string[] {
+  return promise instanceof WatchedPromise ? promise.frames : []
 }
 
 /** A promise that never settles and that nothing else refers to: the garbage collector takes it with its awaiter. */

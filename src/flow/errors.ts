@@ -116,6 +116,24 @@ export function nestedCall(key: string, step: string): FlowError {
   )
 }
 
+/** Its stack is the one of the io call, so that the log points at the author's line. */
+export function notAwaited(where: string, what: string, cause: unknown, frames: readonly string[]): FlowError {
+  const error = new FlowError(
+    'NOT_AWAITED',
+    `${where}: ${what} failed, and the handler did not await it. Did you forget \`await\`?`,
+    { cause },
+  )
+  if (frames.length > 0) error.stack = [`${error.name}: ${error.message}`, ...frames].join('\n')
+  return error
+}
+
+export function stepGone(where: string, key: string): FlowError {
+  return new FlowError(
+    'STEP_GONE',
+    `${where}: "${key}" is recorded in this flow, and the handler did not call it. If it was renamed or removed, its effect may have happened twice: restore the key, or give the handler a new \`version\`.`,
+  )
+}
+
 export function questionChanged(key: string, effect: string): FlowError {
   return new FlowError(
     'QUESTION_CHANGED',
@@ -137,10 +155,14 @@ export function tooLarge(bytes: number, allowed: number, largest: string[]): Flo
   )
 }
 
-export function timeLimit(ms: number, waitingFor: string): FlowError {
+/** `nested` is a step that was running while a question was open, if there was one. */
+export function timeLimit(ms: number, waitingFor: string, nested?: { step: string; ask: string }): FlowError {
+  const hint =
+    nested &&
+    `The question "${nested.ask}" may be inside the step "${nested.step}", which then never ends: ask before the step, or use io.scope. Otherwise: `
   return new FlowError(
     'TIME_LIMIT',
-    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. Split long work into several steps, run it as a task, or raise timeoutMs.`,
+    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. ${hint ?? ''}Split long work into several steps, run it as a task, or raise timeoutMs.`,
   )
 }
 

@@ -312,7 +312,7 @@ export class Io<A extends Asks = Asks> {
     this.#pass.onSuspend(cleanUp)
   }
 
-  /** Aborted when the call is cancelled or has ended. A question does not abort it. */
+  /** Aborted when the call is cancelled or fails, or this instance stops. Neither a question nor a result aborts it. */
   get signal(): AbortSignal {
     return this.#pass.signal
   }

@@ -13,7 +13,8 @@ import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
 import type { Asking, Call, CallKind } from './call.ts'
-import { attempt, isKey, kindOf, newCall, parked, valueOf } from './call.ts'
+import { visitToken } from './derive.ts'
+import { attempt, framesOf, isFloating, isKey, kindOf, newCall, parked, valueOf } from './call.ts'
 import {
   Declined,
   interrupted,
@@ -23,6 +24,8 @@ import {
   mixedStyles,
   nestedCall,
   noTask,
+  notAwaited,
+  stepGone,
   timeLimit,
   toFailure,
   tooLarge,
@@ -32,8 +35,9 @@ import type { Outcome, PassInput } from './carrier.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
 import type { FailurePlace } from './failure-log.ts'
-import { logFailure } from './failure-log.ts'
+import { detailsOf, logFailure, nameOf } from './failure-log.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
+import { goneStep, lineOf, rememberKey, rememberText, textOf } from './strict.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import { runInStep, stepAround } from './nesting.ts'
@@ -53,6 +57,9 @@ type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | Outcome['kind']
 
 /** Stands for `undefined` in the log: some code throws that. */
 const NOTHING_THROWN = 'undefined was thrown'
+
+/** How long a strict pass waits, after its handler has returned, for calls that nothing awaits. */
+const HELD_MS = 1_000
 
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
@@ -82,7 +89,11 @@ export class Pass implements Settler, Asker, Interruptible {
   #insideStep: string | undefined
   #closedScopes: ClosedScopes | undefined
   #abort: AbortController | undefined
+  /** Of the steps that run and have read their signal. */
+  #stepAborts: Map<string, AbortController> | undefined
   #cleanUps: (() => void)[] | undefined
+  /** In a strict pass, the handler has returned while something ran that nothing awaits. Called when all of it is done or waits for an answer. */
+  #heldReturn: (() => void) | undefined
 
   constructor(input: PassInput, finish: (outcome: Outcome) => void) {
     this.input = input
@@ -110,9 +121,17 @@ export class Pass implements Settler, Asker, Interruptible {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#flowIsOver || (this.ended && this.interrupted)) this.#abort.abort()
+      if (this.#stopsWork) this.#abort.abort()
     }
     return this.#abort.signal
+  }
+
+  /** The signal of one step, which ends with the step: what outlives a step that succeeded is not aborted. */
+  signalOf(key: string): AbortSignal {
+    const abort = new AbortController()
+    if (this.#stopsWork) abort.abort()
+    else if (this.#calls.get(key)?.running) (this.#stepAborts ??= new Map()).set(key, abort)
+    return abort.signal
   }
 
   get #underway(): Underway<Interruptible> {
@@ -131,8 +150,9 @@ export class Pass implements Settler, Asker, Interruptible {
     }
   }
 
-  get #flowIsOver(): boolean {
-    return this.#phase === 'done' || this.#phase === 'failed' || this.#phase === 'cancelled'
+  /** True if what still runs is to stop: nothing will use its results, or another pass repeats it. A call that succeeded aborts nothing. */
+  get #stopsWork(): boolean {
+    return this.#phase === 'failed' || this.#phase === 'cancelled' || (this.ended && this.interrupted)
   }
 
   /** True if the handler is not heard any more. The next pass runs it from the top. */
@@ -194,6 +214,7 @@ export class Pass implements Settler, Asker, Interruptible {
       return parked()
     }
     this.#busy += 1
+    call.running = true
     this.#insideStep = key
     attempt(
       this.input.strict ? () => runInStep(this, key, run) : run,
@@ -259,7 +280,7 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Called when the time limit has passed. */
   expire(): void {
-    void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled()))
+    void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled(), this.#maybeNested()))
   }
 
   /** The instance stops now: hands over what is recorded, and aborts the signal of a running step. */
@@ -289,6 +310,24 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#settling.addLate(call, entry)
   }
 
+  /** Logs both texts, which strict passes remember. In production nothing keeps the first one, and questions may be personal. */
+  questionChanged(key: string, pin: string, { question }: Asking): void {
+    const { target, flow, logger, strict } = this.input
+    const withoutToken = (text: string): string => text.replaceAll(visitToken(flow.id, key), '(token)')
+    const before = strict ? textOf(pin) : undefined
+    logger.warn(
+      `${nameOf(target)}: the question "${key}" has changed since it was asked, so its answer is not used. Build questions from arguments and recorded values only: io.now(), io.random() and io.uuid() are the same in every pass.`,
+      {
+        ...detailsOf(this.#place, undefined, key),
+        ...(before !== undefined && { before: withoutToken(before), after: withoutToken(question.text()) }),
+      },
+    )
+  }
+
+  shown({ pin, question }: Asking): void {
+    if (this.input.strict) rememberText(pin, question.text())
+  }
+
   removeSkipped(entry: Entry): void {
     this.#settling.removeSkipped(entry)
   }
@@ -314,7 +353,8 @@ export class Pass implements Settler, Asker, Interruptible {
       return undefined
     }
     const entry = this.input.journal.get(key)
-    const call = newCall(key, kind, entry)
+    const call = newCall(key, kind, entry, this.input.strict)
+    if (this.input.strict) rememberKey(this.input.forms, key)
     this.#calls.set(key, call)
     this.input.trace?.({ type: 'call', key, kind })
     if (entry !== undefined && kindOf(entry) !== kind) {
@@ -364,11 +404,14 @@ export class Pass implements Settler, Asker, Interruptible {
 
   #stepDone(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
     this.#busy -= 1
+    call.running = false
+    this.#stepAborts?.delete(call.key)
     this.#record(call, tag, result, thrown)
   }
 
   #record(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
     if (this.ended) return this.#logLost(call, thrown)
+    call.failure = thrown
     try {
       const payloadText = toJsonText(result, `the ${call.kind} "${call.key}"`)
       this.#settling.add(thrown === undefined ? { call, tag, payloadText } : { call, tag, payloadText, thrown })
@@ -441,14 +484,16 @@ export class Pass implements Settler, Asker, Interruptible {
       call.resolve(value)
     } catch (error) {
       this.input.trace?.({ type: 'settle', key, error, replayed })
-      // The handler may await it later, or never: an unhandled rejection would end the process.
-      call.promise.catch(() => {})
+      call.failure ??= error
+      // The handler may await it later, or never: an unhandled rejection would end the process. `catch` would count as waiting.
+      void Promise.prototype.then.call(call.promise, undefined, ignore)
       call.reject(error)
     }
   }
 
-  #returned(value: unknown, conclude: (value: unknown, pass: Pass) => Outcome): void {
+  #returned(value: unknown, conclude: (value: unknown, pass: Pass) => Outcome, isFinal = false): void {
     if (this.#unheard || this.ended) return
+    if (this.input.strict && !this.#isSound(() => this.#returned(value, conclude, true), isFinal)) return
     let outcome: Outcome
     try {
       outcome = conclude(value, this)
@@ -459,12 +504,48 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#end(outcome, true)
   }
 
+  /**
+   * Looks for mistakes when the handler has returned, in a strict pass. Returns false if it has failed the pass, or waits for a call
+   * that nothing awaits and that may still fail: `again` is called then.
+   */
+  #isSound(again: () => void, isFinal: boolean): boolean {
+    const { target, forms, journal, flowState } = this.input
+    const floating = [...this.#calls.values()].filter(isFloating)
+    const failed = floating.find(({ failure }) => failure !== undefined)
+    this.#heldReturn = undefined
+    if (failed !== undefined) {
+      const { kind, key, failure } = failed
+      void this.fail(notAwaited(nameOf(target), `the ${kind} "${key}"`, failure, framesOf(failed)), key)
+      return false
+    }
+    if (!isFinal && floating.some(({ kind, settled, running }) => running || (kind === 'scope' && !settled))) {
+      this.#holdReturn(again)
+      return false
+    }
+    // By hand, a pass continues from the handler's state and does not repeat the steps before it.
+    const gone = flowState.byHand === undefined ? goneStep(forms, journal, this.#calls) : undefined
+    if (gone !== undefined) void this.fail(stepGone(nameOf(target), gone), gone)
+    return gone === undefined
+  }
+
+  /** Waits for a moment: long enough for most calls that fail, and not for ever if one never settles. */
+  #holdReturn(again: () => void): void {
+    const waking = new AbortController()
+    this.#heldReturn = () => {
+      waking.abort()
+      again()
+    }
+    this.#settling.touch()
+    void (this.input.scheduler ?? defaultScheduler).sleep(HELD_MS, waking.signal).then(() => this.#heldReturn?.())
+  }
+
   #threw(error: unknown): void {
     if (!this.#unheard) this.#end({ kind: 'failed', error })
   }
 
   canEnd(): boolean {
     if (this.#busy > 0 && !this.interrupted) return false
+    if (this.#heldReturn !== undefined) return true
     return this.#phase !== 'running' || this.#lazyAnswering?.anyOpen === true
   }
 
@@ -478,6 +559,7 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Ends the pass: it can only wait for the client, or for the instance that continues the flow. */
   quiet(): void {
+    if (this.#heldReturn !== undefined) return this.#heldReturn()
     if (this.#isTooLarge()) return
     const { journal } = this.input
     try {
@@ -500,7 +582,10 @@ export class Pass implements Settler, Asker, Interruptible {
     if (lost !== undefined) for (const { call, thrown } of lost) this.#logLost(call, thrown)
     // A handler that returned has cleaned up itself.
     if (!returned) this.#cleanUp()
-    if (this.#flowIsOver || this.interrupted) this.#abort?.abort()
+    if (this.#stopsWork) {
+      this.#abort?.abort()
+      if (this.#stepAborts !== undefined) for (const abort of this.#stepAborts.values()) abort.abort()
+    }
     this.#finish(outcome)
   }
 
@@ -515,9 +600,24 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   #warnOfDropped(): void {
-    const dropped = this.#unsettled()
-    if (dropped !== '')
-      this.input.logger.warn(`The handler returned before ${dropped} settled. Their results are dropped.`)
+    const open = [...this.#calls.values()].filter(({ settled }) => !settled)
+    const [first] = open
+    if (first === undefined) return
+    const line = lineOf(framesOf(open.find(isFloating) ?? first)[0])
+    const at = line === undefined ? '' : ` The first was called at ${line}.`
+    this.input.logger.warn(
+      `${nameOf(this.input.target)}: the handler returned before ${this.#unsettled()} settled. The results are dropped. Did you forget \`await\`?${at}`,
+      detailsOf(this.#place),
+    )
+  }
+
+  /** A step that runs while a question is open. If the question is inside it, neither ever ends. Strict passes find that themselves. */
+  #maybeNested(): { step: string; ask: string } | undefined {
+    if (this.input.strict) return undefined
+    const calls = [...this.#calls.values()]
+    const step = calls.find(({ running }) => running)
+    const ask = calls.find(({ kind, settled }) => kind === 'ask' && !settled)
+    return step && ask && { step: step.key, ask: ask.key }
   }
 
   #unsettled(): string {
@@ -525,6 +625,8 @@ export class Pass implements Settler, Asker, Interruptible {
     return keys.length > 5 ? `${keys.slice(0, 5).join(', ')} and ${keys.length - 5} more` : keys.join(', ')
   }
 }
+
+function ignore(): void {}
 
 function done(value: unknown): Outcome {
   return { kind: 'done', value }

@@ -9,7 +9,7 @@ import type { Pass } from './pass.ts'
 export interface StepContext {
   /** The same for every run of this step in this flow. Pass it to other services, so that a step that runs twice has one effect. */
   readonly idempotencyKey: string
-  /** Aborted when the call is cancelled or has ended, or when this instance stops. */
+  /** The step's own: aborted when the call is cancelled or fails, or this instance stops, while the step runs. Never after the step. */
   readonly signal: AbortSignal
   /** Reports progress to the client, if it asked for that. */
   readonly progress: (progress: number, total?: number, message?: string) => void
@@ -27,6 +27,7 @@ export interface StepOptions {
 export class StepScene implements StepContext {
   readonly #pass: Pass
   readonly #key: string
+  #signal: AbortSignal | undefined
 
   constructor(pass: Pass, key: string) {
     this.#pass = pass
@@ -38,7 +39,7 @@ export class StepScene implements StepContext {
   }
 
   get signal(): AbortSignal {
-    return this.#pass.signal
+    return (this.#signal ??= this.#pass.signalOf(this.#key))
   }
 
   // A running step is never a replay, so these two always report. They are bound functions, because steps destructure their context.

@@ -69,6 +69,10 @@ export type FlowErrorCode =
   | 'KEY_KIND'
   /** `io` was called inside a step. Ask before the step, or use `io.scope`. */
   | 'NESTED_CALL'
+  /** An `io` call failed, and the handler did not await it. Add `await`. Strict mode only. */
+  | 'NOT_AWAITED'
+  /** A step was recorded, and the handler does not call it any more. Restore its key, or raise `version`. Strict mode only. */
+  | 'STEP_GONE'
   /** The call used `io` in one round and returned `inputRequired` in another. Use one of the two throughout. */
   | 'MIXED_STYLES'
   /** The server shut down before the call was done, and nothing was recorded to resume from. Call again. */

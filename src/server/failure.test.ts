@@ -60,7 +60,7 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
         .catch((error: unknown) => (error as Error).message)
       await io.confirm('sure', 'Try another card?')
       await io.confirm('really', 'Really?')
-      return String(failed)
+      return failed
     })
     expect(await callTool(app, 'pay', options)).toMatchObject({ content: [{ text: 'The card was refused.' }] })
     expect(errors).toEqual([
@@ -157,9 +157,6 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
 
 test.each(['2026-07-28', '2025-11-25'])('prompts and resources are logged in the same way (%s)', async (revision) => {
   const { app, errors } = newApp()
-  const fail = (): string => {
-    throw new Error('No.')
-  }
   app
     .prompt('greet', {}, fail)
     .resource('config://app', { name: 'config' }, (io) => io.step('read', fail))
@@ -174,3 +171,7 @@ test.each(['2026-07-28', '2025-11-25'])('prompts and resources are logged in the
     'Prompt "empty": failed.',
   ])
 })
+
+function fail(): string {
+  throw new Error('No.')
+}

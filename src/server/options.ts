@@ -60,7 +60,7 @@ export interface AppOptions {
   limits?: LimitOptions
   /** Default: writes warnings and errors to the console's error stream. */
   logger?: Logger
-  /** Detects `io` calls inside steps at once, which makes awaits slower. Default: true if NODE_ENV is 'test' or 'development'. */
+  /** Finds mistakes in handlers: `io` calls inside steps or without `await`, steps that are gone. Makes awaits slower. Default: true, except if NODE_ENV is 'production'. */
   strict?: boolean
 }
 
@@ -82,7 +82,7 @@ export interface ResolvedOptions {
 /** Throws when an option is not valid. */
 export function readOptions(options: AppOptions): ResolvedOptions {
   const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, logger = consoleLogger } = options
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = isDevelopment() } = options
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = process.env['NODE_ENV'] !== 'production' } = options
   const info = readInfo(options)
   if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
     throw new RallyError('OPTION_INVALID', `\`pageSize\` must be a whole number above 0, got ${pageSize}.`)
@@ -123,10 +123,6 @@ function toSeal({ keys, codec, ttl, maxAge, maxStateBytes, audience }: AppOption
     maxBytes: maxStateBytes,
     logger,
   })
-}
-
-function isDevelopment(): boolean {
-  return process.env['NODE_ENV'] === 'development' || process.env['NODE_ENV'] === 'test'
 }
 
 /** Writes everything to the error stream: with stdio the other stream carries the protocol. */

@@ -70,8 +70,11 @@ export function readAnswers(given: unknown): Answers | undefined {
 
 function progressOf({ progressToken }: RequestInfo, { notify }: RequestContext): Progress | undefined {
   if (progressToken === undefined || notify === undefined) return undefined
+  let last = -Infinity
   return (progress, total, message) => {
-    if (!Number.isFinite(progress)) return
+    // The protocol wants every number to be higher than the one before. Concurrent steps do not know each other's.
+    if (!Number.isFinite(progress) || progress <= last) return
+    last = progress
     const known = Number.isFinite(total) ? total : undefined
     notify(notification('notifications/progress', { progressToken, progress, total: known, message }))
   }

@@ -8,6 +8,8 @@ const LONGEST = 1_000
 export class StatusMessage {
   readonly #write: () => void
   #pending: string | undefined
+  /** A lower number comes from a step that is behind, and is dropped. */
+  #highest = -Infinity
   #timer: NodeJS.Timeout | undefined
 
   constructor(write: () => void) {
@@ -15,6 +17,8 @@ export class StatusMessage {
   }
 
   readonly progress: Progress = (progress, total, message) => {
+    if (progress < this.#highest) return
+    this.#highest = progress
     const counted = total === undefined ? String(progress) : `${progress} of ${total}`
     this.#pending = (typeof message === 'string' && message !== '' ? message : counted).slice(0, LONGEST)
     this.#timer ??= setTimeout(() => {
