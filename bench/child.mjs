@@ -7,7 +7,7 @@ export function startChild(name, file, env = {}) {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })
 
-  return { next, ask, stop: () => child.kill('SIGKILL') }
+  return { pid: child.pid, next, ask, stop: () => child.kill('SIGKILL') }
 
   function ask(message, milliseconds) {
     child.send(message)

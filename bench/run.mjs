@@ -1,5 +1,5 @@
 // `npm run bench`: Rally and the official server against a bare HTTP echo, all in one run on one machine. `npm run bench -- client`
-// is another run, of the clients, and `npm run bench -- tasks` one of tasks.
+// is another run, of the clients, `npm run bench -- tasks` one of tasks, and `npm run bench -- overload` one past the capacity.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { benchBase } from './base.mjs'
@@ -7,6 +7,7 @@ import { startChild } from './child.mjs'
 import { benchClients } from './client.mjs'
 import { importTable, measureImports } from './import.mjs'
 import { readOptions } from './options.mjs'
+import { benchOverload } from './overload.mjs'
 import { printTables, summarize } from './report.mjs'
 import { benchTasks } from './tasks.mjs'
 
@@ -30,6 +31,7 @@ try {
   if (what === 'client') await benchClients(rest)
   else if (what === 'tasks') await benchTasks(rest)
   else if (what === 'base') await benchBase(rest)
+  else if (what === 'overload') await benchOverload(rest)
   else await benchServers()
 } catch (error) {
   fail(error)

@@ -95,7 +95,6 @@ export const TIMED_OUT = 408
 /** Bodies up to this size are read in any case, so that a few large ones cannot keep out everybody else. */
 const SMALL_BODY = 16 * 1024
 
-const RETRY_AFTER = { 'Retry-After': '1' }
 const SWEEP_MS = 250
 const IDLE_SWEEPS = 40
 /** So many requests of one turn of the event loop are served however long they take: one slow handler is no overload. */
@@ -204,7 +203,10 @@ export const turn = new Turn()
 
 function busy(why: string): Reply {
   const error = new ProtocolError(INTERNAL_ERROR, `The server is overloaded: ${why}. Try again in a second.`)
-  return { ...errorReply(undefined, error, BUSY), headers: RETRY_AFTER }
+  const reply = errorReply(undefined, error, BUSY)
+  // All that a response needs, made once: a refusal must cost little.
+  const length = String(Buffer.byteLength(reply.text))
+  return { ...reply, headers: { 'Content-Type': 'application/json', 'Content-Length': length, 'Retry-After': '1' } }
 }
 
 function timedOut(bodyMs: number): Reply {

@@ -28,7 +28,7 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
     const overload = endpoint.overload() ?? turn.refusal(endpoint.limits)
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
-    response.writeHead(overload.status, jsonHeaders(overload)).end(overload.text)
+    response.writeHead(overload.status, overload.headers).end(overload.text)
   }
 }
 

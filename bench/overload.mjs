@@ -1,0 +1,75 @@
+// `npm run bench -- overload`: what is served past the capacity. The load is open-loop: requests come at their times, whether or not
+// earlier ones were answered. Server and generator have a core each (`taskset`), or the numbers say nothing.
+import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import { startChild } from './child.mjs'
+import { median } from './median.mjs'
+import { table } from './table.mjs'
+
+const tools = {
+  compute: 'computes for about 2 ms',
+  wait: 'waits for one of 8 places, 5 ms each',
+}
+const factors = [0.5, 1, 2, 4]
+
+export async function benchOverload(args) {
+  const { values } = parseArgs({
+    args,
+    options: { quick: { type: 'boolean', default: false }, connections: { type: 'string', default: '2000' } },
+  })
+  const seconds = values.quick ? 2 : 8
+  const connections = Number(values.connections)
+  const server = startChild('the server', new URL('./peers/overload.mjs', import.meta.url))
+  const generator = startChild('the generator', new URL('./open-loop.mjs', import.meta.url))
+  try {
+    pin(server.pid, 0)
+    pin(generator.pid, 1)
+    const { port } = await server.next()
+    const rows = []
+    for (const [tool, about] of Object.entries(tools)) {
+      const measure = async (rate, time = seconds) => {
+        const before = await server.ask('cpu')
+        const order = { port, tool, connections, rate, milliseconds: time * 1000 }
+        const counted = await generator.ask(order, (time + 20) * 1000)
+        const after = await server.ask('cpu')
+        return { ...counted, serverLoad: (after.cpuMicroseconds - before.cpuMicroseconds) / 1e6 / counted.seconds }
+      }
+      const capacity = await capacityOf(measure, seconds)
+      for (const factor of factors) {
+        const { offered, served, refused, failed, p50, p99, serverLoad, generatorLoad } = await measure(
+          capacity * factor,
+        )
+        rows.push([
+          `${tool}: ${about}`,
+          `${factor} x`,
+          Math.round(offered),
+          Math.round(served),
+          `${Math.round((100 * served) / capacity)} %`,
+          Math.round(refused),
+          Math.round(failed),
+          `${p50.toFixed(1)}`,
+          `${p99.toFixed(1)}`,
+          `${Math.round(100 * serverLoad)} %`,
+          `${Math.round(100 * generatorLoad)} %`,
+        ])
+      }
+    }
+    const heads = ['tool', 'load', 'offered/s', 'served/s', 'of capacity', '503/s', 'failed/s', 'p50 ms', 'p99 ms']
+    console.log(table([...heads, 'server', 'generator'], rows))
+  } finally {
+    server.stop()
+    generator.stop()
+  }
+}
+
+// With 32 requests open all the time: as many as the server can serve, and no queue worth the name. The first run only warms up.
+async function capacityOf(measure, seconds) {
+  const measured = []
+  for (let n = 0; n < 4; n++) measured.push((await measure('closed', seconds / 2)).served)
+  return median(measured.slice(1))
+}
+
+function pin(pid, core) {
+  const { status, error } = spawnSync('taskset', ['-a', '-cp', String(core), String(pid)])
+  if (error || status !== 0) console.error('bench: taskset failed, so the processes are not pinned to a core each.')
+}
