@@ -51,7 +51,6 @@ export const seal = target<Input>({
     for (const key of KEYS) watch.keepSecret(key)
     return {
       async run({ origin, second, variants, use }) {
-        const isInput = (caller: Caller): boolean => PURPOSES.includes(caller.purpose) && caller.principal !== ''
         if (![origin, second, use].every(isInput)) throw new Error('Made too small to be an input.')
         const minted = await bankAt(banks, origin.app).mint(origin, origin.rounds)
         const spare = await bankAt(banks, second.app).mint(second, second.rounds)
@@ -76,6 +75,11 @@ export const seal = target<Input>({
 })
 
 const KEYS = ['the first key of the fuzzed banks, long enough', 'another key of a fuzzed bank, long enough as well']
+
+/** An input that was made smaller may be none any more. */
+function isInput({ purpose, principal }: Caller): boolean {
+  return PURPOSES.includes(purpose) && principal !== ''
+}
 
 interface Presented {
   readonly origin: Origin
