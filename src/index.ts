@@ -30,6 +30,7 @@ export type { Bus, ChangeEvent, ChangeNotifier } from './server/subscriptions.ts
 export type { ShedLoad } from './server/handover.ts'
 export type { OptInRevision } from './protocol/revisions/rounds.ts'
 export type { LegacyOptions } from './server/legacy.ts'
+export type { LimitOptions } from './server/limits.ts'
 export type { StoredEvent, Mailbox } from './store/mailbox.ts'
 export type { Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
 export type { LogLevel, StepContext, StepOptions } from './flow/step.ts'
@@ -59,6 +60,7 @@ export type {
   TaskRecord,
   TaskStatus,
   TaskStore,
+  TaskUsage,
 } from './store/tasks.ts'
 export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'

@@ -92,7 +92,7 @@ export class SharedLimit<T> {
     let most = evictsEqual ? wanted - 1 : wanted
     for (const [owner, { used, items }] of this.#owners) {
       if (used <= most || owner === asking) continue
-      const item = pick(items.keys())
+      const item = pick(keysOf(items))
       if (item === undefined) continue
       found = { owner, item }
       most = used
@@ -101,7 +101,8 @@ export class SharedLimit<T> {
   }
 
   #own(owner: string): Evictable<T> | undefined {
-    const item = this.#options.pickOwn?.(this.#owners.get(owner)?.items.keys() ?? [])
+    const items = this.#owners.get(owner)?.items
+    const item = items && this.#options.pickOwn?.(keysOf(items))
     return item === undefined ? undefined : { owner, item }
   }
 }
@@ -109,6 +110,11 @@ export class SharedLimit<T> {
 interface Evictable<T> {
   readonly owner: string
   readonly item: T
+}
+
+/** Unlike `items.keys()`, this can be read more than once. */
+function keysOf<T>(items: ReadonlyMap<T, unknown>): Iterable<T> {
+  return { [Symbol.iterator]: () => items.keys() }
 }
 
 export function oldest<T>(items: Iterable<T>): T | undefined {

@@ -29,7 +29,7 @@ export interface LimitOptions {
   maxOpenTasks?: number
   /**
    * What the store holds of the tasks of one principal, in bytes: arguments, journals, answers and results. Callers without a
-   * principal together have ten times as much. Default 67 108 864.
+   * principal together have as much. Default 67 108 864.
    */
   maxTaskBytes?: number
   /** The part of these limits that one principal may use, or one session of a caller without a principal. Default 0.25. */

@@ -33,6 +33,8 @@ export interface TaskStore {
    * changed.
    */
   change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined>
+  /** What the tasks of an owner use that have not outlived their ttl. */
+  usage(owner: string): Promise<TaskUsage>
   /** Deletes tasks that have outlived their ttl, a bounded number per call. Returns how many it deleted. */
   sweep(): Promise<number>
   /**
@@ -76,6 +78,13 @@ export interface TaskRecord {
   readonly outcome: string | undefined
   /** Grows with every `change`. An `append` does not count as a change. */
   readonly version: number
+}
+
+export interface TaskUsage {
+  /** How many have not ended. */
+  readonly open: number
+  /** The bytes of all requests, states, journals and outcomes, in UTF-8. */
+  readonly bytes: number
 }
 
 /** A position in the list of an owner's tasks. */

@@ -12,9 +12,10 @@ import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.t
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
-import type { TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
+import type { NewTask, TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
+import { TaskUsages } from './usage.ts'
 import { Worker } from './worker.ts'
 
 /** How often an answer or a cancellation is retried because the task changed in between. */
@@ -30,6 +31,7 @@ export class TaskEngine implements Tasks {
   readonly #store: TaskStore
   readonly #worker: Worker
   readonly #followers: Followers
+  readonly #usages: TaskUsages
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
@@ -41,6 +43,7 @@ export class TaskEngine implements Tasks {
     this.#pollMs = pollMs
     this.#worker = new Worker(host, store, options)
     this.#followers = new Followers(store, host.logger)
+    this.#usages = new TaskUsages(store, host.limits, host.now)
   }
 
   async create(start: TaskStart): Promise<DetailedTask> {
@@ -148,7 +151,7 @@ export class TaskEngine implements Tasks {
       declared: capabilities,
       can: info.capabilities,
     }
-    const task = await this.#store.create({
+    const newTask: NewTask = {
       // Derived from the secret flow id, so that a repeated last round of a flow finds the same task.
       id: createHmac('sha256', flowId).update('task').digest('hex'),
       owner: ownerOf(principal),
@@ -158,9 +161,27 @@ export class TaskEngine implements Tasks {
       message: undefined,
       pollMs: this.#pollMs,
       ttlMs: shorter(this.#ttlMs, info.taskTtlMs),
-    })
-    this.#worker.pull()
-    return task
+    }
+    const wanted = { tasks: 1, bytes: bytesOf(newTask) } as const
+    try {
+      await this.#usages.add(newTask.owner, wanted)
+    } catch (error) {
+      return this.#existing(newTask, error)
+    }
+    try {
+      const task = await this.#store.create(newTask)
+      this.#worker.pull()
+      return task
+    } finally {
+      this.#usages.written(newTask.owner, wanted)
+    }
+  }
+
+  /** An owner that has too many tasks still finds the task of a repeated last round. */
+  async #existing({ id, owner }: NewTask, error: unknown): Promise<TaskRecord> {
+    const task = error instanceof ProtocolError ? await this.#store.read(id) : undefined
+    if (task?.owner === owner) return task
+    throw error
   }
 
   async #getText(taskId: unknown, principal: string | undefined): Promise<string> {
@@ -175,9 +196,21 @@ export class TaskEngine implements Tasks {
       if (isEnd(task.status)) return
       const change = make(task)
       if (change === undefined) return
-      if ((await this.#store.change(id, { version: task.version }, change)) !== undefined) return
+      if (await this.#changeWithin(owner, task, change)) return
     }
     throw new ProtocolError(INTERNAL_ERROR, `The task changed ${MAX_TRIES} times during this request. Try again.`)
+  }
+
+  /** Returns `false` if the task has changed meanwhile. Throws if the change makes it too large for its owner. */
+  async #changeWithin(owner: string, { id, version, state }: TaskRecord, change: TaskChange): Promise<boolean> {
+    const bytes = change.state === undefined ? 0 : Buffer.byteLength(change.state) - Buffer.byteLength(state)
+    const wanted = { tasks: 0, bytes: Math.max(0, bytes) } as const
+    if (bytes > 0) await this.#usages.add(owner, wanted)
+    try {
+      return (await this.#store.change(id, { version }, change)) !== undefined
+    } finally {
+      if (bytes > 0) this.#usages.written(owner, wanted)
+    }
   }
 
   async #find(id: string, owner: string): Promise<TaskRecord> {
@@ -190,6 +223,10 @@ export class TaskEngine implements Tasks {
   #emptyResult(): string {
     return `{"resultType":"complete","_meta":${this.#host.serverMeta}}`
   }
+}
+
+function bytesOf({ request, state, journal }: NewTask): number {
+  return Buffer.byteLength(request) + Buffer.byteLength(state) + Buffer.byteLength(journal)
 }
 
 function requireTasks({ capabilities }: RequestInfo): void {

@@ -24,9 +24,9 @@ export class Process<Said> {
   #over = false
 
   /** Runs a module with nothing of our environment, and these options, as JSON, in OPTIONS. */
-  constructor(module: URL, options: object, listener?: (said: Said) => void) {
+  constructor(module: URL, options: object, listener?: (said: Said) => void, execArgv: string[] = []) {
     const child = fork(fileURLToPath(module), {
-      execArgv: [],
+      execArgv,
       env: { OPTIONS: JSON.stringify(options) },
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })

@@ -15,6 +15,7 @@ import { listing } from './contract/listing.ts'
 import { making } from './contract/making.ts'
 import { telling } from './contract/telling.ts'
 import { ttl } from './contract/ttl.ts'
+import { usage } from './contract/usage.ts'
 import { partOf, type Open, type UnderTest } from './under-test.ts'
 
 export { newTask } from './contract/hands.ts'
@@ -45,5 +46,6 @@ function taskStoreContract(name: string, open: Open<TaskStore>): void {
     fallingDue(() => hands)
     ttl(() => hands)
     telling(() => hands)
+    usage(() => hands)
   })
 }

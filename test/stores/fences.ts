@@ -33,6 +33,7 @@ export class Fences {
           fence === undefined ? precondition : { ...precondition, fence: this.#real({ id, fence }).fence },
           change,
         ),
+      usage: (owner) => tasks.usage(owner),
       sweep: () => tasks.sweep(),
       watch: (listener) => tasks.watch(listener),
     }

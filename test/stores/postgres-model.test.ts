@@ -46,6 +46,7 @@ function atTheTime(tasks: TaskStore, setClock: () => Promise<unknown>): TaskStor
     renew: (leases, leaseMs) => at(() => tasks.renew(leases, leaseMs)),
     append: (lease, entries) => at(() => tasks.append(lease, entries)),
     change: (id, precondition, change) => at(() => tasks.change(id, precondition, change)),
+    usage: (owner) => at(() => tasks.usage(owner)),
     sweep: () => at(() => tasks.sweep()),
     watch: (listener) => tasks.watch(listener),
   }

@@ -15,6 +15,7 @@ import type {
   TaskChange,
   TaskRecord,
   TaskStore,
+  TaskUsage,
 } from '../../src/store/tasks.ts'
 
 export const LEASE_MS = 15_000
@@ -166,6 +167,10 @@ export class View implements TaskStore {
 
   change(id: string, belief: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     return this.#reach('change', [id, belief, change], () => this.#tasks.change(id, belief, change))
+  }
+
+  usage(owner: string): Promise<TaskUsage> {
+    return this.#reach('usage', [owner], () => this.#tasks.usage(owner))
   }
 
   sweep(): Promise<number> {

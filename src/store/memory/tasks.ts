@@ -11,6 +11,7 @@ import type {
   TaskPrecondition,
   TaskRecord,
   TaskStore,
+  TaskUsage,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
@@ -131,6 +132,18 @@ export class MemoryTasks implements TaskStore {
     this.#watchers.notify({ type: 'changed', id, version })
     if (this.#isDue(task)) this.#watchers.notify({ type: 'due' })
     return version
+  }
+
+  async usage(owner: string): Promise<TaskUsage> {
+    let open = 0
+    let bytes = 0
+    for (const { record, journal } of this.#tasks.values()) {
+      if (record.owner !== owner || this.#isExpired(record)) continue
+      const { request, state, outcome = '', status } = record
+      if (!isEnd(status)) open += 1
+      for (const text of [request, state, outcome, ...journal]) bytes += Buffer.byteLength(text)
+    }
+    return { open, bytes }
   }
 
   async sweep(): Promise<number> {

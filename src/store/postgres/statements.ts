@@ -16,6 +16,7 @@ export interface TaskStatements {
   readonly renew: NamedQuery
   readonly append: NamedQuery
   readonly change: NamedQuery
+  readonly usage: NamedQuery
 }
 
 export function taskStatements(schema: string, channel: string): TaskStatements {
@@ -48,6 +49,14 @@ export function taskStatements(schema: string, channel: string): TaskStatements 
       )
       INSERT INTO ${entries} (task, number, text) SELECT id, journal_to, $3 FROM leased RETURNING number`),
     change: namedQuery(changeText(tasks, entries, channel)),
+    // The length of a long text is stored beside it, so the texts are not read.
+    usage: namedQuery(`
+      SELECT count(*) FILTER (WHERE status IN ('working', 'input_required')) AS open,
+        coalesce(sum(octet_length(request) + octet_length(state) + octet_length(journal) + coalesce(octet_length(outcome), 0)
+          + coalesce((
+            SELECT sum(octet_length(e.text)) FROM ${entries} e WHERE e.task = t.id AND e.number > t.journal_from
+          ), 0)), 0) AS bytes
+      FROM ${tasks} t WHERE owner = $1 AND ${ALIVE}`),
   }
 }
 

@@ -15,6 +15,7 @@ import type {
   TaskPrecondition,
   TaskRecord,
   TaskStore,
+  TaskUsage,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST } from '../tasks.ts'
 import { AppendQueue } from './append-queue.ts'
@@ -136,6 +137,12 @@ export class PostgresTasks implements TaskStore {
       ends || release,
     ])
     return row && Number(row['version'])
+  }
+
+  async usage(owner: string): Promise<TaskUsage> {
+    const name = asName(owner)
+    const [row] = name === undefined ? [] : await this.#database.run(this.#statements.usage, [name])
+    return { open: Number(row?.['open'] ?? 0), bytes: Number(row?.['bytes'] ?? 0) }
   }
 
   async sweep(): Promise<number> {

@@ -13,6 +13,7 @@ import type {
   TaskPrecondition,
   TaskRecord,
   TaskStore,
+  TaskUsage,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
@@ -126,6 +127,13 @@ export class SqliteTasks implements TaskStore {
     this.#watchers.notify({ type: 'changed', id, version: changed.version })
     if (changed.isDue) this.#watchers.notify({ type: 'due' })
     return changed.version
+  }
+
+  usage(owner: string): Promise<TaskUsage> {
+    return this.#commits.read(() => {
+      const [row] = this.#sql.usage.all([toPlain(owner), this.#now()]) as TaskUsage[]
+      return { open: row?.open ?? 0, bytes: row?.bytes ?? 0 }
+    })
   }
 
   sweep(): Promise<number> {

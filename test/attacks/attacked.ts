@@ -1,0 +1,113 @@
+// A server in a process with little memory, and callers of it.
+import { Agent, request } from 'node:http'
+import { onTestFinished } from 'vitest'
+import { Process } from '../drain/process.ts'
+
+interface Said {
+  readonly url?: string
+  readonly bytes?: number
+}
+
+const HEAP_MB = 256
+
+export interface Attacked {
+  readonly url: string
+  /** What it uses once everything was collected that can be. */
+  memory(): Promise<number>
+}
+
+export async function startAttacked(options: object = {}): Promise<Attacked> {
+  const execArgv = [`--max-old-space-size=${HEAP_MB}`, '--expose-gc']
+  const child = new Process<Said>(new URL('server.mjs', import.meta.url), options, undefined, execArgv)
+  onTestFinished(() => child.kill())
+  const { url = '' } = await child.until((said) => said.url !== undefined)
+  return {
+    url,
+    memory: async () => {
+      const heard = child.heard.length
+      child.tell({})
+      const { bytes = 0 } = await child.until((said) => child.heard.indexOf(said) >= heard)
+      return bytes
+    },
+  }
+}
+
+export interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly sessionId: string | undefined
+}
+
+const NEWEST = '2026-07-28'
+
+/** One caller with connections of its own. */
+export class Caller {
+  readonly #url: string
+  readonly #principal: string
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
+
+  constructor({ url }: Attacked, principal: string) {
+    this.#url = url
+    this.#principal = principal
+    onTestFinished(() => this.#agent.destroy())
+  }
+
+  /** A request of 2026-07-28. */
+  call(method: string, params: object, id: unknown = 1): Promise<Answer> {
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': NEWEST,
+      'io.modelcontextprotocol/clientCapabilities': {
+        elicitation: {},
+        extensions: { 'io.modelcontextprotocol/tasks': {} },
+      },
+    }
+    const { name = '' } = params as { name?: string }
+    const headers = { 'MCP-Protocol-Version': NEWEST, 'Mcp-Method': method, 'Mcp-Name': name }
+    return this.post(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }), headers)
+  }
+
+  /** Begins an older session. Returns the headers of its requests. */
+  async begin(revision: string, capabilities: object = {}): Promise<Record<string, string>> {
+    const params = { protocolVersion: revision, capabilities, clientInfo: { name: 'attacker', version: '1' } }
+    const { sessionId = '' } = await this.post(JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+    return { 'Mcp-Session-Id': sessionId, 'MCP-Protocol-Version': revision }
+  }
+
+  /** Resolves when the response, or the first event of a stream, is there: `untilText` is in the text then. */
+  post(body: string | undefined, headers: Record<string, string> = {}, untilText?: string): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const sent = request(this.#url, {
+        method: body === undefined ? 'GET' : 'POST',
+        agent: this.#agent,
+        headers: {
+          ...(body !== undefined && { 'Content-Type': 'application/json' }),
+          Accept: body === undefined ? 'text/event-stream' : 'application/json, text/event-stream',
+          'X-Principal': this.#principal,
+          ...headers,
+        },
+      })
+      sent.on('error', reject)
+      sent.on('response', (response) => {
+        let text = ''
+        const sessionId = response.headers['mcp-session-id'] as string | undefined
+        const done = (): void => resolve({ status: response.statusCode ?? 0, text, sessionId })
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk
+          if (untilText !== undefined && text.includes(untilText)) done()
+        })
+        response.on('end', done)
+        response.on('error', reject)
+      })
+      sent.end(body)
+    })
+  }
+}
+
+/** Runs `once` so many times, a few at a time. */
+export async function flood(times: number, atOnce: number, once: (i: number) => Promise<unknown>): Promise<void> {
+  let next = 0
+  const run = async (): Promise<void> => {
+    while (next < times) await once((next += 1))
+  }
+  await Promise.all(Array.from({ length: atOnce }, run))
+}

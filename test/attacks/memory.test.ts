@@ -1,0 +1,68 @@
+// Callers that try to use up the memory of a server. It lives, serves others meanwhile, and forgets what it was sent.
+import { expect, test } from 'vitest'
+import { Caller, flood, startAttacked } from './attacked.ts'
+
+const MIB = 1024 * 1024
+
+/** Runs the attack while another caller is served, and compares the memory after it with that before. */
+async function survives(attack: (attacker: Caller) => Promise<unknown>): Promise<number> {
+  const attacked = await startAttacked()
+  const other = new Caller(attacked, 'bob')
+  await other.call('tools/call', { name: 'greet' })
+  const before = await attacked.memory()
+  let served = 0
+  const over = new AbortController()
+  const attacking = attack(new Caller(attacked, 'ann')).finally(() => over.abort())
+  while (!over.signal.aborted) {
+    const { text } = await other.call('tools/call', { name: 'greet' })
+    if (text.includes('Hello!')) served += 1
+  }
+  await attacking
+  expect(served).toBeGreaterThan(2)
+  return (await attacked.memory()) - before
+}
+
+test('ids of 4 MiB in subscriptions are refused, and nothing of them is kept', async () => {
+  const id = 'i'.repeat(4 * MIB - 1_000)
+  const grown = await survives((attacker) =>
+    flood(20, 2, async () => {
+      const { status, text } = await attacker.call('subscriptions/listen', { notifications: {} }, id)
+      // A busy server refuses some of them before it reads them.
+      if (status !== 503) expect([status, text]).toEqual([400, expect.stringContaining('limits.maxIdBytes')])
+      expect(text.length).toBeLessThan(1_000)
+    }),
+  )
+  expect(grown).toBeLessThan(10 * MIB)
+})
+
+test('older subscriptions to long URIs are refused past the share of the caller', async () => {
+  const grown = await survives((attacker) =>
+    flood(60, 4, async (i) => {
+      const headers = await attacker.begin('2025-03-26')
+      const batch = Array.from({ length: 100 }, (_, id) => ({
+        jsonrpc: '2.0',
+        id,
+        method: 'resources/subscribe',
+        params: { uri: `note://${i}/${id}/${'x'.repeat(8_000)}` },
+      }))
+      const { text } = await attacker.post(JSON.stringify(batch), headers)
+      expect(text).toMatch(/limits\.maxSubscri(ptionBytes|bedBytes)/)
+    }),
+  )
+  // A quarter of limits.maxSubscribedBytes.
+  expect(grown).toBeLessThan(20 * MIB)
+})
+
+test('tasks with large arguments are refused past the limit of the caller', async () => {
+  const attacked = await startAttacked({ limits: { maxTaskBytes: 16 * MIB } })
+  const attacker = new Caller(attacked, 'ann')
+  const texts: string[] = []
+  await flood(50, 4, async () => {
+    texts.push((await attacker.call('tools/call', { name: 'work', arguments: { text: 'x'.repeat(MIB) } })).text)
+  })
+  const created = texts.filter((text) => text.includes('"taskId"'))
+  expect(created).toHaveLength(15)
+  expect(texts.at(-1)).toContain('Too many bytes of tasks: one caller may store 16777216 (limits.maxTaskBytes).')
+  const { text } = await new Caller(attacked, 'bob').call('tools/call', { name: 'work' })
+  expect(text).toContain('"taskId"')
+})

@@ -1,0 +1,99 @@
+// Callers that try to use up what they share with others.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Attacked } from './attacked.ts'
+import { Caller, flood, startAttacked } from './attacked.ts'
+
+const ask = (id: number): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'ask', arguments: {} } })
+
+/** Calls a tool that asks, in sessions of this caller, and leaves all questions open. */
+async function leaveOpen(attacker: Caller, calls: number): Promise<string[]> {
+  const texts: string[] = []
+  let headers: Record<string, string> = {}
+  for (let i = 0; i < calls; i += 200) {
+    headers = await attacker.begin('2025-11-25', { elicitation: {} })
+    await flood(Math.min(200, calls), 50, async (id) => {
+      texts.push((await attacker.post(ask(id), headers, 'elicitation/create')).text)
+    })
+  }
+  return texts
+}
+
+test('one caller that leaves its questions open does not keep others from being asked', async () => {
+  const attacked = await startAttacked({ limits: { maxStreams: 400 } })
+  const texts = await leaveOpen(new Caller(attacked, 'ann'), 200)
+  expect(texts.filter((text) => text.includes('elicitation/create'))).toHaveLength(100)
+  expect(texts.at(-1)).toContain(
+    'Too many event streams: one caller may use 100 of 400 (limits.maxStreams, limits.share).',
+  )
+  const bob = new Caller(attacked, 'bob')
+  const headers = await bob.begin('2025-11-25', { elicitation: {} })
+  expect((await bob.post(ask(1), headers, 'elicitation/create')).text).toContain('Sure?')
+})
+
+test('many callers that leave their questions open make room for one that has none', async () => {
+  const attacked = await startAttacked({ limits: { maxStreams: 200 } })
+  for (const principal of ['ann', 'cyd', 'dan', 'eve']) await leaveOpen(new Caller(attacked, principal), 50)
+  const bob = new Caller(attacked, 'bob')
+  const headers = await bob.begin('2025-11-25', { elicitation: {} })
+  expect((await bob.post(ask(1), headers, 'elicitation/create')).text).toContain('Sure?')
+})
+
+const CARRIES = { elicitation: {}, state: { scopes: ['request'] } }
+
+/** A call whose result waits in the mailbox. Returns the function that fetches it. */
+async function finishedCall(attacked: Attacked, principal: string): Promise<() => Promise<string>> {
+  const caller = new Caller(attacked, principal)
+  const headers = await caller.begin('2025-11-25', CARRIES)
+  const { text } = await caller.post(ask(1), headers)
+  const [, eventId = ''] = /^id: (.*)\nretry.*\nevent: message$/m.exec(text) ?? []
+  const [, data = ''] = /^data: (\{.*)$/m.exec(text) ?? []
+  const question = JSON.parse(data) as { id: string; params: { _meta: object } }
+  const result = { action: 'accept', content: { confirm: true }, _meta: question.params._meta }
+  const { status } = await caller.post(JSON.stringify({ jsonrpc: '2.0', id: question.id, result }), headers)
+  expect(status).toBe(202)
+  return async () => (await caller.post(undefined, { ...headers, 'Last-Event-ID': eventId })).text
+}
+
+test('one caller does not flush the finished result of another out of the mailbox', async () => {
+  const attacked = await startAttacked({ limits: { maxWaitingBytes: 400_000 } })
+  const fetchResult = await finishedCall(attacked, 'bob')
+  const attacker = new Caller(attacked, 'ann')
+  const headers = await attacker.begin('2025-03-26', CARRIES)
+  // Each leaves an entry: three times what the mailbox holds.
+  await flood(60, 4, async (i) => {
+    const cancelled = Array.from({ length: 100 }, (_, id) => ({
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: `r${i} ${id}` },
+    }))
+    expect((await attacker.post(JSON.stringify(cancelled), headers)).status).toBe(202)
+  })
+  expect(await fetchResult()).toContain('Yes, sure.')
+})
+
+async function create(caller: Caller): Promise<string> {
+  return (await caller.call('tools/call', { name: 'work' })).text
+}
+
+test('one caller uses its tasks up on two instances with one store, and another has its own', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rally-attack-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const options = { file: join(folder, 'tasks.db'), limits: { maxOpenTasks: 50 } }
+  const [one, two] = await Promise.all([startAttacked(options), startAttacked(options)])
+  const [first, second] = [new Caller(one, 'ann'), new Caller(two, 'ann')]
+  const texts: string[] = []
+  await flood(60, 4, async () => void texts.push(await create(first)))
+  expect(texts.filter((text) => text.includes('"taskId"'))).toHaveLength(50)
+  expect(await create(second)).toContain(
+    'Too many open tasks: one caller may have 50 (limits.maxOpenTasks is 50). Wait until some have ended, or cancel them.',
+  )
+  expect(await create(new Caller(two, 'bob'))).toContain('"taskId"')
+  // A task that has ended makes room, on both.
+  const [, taskId = ''] = /"taskId":"(\w+)"/.exec(texts[0] ?? '') ?? []
+  await second.call('tasks/cancel', { taskId, name: taskId })
+  await expect.poll(() => create(second), { timeout: 5_000 }).toContain('"taskId"')
+})
