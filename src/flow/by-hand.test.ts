@@ -213,7 +213,7 @@ describe('inputRequired', () => {
     },
     {
       what: 'something that is no question',
-      options: () => ({ inputRequests: { a: { method: 'roots/list' } as unknown as Question } }),
+      options: () => ({ inputRequests: { a: { question: 'Your name?' } as unknown as Question } }),
       error: {
         code: 'QUESTION_INVALID',
         message: expect.stringContaining('it must be created with elicit, visit, sample or roots'),

@@ -3,8 +3,9 @@
 // The handler decides what it asks, how often, and whether an answer belongs to its question. It may use steps and scopes, which
 // are recorded as usual, but it must not ask through io: a call takes all of its rounds by hand, or none.
 import { toCheck } from '../schema/validator.ts'
-import { toJsonText } from '../protocol/json.ts'
-import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
+import type { CreateMessageRequestParams, CreateMessageResult, InputRequest, Root } from '../protocol/messages.ts'
+import { quoted } from '../protocol/text.ts'
 import type { Checked, Output, Schema } from '../schema/standard.ts'
 import { isKey } from './call.ts'
 import type { FlowState } from './flow-state.ts'
@@ -39,24 +40,36 @@ export class InputRequired {
 }
 
 export interface InputRequiredOptions {
-  /** The questions, by key. Without any, the client sends the call again with the state. Default: none. */
-  inputRequests?: Readonly<Record<string, Question>>
+  /** The questions, by key: made with `elicit`, `visit`, `sample` or `roots`, or as the protocol writes them. Without any, the client sends the call again with the state. Default: none. */
+  inputRequests?: Readonly<Record<string, Question | InputRequest>>
   /** A JSON value that the next round reads with `io.responses.state()`. Sealed, and bound to the caller, the request and the time. Default: none. */
   state?: unknown
 }
 
 /**
- * Ends this round and asks for another one. The handler must return it, not throw it.
+ * Ends this round and asks for another one. Return it from the handler, or throw it from a function that the handler calls.
  *
  * @example
  * return inputRequired({ inputRequests: { name: elicit('Your name?', Name) }, state: { step: 1 } })
  */
 export function inputRequired({ inputRequests = {}, state }: InputRequiredOptions): InputRequired {
-  const questions = new Map(Object.entries(inputRequests))
+  const questions = new Map(Object.entries(inputRequests).map(([key, request]) => [key, toQuestion(key, request)]))
   if (questions.size === 0 && state === undefined) {
     throw questionInvalid('inputRequired', 'it has neither inputRequests nor a state')
   }
   return new InputRequired(questions, state === undefined ? undefined : toJsonText(state, 'the state of inputRequired'))
+}
+
+/** What a handler returned or threw, if it asks for another round: `inputRequired(...)`, or a result as the protocol writes it. */
+export function asInputRequired(value: unknown): InputRequired | undefined {
+  if (value instanceof InputRequired) return value
+  if (!isObject(value) || value['resultType'] !== 'input_required') return undefined
+  const { inputRequests, requestState } = value
+  return inputRequired({
+    ...(isObject(inputRequests) && { inputRequests: inputRequests as Record<string, InputRequest> }),
+    // The client gets it sealed, and the next round reads it with `io.responses.state()`.
+    ...(requestState !== undefined && { state: requestState }),
+  })
 }
 
 /** A form for the user. Read its answer with `io.responses.accepted`. */
@@ -155,6 +168,30 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
   return texts.size > 0
     ? { kind: 'asks', questions: texts, journal, flowState }
     : { kind: 'deferred', journal, flowState }
+}
+
+/** Reads a question as the protocol writes it. One that was made with `elicit` and the like stays as it is. */
+function toQuestion(key: string, request: Question | InputRequest): Question {
+  if (!isObject(request) || typeof request['method'] !== 'string') return request as Question
+  const { method, params } = request as { method: string; params?: unknown }
+  const { mode = 'form', message, requestedSchema, url } = isObject(params) ? params : {}
+  switch (method) {
+    case 'elicitation/create':
+      if (mode === 'url') {
+        return new VisitQuestion(checkMessage(message, key), checkUrl(url, key), () => Promise.resolve(true))
+      }
+      if (!isObject(requestedSchema)) throw questionInvalid(key, 'its params need a `requestedSchema`')
+      return new FormQuestion(checkMessage(message, key), prepareForm(requestedSchema, key))
+    case 'sampling/createMessage':
+      return new SampleQuestion(params as CreateMessageRequestParams, key)
+    case 'roots/list':
+      return new RootsQuestion()
+    default:
+      throw questionInvalid(
+        key,
+        `its method must be elicitation/create, sampling/createMessage or roots/list, got ${quoted(method)}`,
+      )
+  }
 }
 
 function fitting(checked: Checked<unknown> | Promise<Checked<unknown>>, key: string): unknown {

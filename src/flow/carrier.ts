@@ -32,6 +32,7 @@ export interface Carrier<T> {
   readonly log?: Log | undefined
   readonly journalWriter?: JournalWriter | undefined
   readonly mayDetach?: boolean | undefined
+  readonly hasStore?: boolean | undefined
   /** See `PassInput.can`. */
   can(capability: Capability): boolean
   /** See `PassInput.wantsHandover`. */
@@ -87,6 +88,8 @@ export interface PassInput {
   readonly journalWriter?: JournalWriter | undefined
   /** True if the flow may become a task in this pass. */
   readonly mayDetach?: boolean | undefined
+  /** False if the app has no store, so that no flow can become a task. */
+  readonly hasStore?: boolean | undefined
   /** Lists the pass while it runs, so that it can be interrupted or timed out. */
   readonly underway?: Underway<Interruptible> | undefined
   readonly cancel?: Cancel | undefined

@@ -72,6 +72,14 @@ export function noTask(): NoTask {
   return new NoTask()
 }
 
+/** `io.detach({ required: true })` in an app that has no store. */
+export function storeMissing(): RallyError {
+  return new RallyError(
+    'STORE_REQUIRED',
+    'io.detach({ required: true }) needs a store, and the app has none. Pass one to rally({ store }).',
+  )
+}
+
 /** An error as the journal records it. */
 export interface Failure {
   name: string
@@ -179,6 +187,13 @@ export function mixedStyles(key?: string): FlowError {
   return new FlowError(
     'MIXED_STYLES',
     `The handler ${what} in one call. Use one of the two styles in all rounds of a call.`,
+  )
+}
+
+export function needsByHand(where: string): FlowError {
+  return new FlowError(
+    'MIXED_STYLES',
+    `${where}: a handler with \`needs\` cannot take its rounds by hand, because needs are asked through io. Ask through io, or read what it needs in the handler.`,
   )
 }
 

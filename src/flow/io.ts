@@ -2,7 +2,7 @@
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
-import { byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
+import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Action } from './journal.ts'
@@ -356,11 +356,17 @@ export class Io<A extends Asks = Asks> {
 
 /** Runs the handler of a pass. */
 export function startPass(pass: Pass, handler: (io: Io) => unknown): void {
-  pass.start(() => handler(new Io(pass)), conclude)
+  pass.start(() => handler(new Io(pass)), { conclude, isResult })
 }
 
 function conclude(value: unknown, pass: Pass): Outcome {
-  return value instanceof InputRequired ? byHandOutcome(value, pass) : { kind: 'done', value }
+  const required = typeof value === 'object' ? asInputRequired(value) : undefined
+  return required === undefined ? { kind: 'done', value } : byHandOutcome(required, pass)
+}
+
+/** A handler may throw `inputRequired(...)` instead of returning it. */
+function isResult(thrown: unknown): boolean {
+  return thrown instanceof InputRequired
 }
 
 function accepted(_action: Action, value: unknown): unknown {

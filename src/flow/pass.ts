@@ -26,6 +26,7 @@ import {
   noTask,
   notAwaited,
   stepGone,
+  storeMissing,
   timeLimit,
   toFailure,
   tooLarge,
@@ -55,6 +56,16 @@ import { Underway } from './underway.ts'
  */
 type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | Outcome['kind']
 
+/** How the values of a handler end its pass. */
+export interface HandlerEnds {
+  /** Turns what the handler returned into the outcome. */
+  readonly conclude: (value: unknown, pass: Pass) => Outcome
+  /** True if what the handler threw counts as returned. */
+  readonly isResult: (thrown: unknown) => boolean
+}
+
+const PLAIN_ENDS: HandlerEnds = { conclude: (value) => ({ kind: 'done', value }), isResult: () => false }
+
 /** Stands for `undefined` in the log: some code throws that. */
 const NOTHING_THROWN = 'undefined was thrown'
 
@@ -81,6 +92,7 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Milliseconds from the flow's start to its last settlement. */
   #elapsed = 0
   #asked = false
+  #ends: HandlerEnds = PLAIN_ENDS
   #phase: Phase = 'running'
   /** The instance stops now: the pass ends without waiting for running steps. */
   interrupted = false
@@ -100,16 +112,17 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#finish = finish
   }
 
-  /** Runs the handler. `conclude` turns its value into the outcome. */
-  start(run: () => unknown, conclude: (value: unknown, pass: Pass) => Outcome = done): void {
+  /** Runs the handler. */
+  start(run: () => unknown, ends: HandlerEnds = PLAIN_ENDS): void {
+    this.#ends = ends
     const { cancel, limits } = this.input
     if (cancel?.cancelled) return this.#end({ kind: 'cancelled' })
     cancel?.listen(() => this.#end({ kind: 'cancelled' }))
     this.#underway.add(this, limits.passMs)
     attempt(
       run,
-      (value) => this.#returned(value, conclude),
-      (error) => this.#threw(error),
+      (value) => this.#returned(value),
+      (error) => (ends.isResult(error) ? this.#returned(error) : this.#threw(error)),
     )
   }
 
@@ -219,7 +232,7 @@ export class Pass implements Settler, Asker, Interruptible {
     attempt(
       this.input.strict ? () => runInStep(this, key, run) : run,
       (value) => this.#stepDone(call, value === undefined ? 'sv' : 's', value ?? null),
-      (error) => this.#stepDone(call, 'se', toFailure(error), error ?? NOTHING_THROWN),
+      (error) => this.#stepThrew(call, error),
     )
     this.#insideStep = undefined
     return promise
@@ -234,13 +247,16 @@ export class Pass implements Settler, Asker, Interruptible {
     attempt(
       run,
       (value) => this.#record(call, value === undefined ? 'cv' : 'c', value ?? null),
-      (error) =>
+      (error) => {
+        // It ends the round, and not only the scope.
+        if (this.#ends.isResult(error)) return this.#returned(error)
         this.#record(
           call,
           'ce',
           error instanceof Declined ? { declined: error.key, action: error.action } : toFailure(error),
           error ?? NOTHING_THROWN,
-        ),
+        )
+      },
     )
     return promise
   }
@@ -257,9 +273,9 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Resolves with `true` if the flow is a task already. If it becomes one, the next pass continues from here. */
   detach(required: boolean): Promise<boolean> {
     if (this.#refuses('detach')) return parked()
-    const { journalWriter, mayDetach } = this.input
+    const { journalWriter, mayDetach, hasStore } = this.input
     if (journalWriter !== undefined) return Promise.resolve(true)
-    if (!mayDetach) return required ? this.fail(noTask()) : Promise.resolve(false)
+    if (!mayDetach) return required ? this.fail(hasStore === false ? storeMissing() : noTask()) : Promise.resolve(false)
     this.#phase = 'detaching'
     this.#settling.touch()
     return parked()
@@ -402,6 +418,11 @@ export class Pass implements Settler, Asker, Interruptible {
     return true
   }
 
+  #stepThrew(call: Call, error: unknown): void {
+    if (this.#ends.isResult(error)) void this.fail(nestedCall('inputRequired', call.key), call.key)
+    this.#stepDone(call, 'se', toFailure(error), error ?? NOTHING_THROWN)
+  }
+
   #stepDone(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
     this.#busy -= 1
     call.running = false
@@ -491,12 +512,12 @@ export class Pass implements Settler, Asker, Interruptible {
     }
   }
 
-  #returned(value: unknown, conclude: (value: unknown, pass: Pass) => Outcome, isFinal = false): void {
+  #returned(value: unknown, isFinal = false): void {
     if (this.#unheard || this.ended) return
-    if (this.input.strict && !this.#isSound(() => this.#returned(value, conclude, true), isFinal)) return
+    if (this.input.strict && !this.#isSound(() => this.#returned(value, true), isFinal)) return
     let outcome: Outcome
     try {
-      outcome = conclude(value, this)
+      outcome = this.#ends.conclude(value, this)
     } catch (error) {
       return this.#threw(error)
     }
@@ -627,7 +648,3 @@ export class Pass implements Settler, Asker, Interruptible {
 }
 
 function ignore(): void {}
-
-function done(value: unknown): Outcome {
-  return { kind: 'done', value }
-}

@@ -48,6 +48,7 @@ export function runTarget<T>(
     wantsHandover: () => carrier.wantsHandover(),
     journalWriter: carrier.journalWriter,
     mayDetach: carrier.mayDetach,
+    hasStore: carrier.hasStore,
     underway: carrier.underway,
     cancel: carrier.cancel,
     strict: host.strict,

@@ -25,6 +25,7 @@ export class WatchedPromise<T> extends Promise<T> {
   }
 
   // `await`, `return` and Promise.all call it too, because this is a subclass.
+  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
   override then<A = T, B = never>(
     fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,

@@ -121,6 +121,7 @@ export class Call implements Stoppable {
       cancel: this.cancel,
       progress: request.progress,
       log: request.log,
+      hasStore: app.tasks !== undefined,
       can,
       wantsHandover: () => false,
       suspended: (outcome) => {

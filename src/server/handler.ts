@@ -1,4 +1,6 @@
 // What tools, prompts and resources have in common: a handler that may take several rounds. It is checked when the app is built.
+import { asInputRequired, InputRequired } from '../flow/by-hand.ts'
+import { needsByHand } from '../flow/errors.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -54,7 +56,21 @@ const NOTHING = {}
 function runner(where: string, needs: Readonly<Record<string, Requirement>>, handler: Handler): Handled['run'] {
   if (Object.keys(needs).length === 0) return (args, io) => handler(args, io, NOTHING)
   checkNeeds(needs, where)
-  return async (args, io) => handler(args, io, await resolveNeeds(needs, args, io))
+  return async (args, io) => {
+    const value = await byHandThrown(async () => handler(args, io, await resolveNeeds(needs, args, io)))
+    if (asInputRequired(value) !== undefined) throw needsByHand(where)
+    return value
+  }
+}
+
+/** Returns `inputRequired` if it is thrown. */
+async function byHandThrown(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof InputRequired) return error
+    throw error
+  }
 }
 
 /** The schema of a tool or prompt without arguments. */

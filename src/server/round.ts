@@ -195,6 +195,10 @@ class Round implements Carrier<string | undefined> {
     return this.#request.log
   }
 
+  get hasStore(): boolean {
+    return this.host.tasks !== undefined
+  }
+
   get mayDetach(): boolean {
     const { task = 'never' } = this.#target
     return this.host.tasks !== undefined && task !== 'never' && this.can('tasks')

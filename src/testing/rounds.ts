@@ -1,11 +1,13 @@
 // A flow under test and its carrier: only text survives from one pass to the next.
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
-import { InputRequired } from '../flow/by-hand.ts'
+import type { InputRequired } from '../flow/by-hand.ts'
+import { asInputRequired } from '../flow/by-hand.ts'
 import type { Asking } from '../flow/call.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Outcome, PassInput, TraceEvent } from '../flow/carrier.ts'
+import type { HandlerEnds } from '../flow/pass.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -149,10 +151,14 @@ class ObservedPass extends Pass {
     this.#observer = observer
   }
 
-  override start(run: () => unknown, conclude: (value: unknown, pass: Pass) => Outcome): void {
-    super.start(run, (value, pass) => {
-      if (value instanceof InputRequired) this.#observer.tookByHand(value)
-      return conclude(value, pass)
+  override start(run: () => unknown, { conclude, isResult }: HandlerEnds): void {
+    super.start(run, {
+      isResult,
+      conclude: (value, pass) => {
+        const required = asInputRequired(value)
+        if (required !== undefined) this.#observer.tookByHand(required)
+        return conclude(required ?? value, pass)
+      },
     })
   }
 
