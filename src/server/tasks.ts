@@ -27,6 +27,17 @@ export interface TasksOptions {
   concurrency?: number
   /** The largest journal of a task, in bytes. Default 1 048 576. */
   maxJournalBytes?: number
+  /**
+   * How long one pass of a task may take, in milliseconds. The time that it waits for answers is not counted. A tool's own `timeoutMs`
+   * takes precedence. Default 3 600 000 (one hour).
+   */
+  timeoutMs?: number
+  /**
+   * Ends the process (SIGKILL) when its event loop is blocked for so many milliseconds while it runs tasks: no other instance is held up,
+   * and a supervisor starts it again. A thread watches, from the first task on. `false` or 0 turns it off. Default: two leases, and
+   * 10 000 at least.
+   */
+  watchdogMs?: number | false
 }
 
 /** A flow that becomes a task, and the request in which it does. */

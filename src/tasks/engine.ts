@@ -24,7 +24,9 @@ const MAX_TRIES = 100
 const ID = /^[0-9a-f]{64}$/
 const PAGE_SIZE = 100
 /** The longest delay of a timer. */
-const MAX_LEASE_MS = 2_147_483_647
+const MAX_TIMER_MS = 2_147_483_647
+/** With a short lease, as in tests, a busy machine must not end the process. */
+const LEAST_WATCHDOG_MS = 10_000
 
 export class TaskEngine implements Tasks {
   readonly #host: AppServices
@@ -35,7 +37,7 @@ export class TaskEngine implements Tasks {
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
-  constructor(host: AppServices, store: TaskStore, options: Required<TasksOptions>) {
+  constructor(host: AppServices, store: TaskStore, options: CheckedTasksOptions) {
     const { ttlMs, pollMs } = options
     this.#host = host
     this.#store = store
@@ -254,17 +256,30 @@ function notFound(): ProtocolError {
   return invalidParams('Task not found: it does not exist, has expired, or belongs to another caller.')
 }
 
+type CheckedTasksOptions = Required<TasksOptions> & { readonly watchdogMs: number }
+
 /** Checks the options when the app is built, and adds the defaults. */
-export function readTasksOptions(options: TasksOptions): Required<TasksOptions> {
+export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
   const { ttlMs = 86_400_000, pollMs = 1_000, leaseMs = 15_000 } = options
-  const { concurrency = 32, maxJournalBytes = 1_048_576 } = options
-  for (const [name, value] of Object.entries({ ...(ttlMs !== null && { ttlMs }), pollMs, leaseMs, maxJournalBytes })) {
+  const { concurrency = 32, maxJournalBytes = 1_048_576, timeoutMs = 3_600_000 } = options
+  const { watchdogMs: givenWatchdogMs = Math.max(2 * leaseMs, LEAST_WATCHDOG_MS) } = options
+  const watchdogMs = givenWatchdogMs === false ? 0 : givenWatchdogMs
+  const spans = {
+    ...(ttlMs !== null && { ttlMs }),
+    pollMs,
+    leaseMs,
+    maxJournalBytes,
+    timeoutMs,
+    ...(watchdogMs !== 0 && { watchdogMs }),
+  }
+  for (const [name, value] of Object.entries(spans)) {
     if (!Number.isSafeInteger(value) || value < 1) {
       throw new RallyError('OPTION_INVALID', `\`tasks.${name}\` must be a whole number of at least 1, got ${value}.`)
     }
   }
-  if (leaseMs > MAX_LEASE_MS) {
-    throw new RallyError('OPTION_INVALID', `\`tasks.leaseMs\` must be at most ${MAX_LEASE_MS}, got ${leaseMs}.`)
+  for (const [name, value] of Object.entries({ leaseMs, timeoutMs })) {
+    if (value <= MAX_TIMER_MS) continue
+    throw new RallyError('OPTION_INVALID', `\`tasks.${name}\` must be at most ${MAX_TIMER_MS}, got ${value}.`)
   }
   if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
     throw new RallyError(
@@ -272,5 +287,5 @@ export function readTasksOptions(options: TasksOptions): Required<TasksOptions> 
       `\`tasks.concurrency\` must be a whole number of at least 0, got ${concurrency}.`,
     )
   }
-  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes }
+  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs }
 }

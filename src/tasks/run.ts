@@ -7,6 +7,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Answers } from '../flow/answering.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension } from '../flow/carrier.ts'
+import { flowDigest } from '../flow/derive.ts'
 import { FlowError } from '../flow/errors.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
@@ -26,24 +27,28 @@ import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { flowStateOf, countLoss, showQuestions, isByHand } from './state.ts'
+import { countLoss, countRetry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
 import { StatusMessage } from './status-message.ts'
+import type { Trials } from './trials.ts'
+import { MOST_LOSSES } from './trials.ts'
 
 export interface RunHost {
   readonly app: AppServices
   readonly store: TaskStore
   readonly underway: Underway<Pass>
   readonly maxJournalBytes: number
-  readonly draining: () => boolean
+  /** The time limit of a pass, unless the tool declares one. */
+  readonly timeoutMs: number
+  readonly trials: Trials
+  /** True if this run must hand its task over at its next step. */
+  readonly draining: (run: TaskRun) => boolean
+  /** Waits until this is the only run of the instance, which then claims nothing until it ends. Returns `false` if that takes too long. */
+  readonly alone: (run: TaskRun) => Promise<boolean>
 }
 
-/** How many workers a task may lose before it fails. Counted from the last journal entry. */
-const MOST_LOSSES = 5
 /** How many times workers may find that they cannot run the task before it fails. Counted from the last journal entry. */
 const MOST_RETRIES = 10
 const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
-/** Longer than any timer: a task has no time limit, except one that its tool declares. */
-const LONGEST_PASS_MS = 2_147_483_647
 
 export class TaskRun implements JournalWriter {
   readonly task: ClaimedTask
@@ -92,6 +97,7 @@ export class TaskRun implements JournalWriter {
     try {
       if ('all' in pending) await this.#change(() => ({ journal: pending.all }))
       else await this.#lease.append(pending.entries)
+      this.#host.trials.end(this)
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
@@ -114,8 +120,9 @@ export class TaskRun implements JournalWriter {
 
   async #run(): Promise<void> {
     try {
-      if (this.task.lost && (await this.#countLoss())) return
       const request = JSON.parse(this.task.request) as TaskRequest
+      if (this.task.lost && !(await this.#continueAfterLoss(request.tool))) return
+      if (this.#losses > 0 && !this.task.lost && !(await this.#beginTrial())) return
       const tool = this.#host.app.registry.tools.get(request.tool)
       if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
       await this.#runPasses(tool, request)
@@ -123,6 +130,7 @@ export class TaskRun implements JournalWriter {
       if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
     } finally {
       this.#status.stop()
+      this.#host.trials.end(this)
     }
   }
 
@@ -154,7 +162,7 @@ export class TaskRun implements JournalWriter {
 
   /** Its outcomes are where the next pass starts, or `undefined` when the worker no longer holds the task. */
   #carrier(tool: RegisteredTool, request: TaskRequest, from: SavedFlow): Carrier<SavedFlow | undefined> {
-    const { app, underway, maxJournalBytes, draining } = this.#host
+    const { app, underway, maxJournalBytes, timeoutMs } = this.#host
     const { flowId, startedAt, round, revision, declared, can } = request
     const { journal, flowState } = from
     const { state } = this.#lease
@@ -174,13 +182,13 @@ export class TaskRun implements JournalWriter {
       flowState,
       answers,
       maxJournalBytes,
-      timeoutMs: LONGEST_PASS_MS,
+      timeoutMs,
       underway,
       cancel: this.#cancel,
       progress: this.#status.progress,
       journalWriter: this,
       can: (capability) => hasCapability(can, capability),
-      wantsHandover: draining,
+      wantsHandover: () => this.#host.draining(this),
       started: (pass) => {
         this.#pass = pass
       },
@@ -214,7 +222,7 @@ export class TaskRun implements JournalWriter {
         await this.#save(outcome, (state) => {
           showQuestions(state, new Map())
           // Not draining: a by-hand handler asked to run again, so wait one poll interval.
-          return { status: 'working', release: true, dueMs: this.#host.draining() ? 0 : this.task.pollMs }
+          return { status: 'working', release: true, dueMs: this.#host.draining(this) ? 0 : this.task.pollMs }
         })
         return undefined
       case 'detached':
@@ -228,7 +236,7 @@ export class TaskRun implements JournalWriter {
     let parked = true
     await this.#save(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
-      const draining = this.#host.draining()
+      const draining = this.#host.draining(this)
       showQuestions(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // Draining: another instance continues at once with whatever does not depend on an open question.
@@ -251,6 +259,7 @@ export class TaskRun implements JournalWriter {
         state.carry = writeFlowState(flowState)
         state.passes += 1
         delete state.losses
+        delete state.retries
         return { ...kept, ...make(state) }
       },
       () => [...this.#delivered],
@@ -271,27 +280,62 @@ export class TaskRun implements JournalWriter {
     return undefined
   }
 
-  /** Counts a worker that was lost. Returns `true` if there were too many: the task has failed. */
-  async #countLoss(): Promise<boolean> {
-    let tooMany = false
+  get #losses(): number {
+    return lossesOf(this.#lease.state, this.task.journal.length)
+  }
+
+  /** Counts a worker that was lost. Returns `false` if the task has failed for that, or has to wait. */
+  async #continueAfterLoss(tool: string): Promise<boolean> {
+    const { app, trials } = this.#host
+    let losses = 0
+    let continues = false
     await this.#change((state) => {
-      tooMany = countLoss(state, this.task.journal.length) > MOST_LOSSES
-      const why = `The task failed: more than ${MOST_LOSSES} workers were lost while they ran it.`
-      return tooMany ? failedWith(new ProtocolError(INTERNAL_ERROR, why)) : {}
+      losses = countLoss(state, this.task.journal.length)
+      const why = `The task failed: ${MOST_LOSSES} workers were lost while they ran it.`
+      if (losses >= MOST_LOSSES) return failedWith(new ProtocolError(INTERNAL_ERROR, why))
+      continues = losses === 1 && trials.begin(this)
+      return continues ? {} : { release: true, dueMs: trials.waitAfterLoss(losses) }
     })
-    return tooMany
+    const details = { task: this.#digest, tool, losses }
+    if (losses < MOST_LOSSES)
+      app.logger.warn('A worker was lost while it ran a task; the task is tried again.', details)
+    else app.logger.error('A task was given up: too many workers were lost while they ran it.', details)
+    return continues
+  }
+
+  /** A task that was lost runs when it is its turn. Returns `false` if it has to wait. */
+  async #beginTrial(): Promise<boolean> {
+    const { trials, alone } = this.#host
+    const isLast = this.#losses === MOST_LOSSES - 1
+    if (isLast) await this.#waitInTrial(true)
+    const begins = isLast ? await alone(this) : trials.begin(this)
+    if (!begins) await this.#change(() => ({ release: true, dueMs: trials.waitForTrial() }))
+    else if (isLast) await this.#waitInTrial(false)
+    return begins
+  }
+
+  #waitInTrial(waits: boolean): Promise<void> {
+    return this.#change((state) => {
+      state.losses = { bytes: this.task.journal.length, count: MOST_LOSSES - 1, ...(waits && { waits }) }
+      return {}
+    })
+  }
+
+  /** The id is a secret of the caller, so logs have a digest of it. */
+  get #digest(): string {
+    return flowDigest(this.task.id)
   }
 
   /** Releases the task, because another instance may be able to run it. */
   async #leave(why: string): Promise<void> {
-    this.#host.app.logger.warn(`This instance cannot run a task. ${why}`, { task: this.task.id })
+    this.#host.app.logger.warn(`This instance cannot run a task. ${why}`, { task: this.#digest })
     await this.#retryLater(why)
   }
 
   /** Releases the task until the next retry. Fails it after too many. */
   async #retryLater(why: string): Promise<void> {
     await this.#change((state) => {
-      const count = countLoss(state, this.task.journal.length)
+      const count = countRetry(state, this.task.journal.length)
       if (count <= MOST_RETRIES) return { release: true, dueMs: backoff(count, RETRY) }
       return failedWith(new ProtocolError(INTERNAL_ERROR, `The task failed after ${MOST_RETRIES} retries. ${why}`))
     })
@@ -299,7 +343,7 @@ export class TaskRun implements JournalWriter {
 
   /** The store failed, or our own code did. */
   async #releaseAfter(error: unknown): Promise<void> {
-    this.#host.app.logger.error('Running a task failed; it will be retried.', { task: this.task.id, error })
+    this.#host.app.logger.error('Running a task failed; it will be retried.', { task: this.#digest, error })
     try {
       await this.#retryLater(error instanceof StoreFault ? 'The store failed.' : 'An internal error occurred.')
     } catch {

@@ -36,7 +36,17 @@ export interface TaskFlowState {
   /** Answers that no pass has used yet, by the author's key. */
   answers: Record<string, TaskAnswer>
   /** How many workers were lost while the journal had this size. */
-  losses?: { readonly bytes: number; readonly count: number }
+  losses?: Tries & {
+    /** True while the task only waits for its instance to run nothing else. A worker that is lost then does not count. */
+    readonly waits?: boolean
+  }
+  /** How many workers could not run it while the journal had this size. */
+  retries?: Tries
+}
+
+interface Tries {
+  readonly bytes: number
+  readonly count: number
 }
 
 export interface TaskQuestion extends ShownQuestion {
@@ -129,8 +139,20 @@ export function takeAnswers(
 
 /** Counts the loss of a worker. Returns how many were lost since the journal last grew. */
 export function countLoss(state: TaskFlowState, bytes: number): number {
-  const count = state.losses?.bytes === bytes ? state.losses.count + 1 : 1
+  const count = lossesOf(state, bytes) + (state.losses?.waits === true ? 0 : 1)
   state.losses = { bytes, count }
+  return count
+}
+
+/** How many workers were lost since the journal last grew. */
+export function lossesOf({ losses }: TaskFlowState, bytes: number): number {
+  return losses?.bytes === bytes ? losses.count : 0
+}
+
+/** Counts a worker that could not run the task. Returns how many there were since the journal last grew. */
+export function countRetry(state: TaskFlowState, bytes: number): number {
+  const count = state.retries?.bytes === bytes ? state.retries.count + 1 : 1
+  state.retries = { bytes, count }
   return count
 }
 

@@ -12,16 +12,22 @@ import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
 import { TaskRun } from './run.ts'
 import type { TaskStore } from '../store/tasks.ts'
+import { Trials } from './trials.ts'
+import { Watchdog } from './watchdog.ts'
 
 export interface WorkerOptions {
   readonly leaseMs: number
   readonly concurrency: number
   readonly maxJournalBytes: number
+  readonly timeoutMs: number
+  readonly watchdogMs: number
 }
 
 /** The store is also polled: no event tells that the lease of a dead worker has expired. */
 const POLL_MS = 1_000
 const SWEEP_MS = 60_000
+/** How often a task that must run alone looks whether it is. */
+const ALONE_POLL_MS = 50
 /** The wait before the next claim when the store fails. */
 const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
 
@@ -34,6 +40,10 @@ export class Worker {
   readonly #underway = new Underway<Pass>()
   readonly #runs = new Map<string, TaskRun>()
   readonly #timers: NodeJS.Timeout[] = []
+  readonly #trials: Trials
+  readonly #watchdog: Watchdog
+  /** The run that is, or waits to be, the only one. */
+  #alone: TaskRun | undefined
   #unwatch: (() => void) | undefined
   /** The owner of the task that was claimed last. */
   #lastOwner = ''
@@ -52,6 +62,8 @@ export class Worker {
     this.#app = app
     this.#store = store
     this.#options = options
+    this.#trials = new Trials(options.leaseMs)
+    this.#watchdog = new Watchdog(options.watchdogMs)
   }
 
   start(): void {
@@ -110,7 +122,7 @@ export class Worker {
   }
 
   get #hasRoom(): boolean {
-    return !this.#isDraining && this.#runs.size < this.#options.concurrency
+    return !this.#isDraining && this.#alone === undefined && this.#runs.size < this.#options.concurrency
   }
 
   /** Claims and starts the next task. Returns `false` if none is due. */
@@ -127,16 +139,35 @@ export class Worker {
       store: this.#store,
       underway: this.#underway,
       maxJournalBytes: this.#options.maxJournalBytes,
-      draining: () => this.#isDraining,
+      timeoutMs: this.#options.timeoutMs,
+      trials: this.#trials,
+      draining: (each) => this.#isDraining || (this.#alone !== undefined && this.#alone !== each),
+      alone: (each) => this.#waitUntilAlone(each),
     })
     // If the task was running here, another worker has claimed it since. That run must not continue beside this one.
     this.#runs.get(task.id)?.stop()
     this.#runs.set(task.id, run)
+    this.#watchdog.watch()
     void run.run().then(() => {
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id)
+      if (this.#runs.size === 0) this.#watchdog.rest()
+      if (this.#alone === run) this.#alone = undefined
       this.pull()
     })
     return true
+  }
+
+  /** The other runs hand their tasks over at their next step. If they do not in time, they and this instance go on as before. */
+  async #waitUntilAlone(run: TaskRun): Promise<boolean> {
+    if (this.#alone !== undefined) return false
+    this.#alone = run
+    const until = performance.now() + 2 * this.#options.leaseMs
+    while (this.#runs.size > 1 && !this.#isDraining && performance.now() < until) {
+      await new Promise<void>((resolve) => void setTimeout(resolve, ALONE_POLL_MS).unref())
+    }
+    if (this.#runs.size === 1 && !this.#isDraining) return true
+    this.#alone = undefined
+    return false
   }
 
   /** The owner that has three quarters of the places, if there is one. Callers without a principal are not one owner. */
@@ -207,6 +238,7 @@ export class Worker {
     this.#unwatch?.()
     this.#unwatch = undefined
     for (const timer of this.#timers.splice(0)) clearInterval(timer)
+    void this.#watchdog.close()
     for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 }

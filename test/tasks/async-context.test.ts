@@ -142,7 +142,7 @@ describe.each(Object.keys(STORES))('with a store: %s', (kind) => {
   })
 
   test.each(['node', 'memory'])('a task sees nothing of any caller, on the host %s', async (host) => {
-    const { app, notes } = noting(STORES[kind]?.() as Store)
+    const { app, notes } = noting(STORES[kind]?.())
     app.work()
     const reach = await HOSTS[host]?.(app)
     await callAll('task', async (name) => {
@@ -153,7 +153,7 @@ describe.each(Object.keys(STORES))('with a store: %s', (kind) => {
   })
 
   test('a task sees nothing of the caller that started the worker', async () => {
-    const { app, notes } = noting(STORES[kind]?.() as Store)
+    const { app, notes } = noting(STORES[kind]?.())
     storage.run('starter', () => app.work())
     await callAll('task', () => connect(app, OPTIONS))
     expect(notes).toEqual(everywhere(() => 'nothing'))

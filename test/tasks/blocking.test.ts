@@ -24,7 +24,13 @@ test.each(Object.keys(STORES))('on %s, each step runs once and the tasks complet
   const logged: string[] = []
   const log = (message: string): void => void logged.push(message)
   const logger = { warn: log, error: log }
-  const app = rally({ name: 'blocking', version: '1.0.0', store, logger, tasks: { leaseMs: LEASE_MS } })
+  const app = rally({
+    name: 'blocking',
+    version: '1.0.0',
+    store,
+    logger,
+    tasks: { leaseMs: LEASE_MS, watchdogMs: false },
+  })
   const ran: string[] = []
   app.tool('block', { task: 'always', input: { type: 'object' } }, async (args, io) => {
     const { name } = args as { name: string }

@@ -34,6 +34,7 @@ class Chaos {
     this.#random = random
     this.#world = world
     this.#tools = tools
+    this.office.skipWaits()
   }
 
   hire(): void {

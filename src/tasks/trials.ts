@@ -1,0 +1,64 @@
+// When a task that was lost with its worker may run again.
+//
+// When an instance dies, it loses every task that it ran, and nothing tells which of them ended it. So each of them is on trial until it
+// has recorded something:
+//
+// 1. One trial starts at a time: the next one when the first has ended, has recorded something, or has run for a while.
+// 2. The last trial is alone: the instance runs nothing else beside it. So a task fails only for a worker that it was alone with.
+import type { Backoff } from '../protocol/backoff.ts'
+import { backoff } from '../protocol/backoff.ts'
+
+/** How many workers a task may lose before it fails. Counted from the last journal entry. */
+export const MOST_LOSSES = 5
+
+/** So many tasks that wait for a trial are looked at in one `trialMs`. More of them wait longer. */
+const LOOKS = 20
+
+export class Trials {
+  readonly #leaseMs: number
+  #current: { readonly task: object; readonly until: number } | undefined
+  /** How many tasks were turned away since the last trial began. */
+  #turnedAway = 0
+
+  constructor(leaseMs: number) {
+    this.#leaseMs = leaseMs
+  }
+
+  /** Returns `false` if another task is on trial. */
+  begin(task: object): boolean {
+    const now = performance.now()
+    if (this.#current !== undefined && this.#current.task !== task && now < this.#current.until) {
+      this.#turnedAway += 1
+      return false
+    }
+    this.#current = { task, until: now + this.#trialMs }
+    this.#turnedAway = 0
+    return true
+  }
+
+  /** The task has ended or has recorded something. */
+  end(task: object): void {
+    if (this.#current?.task === task) this.#current = undefined
+  }
+
+  /** How long to wait after this loss, the first of which is number 1. */
+  waitAfterLoss(count: number): number {
+    // The first loss is most often that of an innocent task, which has waited for its lease to expire already.
+    return count === 1 ? this.waitForTrial() : backoff(count - 1, this.#lossBackoff)
+  }
+
+  /** How long a task waits that was turned away. */
+  waitForTrial(): number {
+    const ms = this.#trialMs * Math.max(1, this.#turnedAway / LOOKS)
+    return backoff(1, { firstMs: ms, jitter: [0.2, 1] })
+  }
+
+  get #trialMs(): number {
+    return this.#leaseMs / 3
+  }
+
+  /** The first wait is a lease: a task that blocks the event loop of its instance must not block one instance after the other. */
+  get #lossBackoff(): Backoff {
+    return { firstMs: this.#leaseMs, maxMs: Math.max(this.#leaseMs, 300_000), jitter: [0.75, 1.25] }
+  }
+}
