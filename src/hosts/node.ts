@@ -125,7 +125,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     const bytes = this.#body.length
     const text = textOf(this.#body.view())
     this.#endBody()
-    this.runInAsyncScope(this.#endpoint.receive, this.#endpoint, this, text, bytes)
+    this.runInAsyncScope(() => this.#endpoint.receive(this, text, bytes))
   }
 
   /** Nothing more of the body is kept. A second call does nothing. */

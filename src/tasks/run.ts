@@ -73,7 +73,7 @@ export class TaskRun implements JournalWriter {
 
   /** Resolves when the worker no longer holds the task. Never rejects. */
   run(): Promise<void> {
-    return this.#context.runInAsyncScope(this.#run, this)
+    return this.#context.runInAsyncScope(() => this.#run())
   }
 
   get lease(): TaskLease {
@@ -88,7 +88,7 @@ export class TaskRun implements JournalWriter {
 
   /** Reads the task again if it has a newer version, and offers new answers to the pass. */
   look(version: number): void {
-    if (version > this.#lease.version) void this.#context.runInAsyncScope(this.#look, this, version)
+    if (version > this.#lease.version) void this.#context.runInAsyncScope(() => this.#look(version))
   }
 
   async persist(journal: Journal): Promise<void> {

@@ -68,13 +68,13 @@ export class Worker {
 
   start(): void {
     if (this.#unwatch !== undefined || this.#isDraining || this.#options.concurrency === 0) return
-    root.runInAsyncScope(this.#start, this)
+    root.runInAsyncScope(() => this.#start())
   }
 
   /** Claims due tasks until all places are taken. */
   pull(): void {
     this.#mayBeDue = true
-    if (!this.#isPulling) void root.runInAsyncScope(this.#pullAll, this)
+    if (!this.#isPulling) void root.runInAsyncScope(() => this.#pullAll())
   }
 
   drain(): void {

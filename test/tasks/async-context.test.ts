@@ -64,12 +64,14 @@ type Notes = Record<string, Record<string, string>>
 
 const PLACES = ['start', 'step', 'step after a wait', 'after the step', 'step beside a question', 'after the answer']
 
+function ofEach(found: (name: string) => string): Record<string, string> {
+  return Object.fromEntries(NAMES.map((name) => [name, found(name)]))
+}
+
 function everywhere(found: (name: string) => string): Notes {
-  const at = (of: (name: string) => string): Record<string, string> =>
-    Object.fromEntries(NAMES.map((name) => [name, of(name)]))
   return {
-    ...Object.fromEntries(PLACES.map((place) => [place, at(found)])),
-    'step in a context of its own': at(() => 'inner'),
+    ...Object.fromEntries(PLACES.map((place) => [place, ofEach(found)])),
+    'step in a context of its own': ofEach(() => 'inner'),
   }
 }
 
@@ -78,7 +80,7 @@ const OPTIONS: ClientOptions = { onElicit: () => ({ action: 'accept', content: {
 /** All three call the tool at once, each through a client of its own. */
 async function callAll(tool: string, clientOf: (name: string) => Promise<Client>): Promise<void> {
   const clients = await Promise.all(NAMES.map(clientOf))
-  await Promise.all(NAMES.map((name, i) => storage.run(name, () => clients[i]?.callTool(tool, { name }))))
+  await Promise.all(NAMES.map((name, i) => storage.run(name, async () => clients[i]?.callTool(tool, { name }))))
   await Promise.all(clients.map((client) => client.close()))
 }
 
