@@ -84,8 +84,13 @@ export function parsed(text: string): Json | undefined {
 export function mutateText(random: Random, text: string, other: string): string {
   const value = parsed(text)
   if (value === undefined || random.chance(0.12)) return mutateCharacters(random, text, other)
-  if (random.chance(0.08)) return mutateLiteral(random, text)
-  return JSON.stringify(mutateValue(random, value, parsed(other) ?? null))
+  if (random.chance(0.1)) return mutateLiteral(random, text)
+  try {
+    return JSON.stringify(mutateValue(random, value, parsed(other) ?? null))
+  } catch {
+    // Nested more deeply than can be written again.
+    return text
+  }
 }
 
 /** A copy with one place changed, each place being as likely as any other. */
@@ -153,7 +158,7 @@ function somewhereIn(random: Random, value: Json): Json {
   return children.length === 0 ? value : somewhereIn(random, random.pick(children))
 }
 
-/** What only a text can say: a key twice, and numbers that are not read as they are written. */
+/** What only a text can say: a key twice, numbers that are not read as they are written, and very deep nesting. */
 function mutateLiteral(random: Random, text: string): string {
   if (random.chance(0.5)) {
     const keys = [...text.matchAll(/"(?:[^"\\]|\\.)*":/g)]
@@ -161,10 +166,16 @@ function mutateLiteral(random: Random, text: string): string {
     if (key === undefined) return text
     return `${text.slice(0, key.index)}${key[0]}${JSON.stringify(oddValue(random, 1))},${text.slice(key.index)}`
   }
-  const numbers = [...text.matchAll(/(?<=[:[,])-?\d[\d.eE+-]*/g)]
+  const numbers = [...text.matchAll(/(?<=[:[,])(?:-?\d[\d.eE+-]*|"[^"\\]*"(?!:)|\{\})/g)]
   const number = numbers.length === 0 ? undefined : random.pick(numbers)
   if (number === undefined) return text
-  return text.slice(0, number.index) + random.pick(NUMBER_TEXTS) + text.slice(number.index + number[0].length)
+  const levels = random.pick([200, 4_000, 60_000])
+  const other = random.pick([
+    ...NUMBER_TEXTS,
+    '['.repeat(levels) + ']'.repeat(levels),
+    '{"a":'.repeat(levels) + '1' + '}'.repeat(levels),
+  ])
+  return text.slice(0, number.index) + other + text.slice(number.index + number[0].length)
 }
 
 export function mutateCharacters(random: Random, text: string, other: string): string {

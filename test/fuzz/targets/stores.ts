@@ -154,7 +154,7 @@ class Side {
       case 'read':
         return (await tasks.read(id)) ?? null
       case 'list':
-        return tasks.list(owner, 1 + key)
+        return tasks.list(owner, 1 + key, key === 3 ? { id: text, createdAt: ms * 1.5 } : undefined)
       case 'claim':
         return (await tasks.claim({ after: owner, except: key === 0 ? id : undefined, leaseMs: ms })) ?? null
       case 'renew':

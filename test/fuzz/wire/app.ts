@@ -1,6 +1,6 @@
 // The app under test: something of everything that a server can have, with handlers that never fail by themselves.
 import type { Rally, RallyOptions } from 'mcp-rally'
-import { elicit, inputRequired, MemoryStore, outcome, rally, resolver, roots, sample } from 'mcp-rally'
+import { elicit, inputRequired, MemoryStore, outcome, ProtocolError, rally, resolver, roots, sample } from 'mcp-rally'
 import { z } from 'zod'
 import type { Watch } from '../harness/target.ts'
 
@@ -93,7 +93,7 @@ function addFlows(app: Rally): void {
 /** What the others do not use. */
 function addOdds(app: Rally): void {
   app.tool('odds', {}, async (_args, io) => {
-    const failed = await io.step('fails', () => Promise.reject(new Error('planned'))).catch(() => 'failed')
+    const failed = await io.step('fails', () => Promise.reject(new ProtocolError(1, 'planned'))).catch(() => 'failed')
     const answer = await io.elicit('reason', 'Why?', z.object({ reason: z.string().optional() }))
     await io.step('tells', ({ progress, log }) => {
       progress(1)
