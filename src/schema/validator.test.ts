@@ -220,6 +220,11 @@ describe('a schema is refused', () => {
     expect(refusal({ allOf: Array.from({ length: 1999 }, () => ({})) })).toBe('was accepted')
   })
 
+  test('an error of the validator itself is not shown to the caller', () => {
+    const [problem] = compileJsonSchema({ const: {} }, WHERE)({ toString: 0 })
+    expect(problem).toBe('cannot be checked')
+  })
+
   test('but not for data or property names that look like schemas', () => {
     const properties = Object.fromEntries(
       ['enum', 'properties', '$async', '$ref'].map((name) => [name, { type: 'string' }]),

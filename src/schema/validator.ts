@@ -44,9 +44,8 @@ export function compileJsonSchema(schema: Readonly<Record<string, unknown>>, whe
     try {
       return readable(validate(value))
     } catch (error) {
-      return [
-        error instanceof RangeError ? 'is nested too deeply to be checked' : `cannot be checked: ${reasonOf(error)}`,
-      ]
+      // A value with a property named toString or valueOf makes the validator throw while it compares. Its own words stay here.
+      return [error instanceof RangeError ? 'is nested too deeply to be checked' : 'cannot be checked']
     }
   }
 }

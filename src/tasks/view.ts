@@ -57,8 +57,13 @@ export function cursorAfter({ id, createdAt }: TaskPosition): string {
 export function readCursor(cursor: unknown): TaskPosition | undefined {
   if (cursor === undefined || cursor === null) return undefined
   const [createdAt, id] = typeof cursor === 'string' && cursor.length <= MAX_CURSOR_LENGTH ? decode(cursor) : []
-  if (typeof id === 'string' && Number.isFinite(createdAt)) return { id, createdAt: createdAt as number }
+  if (typeof id === 'string' && isTime(createdAt)) return { id, createdAt }
   throw invalidParams('Invalid cursor: this server did not issue it. Request the list again without a cursor.')
+}
+
+/** PostgreSQL keeps times as 64-bit integers, and a forged cursor may hold any number. */
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
 function fieldsOf({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): DetailedTask {

@@ -107,14 +107,14 @@ describe('reading', () => {
   test.each([
     ['unknown', read('test://nothing'), 'Resource not found: test://nothing', { uri: 'test://nothing' }],
     ['no URI', read('constructor'), 'Resource not found: constructor', { uri: 'constructor' }],
-    ['missing', request('resources/read'), 'uri must be a string of at most 8192 characters', undefined],
+    ['missing', request('resources/read'), 'uri must be a string', undefined],
+    ['no string', request('resources/read', { uri: [URI] }), 'uri must be a string', undefined],
     [
-      'no string',
-      request('resources/read', { uri: [URI] }),
-      'uri must be a string of at most 8192 characters',
+      'too long',
+      read(`test://${'x'.repeat(8186)}`),
+      'uri must be at most 8192 bytes long (limits.maxUriBytes)',
       undefined,
     ],
-    ['too long', read(`test://${'x'.repeat(8186)}`), 'uri must be a string of at most 8192 characters', undefined],
   ])('a URI that is %s is an invalid param', async (_why, message, said, data) => {
     expect(errorOf(await responseOf(app, message))).toEqual({ code: -32602, message: said, ...(data && { data }) })
   })

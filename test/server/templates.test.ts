@@ -67,7 +67,7 @@ describe.each(hosts)('templates over $name', ({ isHttp, open }) => {
   test('refuse a URI that is too long, and one that no header can repeat', async () => {
     expect(errorOf(await ask(wire, read(`file://${'a'.repeat(8_186)}`)))).toEqual({
       code: -32602,
-      message: 'uri must be a string of at most 8192 characters',
+      message: 'uri must be at most 8192 bytes long (limits.maxUriBytes)',
     })
     const surrogate = errorOf(await ask(wire, read('file://\ud800')))
     expect(surrogate.code).toBe(isHttp ? -32020 : -32602)

@@ -144,14 +144,24 @@ describe.each(rawWires)('$name', ({ open }) => {
       { where: 'a name inside an answer', message: () => answering({ ok: accept({ [huge]: 1 }) }), fate: 'asks' },
       { where: 'a state', message: () => call('deploy', ARGS, { requestState: huge }), fate: '200 frozen' },
       { where: 'an argument', message: () => call('deploy', { ...ARGS, env: huge }), fate: 'asks' },
-      { where: 'an id', message: () => ({ ...call('deploy', ARGS), id: huge }), fate: 'asks' },
-      { where: 'a progress token', message: () => call('deploy', ARGS, {}, { progressToken: huge }), fate: 'asks' },
+      {
+        where: 'a progress token',
+        message: () => call('deploy', ARGS, {}, { progressToken: huge }),
+        fate: '400 -32602',
+      },
       { where: 'a log level', message: () => call('deploy', ARGS, {}, { [META_LOG_LEVEL]: huge }), fate: '400 -32602' },
     ])('$where', async ({ message, fate }) => {
       const sent = message()
       const answer = await wire.send(JSON.stringify(sent))
       expectFate(answer, fate)
       expect(answer.message?.id).toBe(sent.id)
+      await expectServed(wire)
+    })
+
+    test('an id is refused and not repeated', async () => {
+      const answer = await wire.send(JSON.stringify({ ...call('deploy', ARGS), id: huge }))
+      expectFate(answer, '400 -32600')
+      expect(JSON.stringify(answer.message).length).toBeLessThan(1024)
       await expectServed(wire)
     })
 
