@@ -143,18 +143,23 @@ interface Shape {
 }
 
 const DEEPEST = 10
+const MOST_STEPS = 1_000
 
-/** The types of a schema, including those of unions and local references. The schema is untrusted. */
-function shapeOf(schema: unknown, root: ToolSchema, depth = 0): Shape {
+/**
+ * The types of a schema, including those of unions and local references. The schema is untrusted: a few references in
+ * unions could stand for any number of schemas, so those past the limit are left out.
+ */
+function shapeOf(schema: unknown, root: ToolSchema, depth = 0, steps = { left: MOST_STEPS }): Shape {
   const none = { types: new Set<string>(), values: [], items: undefined }
-  if (!isObject(schema) || depth > DEEPEST) return none
+  steps.left -= 1
+  if (!isObject(schema) || depth > DEEPEST || steps.left < 0) return none
   const { $ref, type, enum: options, const: only, items } = schema
-  if (typeof $ref === 'string') return shapeOf(referred($ref, root), root, depth + 1)
+  if (typeof $ref === 'string') return shapeOf(referred($ref, root), root, depth + 1, steps)
   const values: unknown[] = Array.isArray(options) ? options : only === undefined ? [] : [only]
   const types = [type].flat().filter((each) => typeof each === 'string')
   const parts = [schema['anyOf'], schema['oneOf'], schema['allOf']]
     .flatMap((members) => (Array.isArray(members) ? (members as unknown[]) : []))
-    .map((member) => shapeOf(member, root, depth + 1))
+    .map((member) => shapeOf(member, root, depth + 1, steps))
   return {
     types: new Set([...(types.length > 0 ? types : values.map(typeName)), ...parts.flatMap((part) => [...part.types])]),
     values: [...values, ...parts.flatMap((part) => part.values)],

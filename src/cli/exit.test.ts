@@ -33,3 +33,8 @@ test.each([
   expect(whyOf(error)).toMatch(/^No\.\n/)
   expect(whyOf(error)).toContain(says)
 })
+
+test('a server that knows the caller and refuses is not asked again with a token', () => {
+  const error = new ClientError('UNAUTHORIZED', 'The server refuses this caller (HTTP 403): no.', { status: 403 })
+  expect(whyOf(error)).toBe('The server refuses this caller (HTTP 403): no.')
+})

@@ -63,7 +63,10 @@ function codeOfClient({ code }: ClientError): ExitCode {
 
 function adviceFor(error: unknown): string | undefined {
   if (error instanceof ClientError) {
-    if (error.code === 'UNAUTHORIZED') return "Set a token in RALLY_TOKEN, or pass a header: -H 'Authorization: ...'."
+    // With 403 the server knows the caller, and its own words say what is missing.
+    if (error.code === 'UNAUTHORIZED' && error.status !== 403) {
+      return "Set a token in RALLY_TOKEN, or pass a header: -H 'Authorization: ...'."
+    }
     if (error.code === 'TIMEOUT') return 'Allow more time with --timeout <seconds>.'
   }
   if (!(error instanceof ProtocolError) || error.rpcCode !== MISSING_CAPABILITY) return undefined

@@ -50,6 +50,103 @@ describe('a structured result', () => {
     expect(check({ type: 'object' }, {})).toEqual([])
   })
 
+  const EVIL = { type: 'string', pattern: '^(a+)+$' }
+  const refers = ($ref: string, more: object): object => ({ type: 'object', properties: { word: { $ref } }, ...more })
+
+  test.each<[string, object]>([
+    ['default', refers('#/default', { default: EVIL })],
+    ['a const', refers('#/not/const', { not: { const: EVIL } })],
+    ['an enum', refers('#/not/enum/0', { not: { enum: [EVIL] } })],
+    ['examples', refers('#/examples/0', { examples: [EVIL] })],
+    ['an example of OpenAPI', refers('#/example', { example: EVIL })],
+    ['a list in a list of an unknown keyword', refers('#/x/0/0', { x: [[EVIL]] })],
+    ['an encoded name', refers('#/%64efault', { default: EVIL })],
+    ['a name that is encoded twice', refers('#/%2564efault', { default: EVIL, '%64efault': {} })],
+    ['an anchor in a value', refers('#evil', { example: { ...EVIL, $anchor: 'evil' } })],
+    ['an id in a value', refers('http://a/evil', { example: { ...EVIL, $id: 'http://a/evil' } })],
+    [
+      'a part of another schema',
+      refers('b#/default', { $defs: { b: { $id: 'http://a/b', default: EVIL } }, $id: 'http://a/a' }),
+    ],
+  ])('is not checked by a schema that refers to %s: nobody has removed the patterns there', (_what, schema) => {
+    expect(() => check(schema, { word: `${'a'.repeat(50)}!` })).toThrow('The output')
+    expect(() => compileOutputCheck(schema as Record<string, unknown>, 'The output', null)).toThrow('The output')
+  })
+
+  test.each<[string, object]>([
+    ['a property', { properties: { word: { $ref: '#/properties/default' }, default: EVIL } }],
+    ['an anchor', refers('#name', { $defs: { a: { ...EVIL, $anchor: 'name' } } })],
+    ['an id', refers('http://a/b', { $id: 'http://a/a', $defs: { a: { ...EVIL, $id: 'http://a/b' } } })],
+    ['a member of a list', refers('#/$defs/a/allOf/0', { $defs: { a: { allOf: [EVIL] } } })],
+  ])('may refer to %s, whose pattern is removed', (_what, schema) => {
+    expect(check(schema, { word: `${'a'.repeat(50)}!` })).toEqual([])
+    expect(check(schema, { word: 7 })).toEqual(['/word must be string'])
+  })
+
+  const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+  const named = (count: number, make: (n: number) => unknown): object =>
+    Object.fromEntries(many(count, (n): [string, unknown] => [`p${n}`, make(n)]))
+
+  test.each<[string, object, RegExp]>([
+    [
+      'takes for ever to compile',
+      { dependentRequired: named(30, () => many(600, (n) => `q${n}`)) },
+      /takes longer than 2000 ms to compile/,
+    ],
+    ['is long', { title: 'x'.repeat(300_000) }, /has 300012 characters, and the limit is 262144/],
+    ['is wide', { enum: many(30_000, (n) => n) }, /has more than 20000 properties and items/],
+    [
+      'is deep in a value',
+      { default: JSON.parse('['.repeat(300) + ']'.repeat(300)) as unknown },
+      /is nested past 256 levels/,
+    ],
+  ])('is not checked by a schema that %s, and that is known in time', (_what, schema, message) => {
+    const began = performance.now()
+    let thrown = ''
+    try {
+      check(schema, {})
+    } catch (error) {
+      thrown = (error as Error).message
+    }
+    expect(thrown).toMatch(message)
+    expect(performance.now() - began).toBeLessThan(8_000)
+    // What was cut off is no loss for the next one.
+    expect(check({ type: 'object' }, 1)).toEqual(['must be object'])
+  })
+
+  describe('where no check can be stopped', () => {
+    const checkInSteps = (schema: object, value: unknown): string[] =>
+      compileOutputCheck(schema as Record<string, unknown>, 'The output', null)(value)
+    const list = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } }
+    const MAZE = Object.fromEntries(
+      many(30, (n): [string, object] => {
+        const next = { $ref: `#/$defs/d${n - 1}` }
+        return [`d${n}`, n === 0 ? {} : { allOf: [next, next] }]
+      }),
+    )
+    const tooMany = ['takes too many steps to check on this platform']
+
+    test('is checked if that takes few steps', () => {
+      expect(checkInSteps(list, [1, 2, 3])).toEqual([])
+      expect(checkInSteps(list, [1, '2'])).toEqual(['/1 must be number'])
+      expect(checkInSteps({ type: 'object' }, { a: 1 })).toEqual([])
+    })
+
+    test.each<[string, object, unknown]>([
+      ['is a maze of references', { $defs: MAZE, $ref: '#/$defs/d29' }, {}],
+      ['refers to itself', { properties: { a: { $ref: '#' } } }, { a: {} }],
+      ['compares items with each other', { uniqueItems: true }, many(2_000, (n) => ({ n }))],
+      ['has a large value to check', list, many(500_000, (n) => n)],
+    ])('is refused if the schema %s', (_what, schema, value) => {
+      expect(checkInSteps(schema, value)).toEqual(tooMany)
+    })
+
+    test('is not checked by a schema that is large', () => {
+      expect(() => checkInSteps({ enum: many(1_001, (n) => n) }, 1)).toThrow('has more than 1000 properties and items')
+      expect(() => checkInSteps({ title: 'x'.repeat(20_000) }, 1)).toThrow('and the limit is 16384')
+    })
+  })
+
   test.each([
     ['refers to the network', { $ref: 'https://evil.example/schema.json' }],
     ['is no schema', { type: 'nonsense' }],

@@ -1,10 +1,12 @@
 // Checks a structured result against the schema that its tool declares. Schema and result both come from an untrusted
-// server: regular expressions are not run, nothing is fetched, and a slow check is cut off.
+// server: regular expressions are not run, nothing is fetched, and what takes too long is cut off. So compiling the schema
+// and checking a result are both bounded, in time where node:vm can stop them, and otherwise in steps.
 import type * as vm from 'node:vm'
-import { subschemas } from '../schema/json-schema.ts'
+import { RallyError } from '../protocol/errors.ts'
+import { isTame, withinSize } from '../protocol/json.ts'
+import { childrenOf, references, subschemas } from '../schema/json-schema.ts'
 import type { Validator } from '../schema/validator.ts'
 import { compileJsonSchema } from '../schema/validator.ts'
-import { withinSize } from '../protocol/json.ts'
 
 /** A schema and a value of up to this many parts are checked quickly, unless the schema has one of the keywords below. */
 const SMALL = 2_000
@@ -12,22 +14,75 @@ const SMALL = 2_000
 const SLOW_KEYWORDS = ['$ref', '$dynamicRef', '$recursiveRef', 'uniqueItems']
 
 const MAX_CHECK_MS = 500
+/** Longer than a check: it is done once for each tool, and what is cut off here is not checked at all. */
+const MAX_COMPILE_MS = 2_000
 
-/** Returns a function that lists what does not match. Throws `SCHEMA_INVALID` if the schema cannot be used. */
-export function compileOutputCheck(schema: Readonly<Record<string, unknown>>, where: string): Validator {
-  const copy: Record<string, unknown> = structuredClone(schema)
+const MAX_SCHEMA_LENGTH = 262_144
+const MAX_SCHEMA_DEPTH = 256
+/** Properties and items in a schema, at all depths. */
+const MAX_SCHEMA_SIZE = 20_000
+
+/** Where nothing can be stopped: what compiles in less than `MAX_COMPILE_MS`, and the most subschemas times values. */
+const UNSTOPPABLE = { schemaLength: 16_384, schemaSize: 1_000, steps: 1_000_000 }
+
+/** Their values may look like schemas, and a validator may find an "$id" in them. */
+const ANNOTATIONS = ['default', 'examples', 'example']
+
+/** Runs a function with a time limit. */
+export type RunBounded = <T>(run: () => T, maxMs: number) => T | undefined
+
+/**
+ * Returns a function that lists what does not match. Throws `SCHEMA_INVALID` if the schema cannot be used. `runBounded`
+ * returns undefined when the time is over. If it is null, everything is bounded in steps.
+ */
+export function compileOutputCheck(
+  schema: Readonly<Record<string, unknown>>,
+  where: string,
+  runBounded: RunBounded | null = platformBound() ?? null,
+): Validator {
+  const isStoppable = runBounded !== null
+  const copy = boundedCopy(schema, where, isStoppable)
   const parts = subschemas(copy, where)
-  removePatterns(parts)
-  const validate = compileJsonSchema(copy, where)
+  const targets = references(parts, where)
+  removeUnsafe(parts)
+  const validate = isStoppable ? compileBounded(copy, where, runBounded) : compileJsonSchema(copy, where)
+  if (!isStoppable) return boundedInSteps(validate, parts, targets)
   const isQuick = withinSize(copy, SMALL) && !parts.some((part) => SLOW_KEYWORDS.some((keyword) => keyword in part))
-  return (value) => (isQuick && withinSize(value, SMALL) ? validate(value) : boundedInTime(() => validate(value)))
+  return (value) => {
+    if (isQuick && withinSize(value, SMALL)) return validate(value)
+    return runBounded(() => validate(value), MAX_CHECK_MS) ?? [`takes longer than ${MAX_CHECK_MS} ms to check`]
+  }
 }
 
-/** Whatever a pattern would have checked is accepted. */
-function removePatterns(parts: readonly Record<string, unknown>[]): void {
+function boundedCopy(
+  schema: Readonly<Record<string, unknown>>,
+  where: string,
+  isStoppable: boolean,
+): Record<string, unknown> {
+  const maxLength = isStoppable ? MAX_SCHEMA_LENGTH : UNSTOPPABLE.schemaLength
+  const maxSize = isStoppable ? MAX_SCHEMA_SIZE : UNSTOPPABLE.schemaSize
+  if (!withinSize(schema, maxSize)) throw unusable(where, `has more than ${maxSize} properties and items`)
+  if (!isTame(schema, MAX_SCHEMA_DEPTH)) throw unusable(where, `is nested past ${MAX_SCHEMA_DEPTH} levels`)
+  const text = JSON.stringify(schema)
+  if (text.length > maxLength) throw unusable(where, `has ${text.length} characters, and the limit is ${maxLength}`)
+  return JSON.parse(text) as Record<string, unknown>
+}
+
+function compileBounded(schema: Record<string, unknown>, where: string, runBounded: RunBounded): Validator {
+  // Loads the validator of this draft. What is loaded halfway could never be used again.
+  const { $schema } = schema
+  compileJsonSchema($schema === undefined ? {} : { $schema }, where)
+  const validate = runBounded(() => compileJsonSchema(schema, where), MAX_COMPILE_MS)
+  if (validate === undefined) throw unusable(where, `takes longer than ${MAX_COMPILE_MS} ms to compile`)
+  return validate
+}
+
+/** Patterns may take for ever, so what a pattern would have checked is accepted. Annotations are no part of a check. */
+function removeUnsafe(parts: readonly Record<string, unknown>[]): void {
   const hasPatternProperties = parts.some((part) => 'patternProperties' in part)
   for (const part of parts) {
     if (typeof part['pattern'] === 'string') delete part['pattern']
+    for (const annotation of ANNOTATIONS) delete part[annotation]
     if ('patternProperties' in part) {
       delete part['patternProperties']
       delete part['additionalProperties']
@@ -36,34 +91,72 @@ function removePatterns(parts: readonly Record<string, unknown>[]): void {
   }
 }
 
-function boundedInTime(validate: () => string[]): string[] {
-  const run = (runBounded ??= newRunBounded())
-  try {
-    return run(validate)
-  } catch (error) {
-    const { code } = error as { code?: unknown }
-    if (code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return [`takes longer than ${MAX_CHECK_MS} ms to check`]
-    throw error
-  }
+/** A check visits each part of the value at most once for each subschema, if every reference is a copy of its target. */
+function boundedInSteps(
+  validate: Validator,
+  parts: readonly Record<string, unknown>[],
+  targets: ReadonlyMap<Record<string, unknown>, readonly Record<string, unknown>[]>,
+): Validator {
+  const size = expandedSize(parts, targets)
+  const maxValues = Math.floor(UNSTOPPABLE.steps / size)
+  // It compares each item with each other one.
+  const comparesItems = parts.some((part) => part['uniqueItems'] === true)
+  const most = comparesItems ? Math.floor(Math.sqrt(maxValues)) : maxValues
+  return (value) =>
+    most > 0 && withinSize(value, most - 1) ? validate(value) : ['takes too many steps to check on this platform']
 }
 
-type RunBounded = (run: () => string[]) => string[]
+/** How many subschemas there are with every reference replaced by its target. Infinity if a schema refers to itself. */
+function expandedSize(
+  parts: readonly Record<string, unknown>[],
+  targets: ReadonlyMap<Record<string, unknown>, readonly Record<string, unknown>[]>,
+): number {
+  const sizes = new Map<Record<string, unknown>, number>()
+  const sizeOf = (part: Record<string, unknown>): number => {
+    const known = sizes.get(part)
+    if (known !== undefined) return known
+    // A part that needs this size in the meantime is inside it, so it refers back.
+    sizes.set(part, Infinity)
+    const inner = [...childrenOf(part), ...(targets.get(part) ?? [])]
+    const size = inner.reduce((sum, each) => sum + sizeOf(each), 1)
+    sizes.set(part, size)
+    return size
+  }
+  return parts.length === 0 ? 1 : sizeOf(parts[0] ?? {})
+}
 
-let runBounded: RunBounded | undefined
+function unusable(where: string, why: string): RallyError {
+  return new RallyError('SCHEMA_INVALID', `${where}: the schema ${why}.`)
+}
 
-/** A script of node:vm has a time limit, which includes the functions that it calls. Without node:vm there is no limit. */
-function newRunBounded(): RunBounded {
+let platform: { readonly runBounded: RunBounded | undefined } | undefined
+
+function platformBound(): RunBounded | undefined {
+  platform ??= { runBounded: newRunBounded() }
+  return platform.runBounded
+}
+
+/** A script of node:vm has a time limit, which includes the functions that it calls. Some platforms have only its name. */
+function newRunBounded(): RunBounded | undefined {
   const module: typeof vm | undefined = globalThis.process?.getBuiltinModule?.('node:vm')
-  if (module === undefined) return (run) => run()
-  const { createContext, Script } = module
-  const context: { run?: () => string[] } = createContext({})
-  const script = new Script('run()')
-  return (run) => {
-    context.run = run
-    try {
-      return script.runInContext(context, { timeout: MAX_CHECK_MS }) as string[]
-    } finally {
-      delete context.run
+  if (module === undefined) return undefined
+  try {
+    const { createContext, Script } = module
+    const context: { run?: () => unknown } = createContext({})
+    const script = new Script('run()')
+    const runBounded = <T>(run: () => T, maxMs: number): T | undefined => {
+      context.run = run
+      try {
+        return script.runInContext(context, { timeout: maxMs }) as T
+      } catch (error) {
+        if ((error as { code?: unknown }).code === 'ERR_SCRIPT_EXECUTION_TIMEOUT') return undefined
+        throw error
+      } finally {
+        delete context.run
+      }
     }
+    return runBounded(() => true, MAX_CHECK_MS) === true ? runBounded : undefined
+  } catch {
+    return undefined
   }
 }

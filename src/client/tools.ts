@@ -1,6 +1,7 @@
 // What the server's list says about its tools: which arguments go into headers, whether a call may be repeated, and the
 // schema of the result.
 import type { Logger } from '../protocol/logger.ts'
+import { sizeUpTo } from '../protocol/json.ts'
 import type { CallToolResult, Tool } from '../protocol/messages.ts'
 import { reasonOf, shown } from '../protocol/text.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
@@ -18,6 +19,9 @@ interface KnownTool {
   check: Validator | null | undefined
 }
 
+/** Properties and items of all input schemas of a list, which are searched for `x-mcp-header`. */
+const MAX_SCANNED = 200_000
+
 export class Tools {
   readonly #connection: { readonly usesParamHeaders: boolean }
   readonly #logger: Logger
@@ -30,7 +34,8 @@ export class Tools {
 
   /** Replaces what is known. Returns the tools that may be called. */
   learn(tools: readonly Tool[]): Tool[] {
-    this.#known = new Map(tools.map((tool) => [tool.name, this.#know(tool)]))
+    const scan = { left: MAX_SCANNED }
+    this.#known = new Map(tools.map((tool) => [tool.name, this.#know(tool, scan)]))
     return tools.filter(({ name }) => this.#known.get(name)?.problem === undefined)
   }
 
@@ -65,9 +70,11 @@ export class Tools {
     return known.check?.(structuredContent) ?? []
   }
 
-  #know(tool: Tool): KnownTool {
+  #know(tool: Tool, scan: { left: number }): KnownTool {
     if (!this.#connection.usesParamHeaders) return { tool, headers: [], problem: undefined, check: undefined }
     try {
+      scan.left -= sizeUpTo(tool.inputSchema, scan.left)
+      if (scan.left < 0) throw tooLargeToScan()
       return { tool, headers: paramHeaders(tool.inputSchema, tool.name), problem: undefined, check: undefined }
     } catch (error) {
       const problem = reasonOf(error)
@@ -87,4 +94,8 @@ export class Tools {
       return null
     }
   }
+}
+
+function tooLargeToScan(): Error {
+  return new Error(`The input schemas of the list have more than ${MAX_SCANNED} properties and items.`)
 }

@@ -41,16 +41,21 @@ export function isTame(value: unknown, max: number): boolean {
 
 /** True if a value has at most `most` properties and items at all depths. Does not recurse, and stops early. */
 export function withinSize(value: unknown, most: number): boolean {
+  return sizeUpTo(value, most) <= most
+}
+
+/** The number of properties and items of a value at all depths. Stops early, at a number above `most`. */
+export function sizeUpTo(value: unknown, most: number): number {
   const open: unknown[] = [value]
-  let left = most
+  let size = 0
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (typeof node !== 'object' || node === null) continue
     const children: unknown[] = Array.isArray(node) ? node : Object.values(node)
-    left -= children.length
-    if (left < 0) return false
+    size += children.length
+    if (size > most) return size
     for (const child of children) if (typeof child === 'object' && child !== null) open.push(child)
   }
-  return true
+  return size
 }
 
 /** True if a parsed value is a JSON object. */

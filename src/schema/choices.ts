@@ -1,6 +1,6 @@
 // The options of a choice, in any of the ways to write one: an enum, a constant, a union of constants.
 import type { TitledOption } from '../protocol/messages.ts'
-import { type SchemaPosition, refuse, refuseNull, type SchemaObject, resolved } from './references.ts'
+import { type SchemaPosition, refuse, refuseNull, type SchemaObject, resolved, spend } from './references.ts'
 
 export interface Option {
   const: string
@@ -46,6 +46,7 @@ function offeredBy(schema: SchemaObject, position: SchemaPosition): Option[] | u
   if ('const' in schema) return [toOption(schema['const'], undefined, position)]
   const values = schema['enum']
   if (!Array.isArray(values)) return undefined
+  spend(position, values.length)
   const titles: readonly unknown[] = Array.isArray(schema['enumNames']) ? schema['enumNames'] : []
   return values.map((value, index) => toOption(value, titles[index], position))
 }

@@ -5,14 +5,20 @@ import { toField } from './field.ts'
 import { type SchemaPosition, refuse, type SchemaObject, resolved } from './references.ts'
 
 const MOST_PROPERTIES = 100
+const MOST_STEPS = 200_000
 
 /**
  * The form for a JSON Schema. Throws FORM_INVALID, naming the property that no form can have.
  * Keywords that only narrow a value (a pattern, a multiple) are left out: the full schema checks the answer later.
- * A client also calls it with a form that a server sent, before it checks an answer against that form.
+ * A client also calls it with a form that a server sent, before it checks an answer against that form. A form that takes
+ * more than `mostSteps` steps to resolve is refused.
  */
-export function toForm(jsonSchema: Readonly<Record<string, unknown>>, where: string): FormSchema {
-  const position: SchemaPosition = { where, root: jsonSchema }
+export function toForm(
+  jsonSchema: Readonly<Record<string, unknown>>,
+  where: string,
+  mostSteps = MOST_STEPS,
+): FormSchema {
+  const position: SchemaPosition = { where, root: jsonSchema, steps: { most: mostSteps, left: mostSteps } }
   const schema = resolved(jsonSchema, position)
   const properties = propertiesOf(schema, position)
   const names = Object.keys(properties)

@@ -56,7 +56,74 @@ export function subschemas(schema: Record<string, unknown>, where: string): Reco
   return found
 }
 
-function childrenOf(schema: Record<string, unknown>): Record<string, unknown>[] {
+/** One of the schemas that `subschemas` found. */
+type SchemaPart = Record<string, unknown>
+
+const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef']
+
+/**
+ * The schemas that each schema refers to. `parts` are the schema and all schemas inside it. Throws SCHEMA_INVALID if a
+ * reference points to anything else: a value under "default" or "enum" may look like a schema, and nobody has checked it.
+ */
+export function references(parts: readonly SchemaPart[], where: string): Map<SchemaPart, SchemaPart[]> {
+  const schemas = new Set<unknown>(parts)
+  const roots = parts.filter((part, index) => index === 0 || typeof part['$id'] === 'string')
+  const found = new Map<SchemaPart, SchemaPart[]>()
+  for (const part of parts) {
+    for (const reference of REFERENCES.map((keyword) => part[keyword])) {
+      if (typeof reference !== 'string') continue
+      const targets = targetsOf(reference, parts, roots)
+      if (targets.length === 0 || !targets.every((target) => schemas.has(target) || typeof target === 'boolean')) {
+        throw invalid(where, `refers to ${shown(reference)}, which is not a schema inside it. Put that under "$defs".`)
+      }
+      found.set(part, [...(found.get(part) ?? []), ...targets.filter(isObject)])
+    }
+  }
+  return found
+}
+
+/** True if a JSON pointer leads into a value, such as that of "default". */
+export function pointsIntoValue(keys: readonly string[]): boolean {
+  let isName = false
+  for (const key of keys) {
+    if (!isName && VALUE_KEYWORDS.has(key)) return true
+    isName = !isName && NAMING_KEYWORDS.has(key)
+  }
+  return false
+}
+
+/** Everything that a reference may point to, whichever schema with an "$id" it is relative to. */
+function targetsOf(reference: string, parts: readonly SchemaPart[], roots: readonly SchemaPart[]): unknown[] {
+  const fragment = /#(.*)$/s.exec(reference)?.[1] ?? ''
+  if (fragment === '') return [...roots]
+  if (fragment.startsWith('/')) return roots.map((root) => pointed(root, fragment)).filter((each) => each !== undefined)
+  const names = ['$anchor', '$dynamicAnchor'].flatMap((keyword) => parts.filter((part) => part[keyword] === fragment))
+  return [...names, ...parts.filter((part) => part['$id'] === `#${fragment}`)]
+}
+
+function pointed(root: SchemaPart, pointer: string): unknown {
+  let found: unknown = root
+  for (const part of pointer.slice(1).split('/')) {
+    const key = percentDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
+    // A validator may decode it once more, and find something else.
+    if (key.includes('%')) return undefined
+    found =
+      typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? Reflect.get(found, key) : undefined
+  }
+  return found
+}
+
+/** Libraries do not encode names in references, so a percent sign may be part of a name. */
+export function percentDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}
+
+/** The schemas directly inside a schema. */
+export function childrenOf(schema: Record<string, unknown>): Record<string, unknown>[] {
   return Object.entries(schema).flatMap(([keyword, value]) => {
     if (VALUE_KEYWORDS.has(keyword)) return []
     const candidates = NAMING_KEYWORDS.has(keyword) && isObject(value) ? Object.values(value) : [value].flat()

@@ -139,3 +139,21 @@ test('a schema nested too deeply to be looked through is an error, and no overfl
     'The input of tool "deep": the schema is nested past 256 levels. Make it flatter.',
   )
 })
+
+test('a tool has at most 100 of them, with names that fit a header', () => {
+  const many = (count: number): Record<string, unknown> =>
+    object(
+      Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, { type: 'string', [HEADER]: `h${n}` }])),
+    )
+  expect(paramHeaders(many(100), 'find')).toHaveLength(100)
+  expect(() => paramHeaders(many(101), 'find')).toThrow('x-mcp-header is on more than 100 properties')
+  const long = object({ ['a'.repeat(10_000)]: { type: 'string', [HEADER]: 'h'.repeat(129) } })
+  expect(() => paramHeaders(long, 'find')).toThrow(
+    /must be a name of at most 128 letters, digits and hyphens, got "h+"/,
+  )
+  try {
+    paramHeaders(long, 'find')
+  } catch (error) {
+    expect((error as Error).message.length).toBeLessThan(600)
+  }
+})

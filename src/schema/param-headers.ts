@@ -1,7 +1,7 @@
 // The arguments of a tool that an HTTP request repeats in its headers (`x-mcp-header`), so that a proxy can route by them.
 import { RallyError } from '../protocol/errors.ts'
 import { encodeHeader } from '../protocol/headers.ts'
-import { isObject, isTame } from '../protocol/json.ts'
+import { isObject, isTame, pathText } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import { NAMING_KEYWORDS, VALUE_KEYWORDS } from './json-schema.ts'
 
@@ -18,6 +18,8 @@ const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
 
 /** A schema may come from an untrusted server. */
 const DEEPEST = 256
+const MOST_HEADERS = 100
+const LONGEST_NAME = 128
 
 /**
  * Finds the properties of an input schema that have the keyword. Clients leave out a tool that has it in a wrong place, so
@@ -75,19 +77,23 @@ function collect(
   for (const [key, property] of Object.entries(properties)) {
     if (!isObject(property)) continue
     const inner = [...path, key]
-    if (KEYWORD in property) found.push({ header: headerName(property, inner, tool), path: inner })
+    if (KEYWORD in property) {
+      if (found.length === MOST_HEADERS) throw invalid(tool, `is on more than ${MOST_HEADERS} properties. Remove some`)
+      found.push({ header: headerName(property, inner, tool), path: inner })
+    }
     collect(property, inner, tool, found)
   }
 }
 
 function headerName(property: Readonly<Record<string, unknown>>, path: readonly string[], tool: string): string {
   const name = property[KEYWORD]
-  if (typeof name !== 'string' || !FIELD_NAME.test(name)) {
-    throw invalid(tool, `at ${path.join('.')} must be a name of letters, digits and hyphens, got ${shown(name)}`)
+  if (typeof name !== 'string' || name.length > LONGEST_NAME || !FIELD_NAME.test(name)) {
+    const expected = `a name of at most ${LONGEST_NAME} letters, digits and hyphens`
+    throw invalid(tool, `at ${pathText(path)} must be ${expected}, got ${shown(name)}`)
   }
   const { type } = property
   if (!TYPES.has(type)) {
-    throw invalid(tool, `at ${path.join('.')} needs the type string, integer or boolean, got ${shown(type)}`)
+    throw invalid(tool, `at ${pathText(path)} needs the type string, integer or boolean, got ${shown(type)}`)
   }
   return `mcp-param-${name.toLowerCase()}`
 }

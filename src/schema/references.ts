@@ -2,6 +2,7 @@
 import { RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { quoted } from '../protocol/text.ts'
+import { percentDecoded, pointsIntoValue } from './json-schema.ts'
 
 export type SchemaObject = Readonly<Record<string, unknown>>
 
@@ -13,6 +14,16 @@ export interface SchemaPosition {
   root: SchemaObject
   /** The property that is being read; none for the form itself. */
   property?: string
+  /** A few references can stand for a very large form, so the steps to resolve them are counted. */
+  readonly steps: { readonly most: number; left: number }
+}
+
+/** Counts work before it is done. */
+export function spend(position: SchemaPosition, steps: number): void {
+  position.steps.left -= steps
+  if (position.steps.left < 0) {
+    refuse(position, `takes more than ${position.steps.most} steps to resolve. Use fewer references, or smaller ones.`)
+  }
 }
 
 export function refuse(position: SchemaPosition, why: string): never {
@@ -34,6 +45,7 @@ export function resolved(schema: unknown, position: SchemaPosition): SchemaObjec
   let current = schema
   for (let hop = 0; hop < MOST_HOPS; hop++) {
     if (!isObject(current)) refuse(position, 'has no schema. Give it one, such as { "type": "string" }.')
+    spend(position, 1 + Object.keys(current).length)
     const next = followed(current, position)
     if (next === undefined) return current
     current = next
@@ -48,6 +60,7 @@ function followed(schema: SchemaObject, position: SchemaPosition): SchemaObject 
   }
   const { allOf, ...own } = schema
   if (Array.isArray(allOf)) {
+    spend(position, allOf.length)
     const shaping: unknown[] = allOf.length > 1 ? allOf.filter((member) => isShaping(member, own)) : allOf
     if (shaping.length > 1) refuse(position, 'combines several schemas (allOf). Write them as one.')
     return { ...asSchema(shaping[0]), ...own }
@@ -80,25 +93,22 @@ function isShaping(member: unknown, own: SchemaObject): boolean {
 }
 
 function target(reference: string, position: SchemaPosition): SchemaObject {
+  const keys = reference.split('/').slice(1).map(unescaped)
+  if (pointsIntoValue(keys)) {
+    refuse(position, `refers to ${quoted(reference)}, which is a value and not a schema. Put the schema under "$defs".`)
+  }
   let found: unknown = /^#(?:\/|$)/.test(reference) ? position.root : undefined
-  for (const part of reference.split('/').slice(1)) {
-    const key = unescaped(part)
+  for (const key of keys) {
     found =
       typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? Reflect.get(found, key) : undefined
   }
-  if (isObject(found)) return found
-  return refuse(position, `refers to ${quoted(reference)}, which is not in this schema. Put it under "$defs".`)
+  if (!isObject(found)) {
+    refuse(position, `refers to ${quoted(reference)}, which is not in this schema. Put it under "$defs".`)
+  }
+  spend(position, Object.keys(found).length)
+  return found
 }
 
 function unescaped(part: string): string {
   return percentDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
-}
-
-function percentDecoded(part: string): string {
-  try {
-    return decodeURIComponent(part)
-  } catch {
-    // Libraries do not encode names in references, so a percent sign may be part of a name.
-    return part
-  }
 }

@@ -1,6 +1,6 @@
 // Servers that misbehave in what they say, over each wire: every call ends, clearly and within bounds, and the same client is
 // good for the next.
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { expectUsable, failureOf, growthDuring, hostileWires, textOf } from './hostile.ts'
 
 const { http, stdio } = hostileWires()
@@ -36,6 +36,8 @@ describe.each([http, stdio])('over $name', (wire) => {
       /^The server's question "it" is not valid: requestedSchema: property "n{200}…" may be null/,
     ],
     ['question_with_a_long_key', 'QUESTION_INVALID', /^The server's question "kkk.*its method is unknown, got "mmm.*$/],
+    ['form_of_references', 'QUESTION_INVALID', /property "a" takes more than 50000 steps to resolve/],
+    ['form_from_a_value', 'QUESTION_INVALID', /refers to "#\/default", which is a value and not a schema/],
     ['form_in_a_circle', 'QUESTION_INVALID', /refers back to itself/],
     [
       'form_on_the_network',
@@ -119,6 +121,23 @@ describe.each([http, stdio])('over $name', (wire) => {
       const client = await wire.connect()
       await client.listTools()
       expect((await client.callTool('structured_catastrophe')).structuredContent).toHaveProperty('word')
+      await expectUsable(client)
+    })
+
+    test.each([
+      ['structured_long', /takes longer than 2000 ms to compile/],
+      ['structured_value', /refers to "#\/default", which is not a schema inside it/],
+    ])('whose schema cannot be compiled in time, or hides one in a value, is not checked: %s', async (tool, why) => {
+      const warn = vi.fn<(message: string, ...details: unknown[]) => void>()
+      const client = await wire.connect({ logger: { warn, error: () => {} } })
+      await client.listTools()
+      const began = performance.now()
+      expect(textOf(await client.callTool(tool))).toBe('ok')
+      expect(performance.now() - began).toBeLessThan(10_000)
+      expect(warn).toHaveBeenCalledExactlyOnceWith(
+        'The results of a tool are not checked, because its outputSchema cannot be compiled.',
+        expect.objectContaining({ tool, error: expect.objectContaining({ message: expect.stringMatching(why) }) }),
+      )
       await expectUsable(client)
     })
 

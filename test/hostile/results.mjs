@@ -24,6 +24,21 @@ const NEARLY = `${'a'.repeat(40)}!`
 const onceAsked = (question) => (params) =>
   params.inputResponses === undefined ? asking({ it: question }) : text(JSON.stringify(params.inputResponses))
 
+/** Each of 1 000 options stands for a chain of 30 references, which brings 1 000 keywords along. */
+const MANY_REFERENCES = {
+  type: 'object',
+  properties: { a: { anyOf: Array.from({ length: 1_000 }, () => ({ $ref: '#/$defs/d0' })) } },
+  $defs: Object.fromEntries(
+    Array.from({ length: 31 }, (_, n) => [
+      `d${n}`,
+      {
+        ...(n === 0 && Object.fromEntries(Array.from({ length: 1_000 }, (_each, k) => [`k${k}`, 1]))),
+        ...(n === 30 ? { const: 'a' } : { $ref: `#/$defs/d${n + 1}` }),
+      },
+    ]),
+  ),
+}
+
 export const RESULTS = {
   ping: () => text('pong'),
   asks_for_ever: () => asking({ again: YES }, 'state'),
@@ -58,6 +73,11 @@ export const RESULTS = {
         properties: { mail: { type: 'string', format: 'email', default: `a@${'a.'.repeat(MB)}!` } },
       }),
     }),
+  form_of_references: () => asking({ it: form(MANY_REFERENCES) }),
+  form_from_a_value: () =>
+    asking({
+      it: form({ type: 'object', properties: { word: { $ref: '#/default' } }, default: { type: 'string' } }),
+    }),
   visits_a_script: () => asking({ it: page('javascript:alert(1)') }),
   visits_a_file: () => asking({ it: page('file:///etc/passwd') }),
   visits_for_a_while: () => asking({ it: page(`http://127.0.0.1/${'a'.repeat(MB)}`) }),
@@ -65,6 +85,8 @@ export const RESULTS = {
     `{"resultType":"input_required","inputRequests":{"it":{"method":"sampling/createMessage","params":${deep(50_000)}}}}`,
   nests_content: () => `{"resultType":"complete","content":[{"type":"text","text":"deep","a":${deep(50_000)}}]}`,
   structured_catastrophe: () => ({ ...text('ok'), structuredContent: { word: NEARLY } }),
+  structured_long: () => ({ ...text('ok'), structuredContent: {} }),
+  structured_value: () => ({ ...text('ok'), structuredContent: { word: NEARLY } }),
   structured_nest: () => `{"resultType":"complete","content":[],"structuredContent":${deep(20_000)}}`,
   structured_maze: () => ({ ...text('ok'), structuredContent: { a: 1 } }),
   structured_proto: () => `{"resultType":"complete","content":[],"structuredContent":{"__proto__":{"polluted":true}}}`,
@@ -91,6 +113,14 @@ const MAZE = Object.fromEntries(
   }),
 )
 
+/** Takes about 15 s to compile, and is small enough to be tried. */
+const LONG = {
+  type: 'object',
+  dependentRequired: Object.fromEntries(
+    Array.from({ length: 30 }, (_, n) => [`p${n}`, Array.from({ length: 600 }, (_each, k) => `q${k}`)]),
+  ),
+}
+
 /** The answers to tools/list, by the mode that the server was started in. */
 export const LISTS = {
   fine: () => ({
@@ -100,6 +130,12 @@ export const LISTS = {
         type: 'object',
         properties: { word: { type: 'string', pattern: CATASTROPHIC } },
         patternProperties: { [CATASTROPHIC]: {} },
+      }),
+      tool('structured_long', LONG),
+      tool('structured_value', {
+        type: 'object',
+        properties: { word: { $ref: '#/default' } },
+        default: { type: 'string', pattern: CATASTROPHIC },
       }),
       tool('structured_nest', { type: 'object', properties: { a: { $ref: '#' } } }),
       tool('structured_maze', { type: 'object', properties: { a: { $ref: '#/$defs/d0' } }, $defs: MAZE }),

@@ -45,6 +45,8 @@ export const MAX_QUESTIONS = 100
 
 /** Properties and items in the schema of a form, at any depth. */
 const MAX_FORM_SIZE = 5_000
+/** To resolve its references. */
+const MAX_FORM_STEPS = 50_000
 
 const MAX_URL_LENGTH = 8_192
 
@@ -80,7 +82,7 @@ function readElicitation(key: string, params: Record<string, unknown>): ServerQu
     throw invalid(key, `its form has more than ${MAX_FORM_SIZE} properties and items`)
   }
   try {
-    return { kind: 'form', key, message, form: toForm(requestedSchema, 'requestedSchema') }
+    return { kind: 'form', key, message, form: toForm(requestedSchema, 'requestedSchema', MAX_FORM_STEPS) }
   } catch (cause) {
     throw invalid(key, reasonOf(cause), cause)
   }

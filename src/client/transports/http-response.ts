@@ -1,10 +1,8 @@
 // Reads one HTTP response as it arrives: a body of bounded size, or a stream of events of bounded size each.
 import { ByteBuffer, textOf, type ByteBudget } from '../../protocol/byte-buffer.ts'
-import { ClientError, badResponse, lost, tooLarge, tooMuchBuffered, unreachable } from '../errors.ts'
-import { isObject } from '../../protocol/json.ts'
-import { reasonOf, shown } from '../../protocol/text.ts'
+import { ClientError, lost, tooLarge, tooMuchBuffered, unreachable } from '../errors.ts'
+import { reasonOf } from '../../protocol/text.ts'
 import type { HeaderLookup, HttpResponseListener } from './http-client.ts'
-import { parseMessage } from './message.ts'
 import type { Cursor } from './sse.ts'
 import { EventReader } from './sse.ts'
 
@@ -141,51 +139,6 @@ export class ResponseReader implements HttpResponseListener {
     this.#handler.failed(error)
   }
 }
-
-/** Returns the error for an HTTP status that does not answer the request. A JSON-RPC error in the body is an answer. */
-export function statusError({ status, header }: ResponseHead, text: string): ClientError | undefined {
-  if (status === 200) return undefined
-  const message = errorMessageIn(text)
-  const detail = message === undefined ? '' : `: ${message}`
-  switch (status) {
-    case 401:
-    case 403: {
-      const challenge = header('www-authenticate')
-      return new ClientError(
-        'UNAUTHORIZED',
-        `The server refuses this caller (HTTP ${status})${detail}`,
-        challenge === undefined ? { status } : { status, challenge },
-      )
-    }
-    case 502:
-    case 503:
-    case 504:
-      return lost(`the server is not available (HTTP ${status})${detail}`)
-  }
-  if (message !== undefined) return undefined
-  if (status > 200 && status < 300) return text === '' ? badResponse(`HTTP ${status} without a body`) : undefined
-  const location = header('location')
-  const redirect = location === undefined ? '' : ` It redirects to ${shown(location)}; redirects are not followed.`
-  return new ClientError(
-    'HTTP_STATUS',
-    `The server answered HTTP ${status} without a protocol message. Check the address.${redirect}`,
-    { status },
-  )
-}
-
-/** The message of a JSON-RPC error in a body. */
-function errorMessageIn(text: string): string | undefined {
-  try {
-    const { error } = parseMessage(text)
-    return isObject(error) && typeof error['message'] === 'string'
-      ? error['message'].slice(0, MAX_MESSAGE_LENGTH)
-      : undefined
-  } catch {
-    return undefined
-  }
-}
-
-const MAX_MESSAGE_LENGTH = 500
 
 function isEventStream(type: string | undefined): boolean {
   return type !== undefined && /^text\/event-stream\s*(;|$)/i.test(type)
