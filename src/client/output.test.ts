@@ -4,6 +4,13 @@ import { compileOutputCheck } from './output.ts'
 const check = (schema: object, value: unknown): string[] =>
   compileOutputCheck(schema as Record<string, unknown>, 'The output')(value)
 
+const checkInSteps = (schema: object, value: unknown): string[] =>
+  compileOutputCheck(schema as Record<string, unknown>, 'The output', null)(value)
+
+const refers = ($ref: string, more: object): object => ({ type: 'object', properties: { word: { $ref } }, ...more })
+
+const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
+
 describe('a structured result', () => {
   test('is held against the schema of its tool', () => {
     const schema = { type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }
@@ -51,7 +58,6 @@ describe('a structured result', () => {
   })
 
   const EVIL = { type: 'string', pattern: '^(a+)+$' }
-  const refers = ($ref: string, more: object): object => ({ type: 'object', properties: { word: { $ref } }, ...more })
 
   test.each<[string, object]>([
     ['default', refers('#/default', { default: EVIL })],
@@ -83,7 +89,6 @@ describe('a structured result', () => {
     expect(check(schema, { word: 7 })).toEqual(['/word must be string'])
   })
 
-  const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
   const named = (count: number, make: (n: number) => unknown): object =>
     Object.fromEntries(many(count, (n): [string, unknown] => [`p${n}`, make(n)]))
 
@@ -115,8 +120,6 @@ describe('a structured result', () => {
   })
 
   describe('where no check can be stopped', () => {
-    const checkInSteps = (schema: object, value: unknown): string[] =>
-      compileOutputCheck(schema as Record<string, unknown>, 'The output', null)(value)
     const list = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } }
     const MAZE = Object.fromEntries(
       many(30, (n): [string, object] => {

@@ -2,11 +2,13 @@ import { expect, test } from 'vitest'
 import type { Tool } from '../protocol/messages.ts'
 import { Tools } from './tools.ts'
 
-const properties = (count: number): object =>
+const properties = (count: number): Record<string, object> =>
   Object.fromEntries(Array.from({ length: count }, (_, n) => [`p${n}`, { type: 'string' }]))
 
-const tool = (name: string, count: number): Tool =>
-  ({ name, inputSchema: { type: 'object', properties: properties(count) } }) as Tool
+const tool = (name: string, count: number): Tool => ({
+  name,
+  inputSchema: { type: 'object', properties: properties(count) },
+})
 
 test('the input schemas of a list are searched for headers up to a size, and the tools after that are left out', () => {
   const warned: unknown[] = []

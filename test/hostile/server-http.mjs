@@ -51,12 +51,14 @@ const dripping =
     socket.on('close', () => clearInterval(timer))
   }
 
+/** Each byte as an HTTP chunk of its own. */
+const chunksOf = (text) => Buffer.from(text.replaceAll(/[^]/g, '1\r\n$&\r\n'))
+
 /** Sends a response of about as many bytes as the arguments say, each byte as an HTTP chunk of its own. */
 const inTinyChunks =
   (type, before, after) =>
   ({ id, socket, args }) => {
     socket.write(`HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n`)
-    const chunksOf = (text) => Buffer.from([...text].map((char) => `1\r\n${char}\r\n`).join(''))
     const [start, end] = response(id).split('ok')
     const filler = 'x'.repeat(16_384)
     const piece = chunksOf(filler)

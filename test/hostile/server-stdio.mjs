@@ -53,7 +53,9 @@ const TRICKS = {
   drips: () => setInterval(() => say(' '), 20),
   tiny_chunks_of_a_line: (id, { bytes }) => {
     const [start, end] = response(id).split('ok')
-    for (const piece of [start, ...'x'.repeat(bytes), end]) write(piece)
+    write(start)
+    for (let n = 0; n < bytes; n += 1) write('x')
+    write(end)
   },
   endless_line: () => endless('x'.repeat(65_536)),
   endless_lines: () => endless('no message\n'.repeat(6_000)),
