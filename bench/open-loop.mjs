@@ -60,7 +60,7 @@ async function measure({ port, tool, connections, rate, milliseconds }) {
   const unsent = run.due.splice(0).length
   await Promise.race([Promise.all(sockets.map((socket) => socket.finished())), after(lastResponsesWithin)])
   for (const { socket } of sockets) socket.destroy()
-  const sorted = Float64Array.from(run.latencies).sort()
+  const sorted = Float64Array.from(run.latencies).toSorted()
   return {
     seconds: elapsed,
     offered: offered / elapsed,

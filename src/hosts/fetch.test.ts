@@ -239,3 +239,65 @@ describe('a caller who goes away', () => {
     expect(ran).toBe(false)
   })
 })
+
+/** A body that does not end. */
+function unended(begin: string, cancelled: () => void): ReadableStream {
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(new TextEncoder().encode(begin)),
+    cancel: cancelled,
+  })
+}
+
+describe('limits', () => {
+  test('a body that does not end in time is a 408, and is read no further', async () => {
+    const cancelled = gate()
+    const handle = fetchHandler(greeter(), { bodyMs: 300 })
+    const response = await handle(posted({ body: unended('{', cancelled.open) }))
+    expect(response.status).toBe(408)
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining('`bodyMs`') } })
+    await cancelled.promise
+  })
+
+  test('past the bytes of all bodies the largest is a 503, and a small one is served', async () => {
+    const handle = fetchHandler(greeter(), { maxBufferedBytes: 100_000, bodyMs: 5_000 })
+    const cancelled = gate()
+    const first = handle(posted({ body: unended(' '.repeat(60_000), cancelled.open) }))
+    const second = handle(posted({ body: unended(' '.repeat(50_000), () => {}) }))
+    const { status, headers } = await first
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    await cancelled.promise
+    expect((await handle(posted())).status).toBe(200)
+    expect(await Promise.race([second, Promise.resolve('still read')])).toBe('still read')
+  })
+
+  test('past maxInFlight a request is a 503 until another was answered', async () => {
+    const { app, begun } = waiter()
+    const handle = fetchHandler(app, { maxInFlight: 1 })
+    const abort = new AbortController()
+    const first = handle(waiting(abort.signal))
+    await begun.promise
+    const { status, headers } = await handle(posted())
+    expect([status, headers.get('retry-after')]).toEqual([503, '1'])
+    abort.abort()
+    await first
+    expect((await handle(posted())).status).toBe(200)
+  })
+
+  test('a stream of which nothing is read is given up', async () => {
+    const { app, cancelled } = waiter()
+    const handle = fetchHandler(app, { writeStallMs: 100, keepAliveMs: 20 })
+    const response = await handle(waiting(null, { progressToken: 1 }))
+    await cancelled.promise
+    await expect(response.text()).rejects.toThrow('took nothing of the stream')
+  })
+
+  test('a stream that is read stays open', async () => {
+    const { app } = waiter()
+    const handle = fetchHandler(app, { writeStallMs: 60, keepAliveMs: 20 })
+    const reader: ReadableStreamDefaultReader<Uint8Array> | undefined = (
+      await handle(waiting(null, { progressToken: 1 }))
+    ).body?.getReader()
+    for (let n = 0; n < 20; n += 1) expect((await reader?.read())?.done).toBe(false)
+    await reader?.cancel()
+  })
+})

@@ -14,7 +14,7 @@ import { answerBody } from './answer.ts'
 import { acceptsEvents, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
-import { checkLimits, load, loadLimits } from './load.ts'
+import { checkLimits, heapShare, load, loadLimits } from './load.ts'
 
 export interface HttpOptions extends AdmissionOptions, LoadOptions {
   /** Says who is calling. Default: every caller is anonymous, and states are bound to that. */
@@ -28,6 +28,11 @@ export interface HttpOptions extends AdmissionOptions, LoadOptions {
    * steps of the system's send buffer, so leave time for a slow one. Default 60 000.
    */
   writeStallMs?: number
+  /**
+   * How many bytes of responses may wait in all for clients that do not read them. Past it the client with most to read is
+   * disconnected. Only Node hosts see this. Default: an eighth of the heap's limit.
+   */
+  maxUnreadBytes?: number
 }
 
 /** One request as a host reads it, and its response as the host writes it. */
@@ -59,6 +64,7 @@ export const TOO_LARGE = 413
 const DEFAULT_KEEP_ALIVE_MS = 15_000
 const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
 const DEFAULT_WRITE_STALL_MS = 60_000
+const UNREAD_HEAP_SHARE = 8
 
 /** How many bytes of notifications may wait for a slow reader. Further ones are dropped. */
 export const MAX_WAITING_BYTES = 1024 * 1024
@@ -69,6 +75,7 @@ export class HttpEndpoint {
   readonly keepAlive: KeepAlive
   readonly limits: LoadLimits
   readonly writeStallMs: number
+  readonly maxUnreadBytes: number
   readonly #path: string | undefined
   readonly #authenticate: Authenticate | undefined
   readonly #admit: Admission
@@ -77,12 +84,13 @@ export class HttpEndpoint {
   /** Messages are taken at `path`. Default: at every path that has no route. */
   constructor(app: App, options: HttpOptions, path?: string) {
     const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
-    const { writeStallMs = DEFAULT_WRITE_STALL_MS } = options
-    checkLimits({ writeStallMs })
+    const { writeStallMs = DEFAULT_WRITE_STALL_MS, maxUnreadBytes = heapShare(UNREAD_HEAP_SHARE) } = options
+    checkLimits({ writeStallMs, maxUnreadBytes })
     this.app = app
     this.maxBodyBytes = maxBodyBytes
     this.limits = loadLimits(options, maxBodyBytes)
     this.writeStallMs = writeStallMs
+    this.maxUnreadBytes = maxUnreadBytes
     this.keepAlive = new KeepAlive(keepAliveMs)
     this.#path = path
     this.#authenticate = authenticate

@@ -40,13 +40,17 @@ const HEAP_SHARE = 32
 /** For a platform that does not tell the limit of its heap. */
 const UNKNOWN_HEAP_BYTES = 1024 * 1024 * 1024
 
+/** A share of the heap's limit, in bytes. */
+export function heapShare(divisor: number): number {
+  return Math.floor((getHeapStatistics().heap_size_limit || UNKNOWN_HEAP_BYTES) / divisor)
+}
+
 /** `maxBodyBytes` is the largest single body, for which there is always room. */
 export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimits {
-  const heapBytes = getHeapStatistics().heap_size_limit || UNKNOWN_HEAP_BYTES
   const {
     maxInFlight = DEFAULT_MAX_IN_FLIGHT,
     maxLagMs = DEFAULT_MAX_LAG_MS,
-    maxBufferedBytes = Math.max(Math.floor(heapBytes / HEAP_SHARE), 2 * maxBodyBytes),
+    maxBufferedBytes = Math.max(heapShare(HEAP_SHARE), 2 * maxBodyBytes),
     bodyMs = DEFAULT_BODY_MS,
   } = options
   checkLimits({ maxInFlight, maxLagMs, maxBufferedBytes, bodyMs })

@@ -23,7 +23,7 @@ export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
 }
 
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
-  const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs))
+  const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs, endpoint.maxUnreadBytes))
   return (request, response) => {
     const overload = endpoint.overload() ?? turn.refusal(endpoint.limits)
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
@@ -125,7 +125,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     const bytes = this.#body.length
     const text = textOf(this.#body.view())
     this.#endBody()
-    this.runInAsyncScope(() => this.#endpoint.receive(this, text, bytes))
+    this.runInAsyncScope(receive, undefined, this.#endpoint, this, text, bytes)
   }
 
   /** Nothing more of the body is kept. A second call does nothing. */
@@ -203,6 +203,10 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   #stopComments(): void {
     if (this.#comment) this.#endpoint.keepAlive.delete(this.#comment)
   }
+}
+
+function receive(endpoint: HttpEndpoint, exchange: HttpExchange, body: string, bytes: number): void {
+  endpoint.receive(exchange, body, bytes)
 }
 
 function jsonHeaders({ headers, text }: Reply): Record<string, string> {

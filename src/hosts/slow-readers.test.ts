@@ -19,15 +19,17 @@ class FakeResponse {
 }
 
 const STALL_MS = 1_000
+const MAX_BYTES = 100_000
 let readers: SlowReaders
 beforeEach(() => {
   vi.useFakeTimers()
-  readers = new SlowReaders(STALL_MS)
+  readers = new SlowReaders(STALL_MS, MAX_BYTES)
 })
 afterEach(() => void vi.useRealTimers())
 
-function watched(): FakeResponse {
+function watched(waiting = 1_000): FakeResponse {
   const response = new FakeResponse()
+  response.writableLength = waiting
   readers.watch(response as unknown as ServerResponse)
   return response
 }
@@ -75,4 +77,14 @@ test('a response that the system took at once costs no timer', () => {
   response.writableLength = 0
   readers.watch(response as unknown as ServerResponse)
   expect(vi.getTimerCount()).toBe(0)
+})
+
+test('past the bytes of all responses the reader with most to read is disconnected, and what was read does not count', () => {
+  const [done, small, large] = [watched(40_000), watched(30_000), watched(20_000)]
+  done.writableLength = 0
+  large.writableLength = 50_000
+  readers.watch(large as unknown as ServerResponse)
+  expect([done, small, large].map(({ destroyed }) => destroyed)).toEqual([false, false, false])
+  const last = watched(40_000)
+  expect([small, large, last].map(({ destroyed }) => destroyed)).toEqual([false, true, false])
 })

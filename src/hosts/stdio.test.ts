@@ -22,7 +22,7 @@ class Piped {
   #rest = ''
   #wake: (() => void) | undefined
 
-  constructor(options: Pick<StdioOptions, 'maxLineBytes' | 'output'> = {}) {
+  constructor(options: Pick<StdioOptions, 'maxLineBytes' | 'maxInFlight' | 'output'> = {}) {
     this.app = rally({ name: 'piped', version: '1', logger: { warn() {}, error() {} } })
     this.app.tool('echo', { input: { type: 'object' } }, ({ text }) => String(text))
     this.app.tool('wait', { input: { type: 'object' } }, async ({ id }, io) => {
@@ -51,15 +51,15 @@ class Piped {
     this.#letGo.get(id)?.()
   }
 
-  /** The next message that the server has written. */
-  async next(method = 'tools/call'): Promise<Message> {
+  /** The next message that the server has written. With `null` it is not checked: it may be any notification. */
+  async next(method: string | null = 'tools/call'): Promise<Message> {
     while (this.#lines.length === 0) {
       await new Promise<void>((resolve) => {
         this.#wake = resolve
       })
     }
     const message = this.#lines.shift() ?? {}
-    checkMessage(message, method)
+    if (method !== null) checkMessage(message, method)
     return message
   }
 }
@@ -224,6 +224,62 @@ describe('the end', () => {
     piped.write(echo('a'), echo('b'))
     await failed
     piped.input.end()
+    await piped.over
+  })
+})
+
+describe('limits', () => {
+  test('past maxInFlight a call is answered with an error at once, and subscriptions do not count', async () => {
+    const piped = new Piped({ maxInFlight: 2 })
+    const listen = request('subscriptions/listen', { notifications: { promptsListChanged: true } })
+    piped.write(listen)
+    expect(await piped.next(null)).toMatchObject({ params: { notifications: {} } })
+    piped.write(call('wait', { id: 'one' }), call('wait', { id: 'two' }), echo('three'))
+    expect(errorOf(await piped.next())).toMatchObject({
+      code: -32603,
+      message: expect.stringContaining('`maxInFlight`'),
+    })
+    piped.letGo('one')
+    expect(textOf(await piped.next())).toBe('Waited for one')
+    piped.write(echo('four'))
+    expect(textOf(await piped.next())).toBe('four')
+  })
+
+  test('a client that reads no responses is not read from either, until it reads again', async () => {
+    const held: (() => void)[] = []
+    let written = 0
+    const output = new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        written += chunk.length
+        held.push(done)
+      },
+    })
+    const piped = new Piped({ output })
+    const large = 'x'.repeat(1_000_000)
+    for (let n = 0; n < 40; n += 1) {
+      piped.write(echo(large))
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    expect(piped.input.isPaused()).toBe(true)
+    expect(output.writableLength).toBeLessThan(24_000_000)
+    await expect
+      .poll(
+        () => {
+          for (const done of held.splice(0)) done()
+          return written
+        },
+        { timeout: 10_000, interval: 5 },
+      )
+      .toBeGreaterThan(40_000_000)
+  })
+
+  test('a client that left without reading anything is noticed', async () => {
+    const output = new Writable({ write() {} })
+    const piped = new Piped({ output })
+    for (let n = 0; n < 40; n += 1) piped.write(echo('x'.repeat(1_000_000)))
+    await expect.poll(() => piped.input.isPaused()).toBe(true)
+    piped.input.end()
+    output.destroy(new Error('EPIPE'))
     await piped.over
   })
 })

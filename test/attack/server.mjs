@@ -1,4 +1,4 @@
-// The server that is attacked, with a small heap. OPTIONS are those of `serve`. Tells its memory when it is asked.
+// The server that is attacked, with a small heap. OPTIONS are those of `serve`. Tells its memory and connections when it is asked.
 import { rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 
@@ -21,11 +21,11 @@ app.tool('compute', { input }, ({ ms }) => {
   return 'Computed'
 })
 
-const { port } = await serve(app, { port: 0, ...JSON.parse(process.env.OPTIONS) })
+const { port, server } = await serve(app, { port: 0, ...JSON.parse(process.env.OPTIONS) })
 process.on('disconnect', () => process.exit())
 process.on('message', () => {
   globalThis.gc()
-  const { rss, heapUsed, external } = process.memoryUsage()
-  process.send({ rss, used: heapUsed + external })
+  const { heapUsed, external } = process.memoryUsage()
+  server.getConnections((_error, connections) => process.send({ used: heapUsed + external, connections }))
 })
 process.send({ port })

@@ -33,13 +33,18 @@ export class Target {
     const [{ port }] = (await once(child, 'message')) as [{ port: number }]
     const target = new Target(child, port)
     await expectServed(target)
-    target.#base = await target.#used()
+    target.#base = (await target.#state()).used
     return target
   }
 
   /** How many megabytes it uses beyond those at its start. */
   async growth(): Promise<number> {
-    return ((await this.#used()) - this.#base) / 1_000_000
+    return ((await this.#state()).used - this.#base) / 1_000_000
+  }
+
+  /** How many connections it has open. */
+  async open(): Promise<number> {
+    return (await this.#state()).connections
   }
 
   connect(): Promise<Connection> {
@@ -50,10 +55,10 @@ export class Target {
     return Promise.all(Array.from({ length: count }, () => this.connect()))
   }
 
-  async #used(): Promise<number> {
-    this.#child.send('memory')
-    const [{ used }] = (await once(this.#child, 'message')) as [{ used: number }]
-    return used
+  async #state(): Promise<{ used: number; connections: number }> {
+    this.#child.send('state')
+    const [state] = (await once(this.#child, 'message')) as [{ used: number; connections: number }]
+    return state
   }
 }
 
