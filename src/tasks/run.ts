@@ -42,8 +42,10 @@ export interface RunHost {
   readonly trials: Trials
   /** True if this run must hand its task over at its next step. */
   readonly draining: (run: TaskRun) => boolean
-  /** Waits until this is the only run of the instance, which then claims nothing until it ends. Returns `false` if that takes too long. */
+  /** Waits until this is the only run of the instance, which then claims nothing until the trial ends. Returns `false` if that takes too long. */
   readonly alone: (run: TaskRun) => Promise<boolean>
+  /** The run has ended or has recorded something, so it is not on trial any more. */
+  readonly endTrial: (run: TaskRun) => void
 }
 
 /** How many times workers may find that they cannot run the task before it fails. Counted from the last journal entry. */
@@ -97,7 +99,7 @@ export class TaskRun implements JournalWriter {
     try {
       if ('all' in pending) await this.#change(() => ({ journal: pending.all }))
       else await this.#lease.append(pending.entries)
-      this.#host.trials.end(this)
+      this.#host.endTrial(this)
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
@@ -130,7 +132,7 @@ export class TaskRun implements JournalWriter {
       if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
     } finally {
       this.#status.stop()
-      this.#host.trials.end(this)
+      this.#host.endTrial(this)
     }
   }
 

@@ -143,6 +143,7 @@ export class Worker {
       trials: this.#trials,
       draining: (each) => this.#isDraining || (this.#alone !== undefined && this.#alone !== each),
       alone: (each) => this.#waitUntilAlone(each),
+      endTrial: (each) => this.#endTrial(each),
     })
     // If the task was running here, another worker has claimed it since. That run must not continue beside this one.
     this.#runs.get(task.id)?.stop()
@@ -151,10 +152,16 @@ export class Worker {
     void run.run().then(() => {
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id)
       if (this.#runs.size === 0) this.#watchdog.rest()
-      if (this.#alone === run) this.#alone = undefined
       this.pull()
     })
     return true
+  }
+
+  #endTrial(run: TaskRun): void {
+    this.#trials.end(run)
+    if (this.#alone !== run) return
+    this.#alone = undefined
+    this.pull()
   }
 
   /** The other runs hand their tasks over at their next step. If they do not in time, they and this instance go on as before. */
