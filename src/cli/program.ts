@@ -4,6 +4,8 @@ import { readArguments, readJsonObject, readTexts } from './arguments.ts'
 import type { CallCommandOptions } from './call.ts'
 import { findTool, runCall } from './call.ts'
 import { clean, cleanJson } from './clean.ts'
+import type { ConsentOptions } from './consent.ts'
+import { askConsent } from './consent.ts'
 import { bold } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, UsageError } from './exit.ts'
@@ -36,6 +38,10 @@ RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed
 const CALL_HELP = `
 Values are converted to the types of the tool's input schema: n=3 is a number, a repeated key is a list. key:=json passes
 JSON. The file for --answers has the answers by the keys of the questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+
+const RESUME_HELP = `
+The file names the server. If rally would run a command, or send RALLY_TOKEN or a header there, it asks you first. Without
+a terminal it needs --yes. It does not ask if you name the server yourself.`
 
 const TASK_HELP = `
 Shows the task until it ends, and asks you its questions. Ctrl-C leaves the task running on the server, and so does a
@@ -114,12 +120,14 @@ function addResume(program: Command, { runContext, serverOf, isCommandGiven, run
     .description('resume a call that --save wrote to a file')
     .argument('<file>')
     .argument('[server]', 'another address of the same server')
-    .action(async (file: string, other: string | undefined, options: CallCommandOptions) => {
+    .option('-y, --yes', 'run the command in the file, or send your token to its address, without asking')
+    .addHelpText('after', RESUME_HELP)
+    .action(async (file: string, other: string | undefined, options: CallCommandOptions & ConsentOptions) => {
       const saved = await readSaved(file)
       const isElsewhere = other !== undefined || isCommandGiven
       const server = isElsewhere ? serverOf(other === undefined ? [] : [other]).server : saved.server
-      // The file decides where the token is sent and which program is started, so the user must see it.
       runContext.console.tell(`Resuming with ${clean(describeServer(server))}`)
+      if (!isElsewhere) await askConsent(server, options, runContext)
       return run(runCall(server, options, runContext, async () => saved.pending))
     })
 }

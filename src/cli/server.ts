@@ -51,7 +51,7 @@ export function commandFor(server: Server, taskId: string): string {
 }
 
 /** Quotes a word so that no shell interprets it. */
-function shellQuoted(word: string): string {
+export function shellQuoted(word: string): string {
   if (/^[\w./:@%+,-]+$/.test(word)) return word
   return `'${clean(word, Infinity).replaceAll("'", `'\\''`)}'`
 }

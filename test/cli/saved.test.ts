@@ -1,18 +1,35 @@
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { startDemo } from '../demo/demo-process.ts'
 import { serveDemo, startServer } from './app.ts'
 import { folder, jsonFile, rally, STARTED } from './cli.ts'
+
+const PENDING = {
+  version: 1,
+  revision: '2026-07-28',
+  method: 'tools/call',
+  params: { name: 'sure' },
+  requestState: 'state',
+}
+
+/** The text of a saved call, as somebody else might write it. */
+function saved(server: object): string {
+  return JSON.stringify({ rally: 1, server, pending: PENDING })
+}
 
 describe('a saved call', () => {
   test('waits at its first question, and is gone on with by another process', async () => {
     const { url } = await serveDemo()
     const path = join(await folder(), 'pending.json')
-    const saved = await rally(['call', url, 'deploy', 'env=prod', '--save', path, '--json'])
-    expect(saved).toMatchObject({ code: 4, stdout: '' })
-    expect(saved.stderr).toContain(`rally resume ${path}\n`)
-    const [, sha] = /\(Deploy (\w{7}) to prod\?\)/.exec(saved.stderr) ?? []
+    const stopped = await rally(['call', url, 'deploy', 'env=prod', '--save', path, '--json'])
+    expect(stopped).toMatchObject({ code: 4, stdout: '' })
+    expect(stopped.stderr).toContain(`rally resume ${path}\n`)
+    const [, sha] = /\(Deploy (\w{7}) to prod\?\)/.exec(stopped.stderr) ?? []
 
     const answers = await jsonFile({ confirm: { confirm: true } })
     const resumed = await rally(['resume', path, '--answers', answers])
@@ -64,7 +81,7 @@ describe('a saved call', () => {
     const path = join(await folder(), 'pending.json')
     await rally(['call', 'sure', '--save', path, ...STARTED])
     const answers = await jsonFile({ sure: { confirm: true } })
-    const { code, stderr } = await rally(['resume', path, '--answers', answers])
+    const { code, stderr } = await rally(['resume', path, '--answers', answers, '--yes'])
     expect(code).toBe(3)
     expect(stderr).toContain('Invalid or expired requestState')
   })
@@ -72,6 +89,27 @@ describe('a saved call', () => {
   test.each([
     { what: 'no JSON', text: 'nothing', says: 'is not valid JSON' },
     { what: 'something else', text: '{"a":1}', says: 'is not a call that rally saved with --save.' },
+    { what: 'of no server', text: saved({}), says: 'its server must have a url, or a command with args and a cwd.' },
+    {
+      what: 'of a server of another kind',
+      text: saved({ url: 'file:///etc/passwd' }),
+      says: 'begins with http: or https:',
+    },
+    {
+      what: 'of a command without words',
+      text: saved({ command: 'node', args: [1] }),
+      says: 'must have a url, or a command',
+    },
+    {
+      what: 'of a command that no system takes',
+      text: saved({ command: 'a\0b' }),
+      says: 'must have a url, or a command',
+    },
+    {
+      what: 'of a command that nobody would read',
+      text: saved({ command: 'node', args: ['a'.repeat(9_000)] }),
+      says: 'its server must have at most 8192 characters.',
+    },
     {
       what: 'damaged',
       text: '{"rally":1,"server":{"url":"http://127.0.0.1:9/mcp"},"pending":{"version":1}}',
@@ -85,3 +123,76 @@ describe('a saved call', () => {
     expect(stderr).toContain(says)
   })
 })
+
+test('a file without end is read no further than the limit', async () => {
+  const { code, stderr } = await rally(['resume', '/dev/zero'])
+  expect({ code, stderr }).toEqual({ code: 2, stderr: 'rally: /dev/zero must have at most 33554432 bytes.\n' })
+})
+
+describe('a saved call of somebody else, without a terminal', () => {
+  test('runs no command', async () => {
+    const { path, mark } = await savedCommand()
+    const { code, stdout, stderr } = await rally(['resume', path])
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+    expect(stderr).toMatch(
+      /\nrally: To resume this call, rally must run \S+node -e 'require[^\n]* in \S+, as the file says, and there is no terminal to ask in\. If you trust the file, add --yes\.\n$/,
+    )
+    expect(existsSync(mark)).toBe(false)
+    await rally(['resume', path, '--yes'])
+    expect(existsSync(mark)).toBe(true)
+  })
+
+  test.each([
+    { what: 'token', args: [], env: { RALLY_TOKEN: 'a-token' }, says: 'send your token (RALLY_TOKEN) to' },
+    { what: 'header', args: ['-H', 'X-Key: a-key'], env: {}, says: 'send your headers (-H) to' },
+    {
+      what: 'token and header',
+      args: ['-H', 'X-Key: a-key'],
+      env: { RALLY_TOKEN: 'a-token' },
+      says: 'send your token (RALLY_TOKEN) and your headers (-H) to',
+    },
+  ])('sends no $what to its address', async ({ args, env, says }) => {
+    const { url, requests } = await thief()
+    const path = join(await folder(), 'pending.json')
+    await writeFile(path, saved({ url }))
+    const { code, stderr } = await rally(['resume', path, ...args], env)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`${says} ${url}, as the file says`)
+    expect(requests).toEqual([])
+    expect((await rally(['resume', path, ...args, '--yes'], env)).code).toBe(3)
+    expect(JSON.stringify(requests)).toMatch(/a-token|a-key/)
+  })
+
+  test('sends what is no secret, and does not ask for a server that was typed', async () => {
+    const { url, requests } = await thief()
+    const path = join(await folder(), 'pending.json')
+    await writeFile(path, saved({ url }))
+    expect((await rally(['resume', path])).code).toBe(3)
+    expect(requests.length).toBeGreaterThan(0)
+    expect((await rally(['resume', path, url], { RALLY_TOKEN: 'a-token' })).code).toBe(3)
+    expect(JSON.stringify(requests)).toMatch(/a-token/)
+  })
+})
+
+/** A server that keeps the headers of what it gets, and answers nothing. */
+async function thief(): Promise<{ url: string; requests: string[][] }> {
+  const requests: string[][] = []
+  const server = createServer((request, response) => {
+    requests.push(request.rawHeaders)
+    response.writeHead(418).end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/mcp`, requests }
+}
+
+/** A saved call whose command leaves a file behind. */
+async function savedCommand(): Promise<{ path: string; mark: string }> {
+  const inside = await folder()
+  const mark = join(inside, 'was-run')
+  const path = join(inside, 'pending.json')
+  const script = `require('fs').writeFileSync(${JSON.stringify(mark)}, '')`
+  await writeFile(path, saved({ command: process.execPath, args: ['-e', script], cwd: inside }))
+  return { path, mark }
+}

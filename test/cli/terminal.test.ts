@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -275,4 +276,46 @@ async function fakeBrowser() {
 
 function coloursIn(raw: string): string[] {
   return raw.split('\u001B[').filter((part) => /^[\d;]*m/.test(part))
+}
+
+describe('a saved call that names a command', () => {
+  test.each([
+    ['no', 'n'],
+    ['Enter alone', enter],
+    ['Escape', escape],
+  ])('is not resumed by %s, and nothing is run', async (_what, keys) => {
+    const { path, mark } = await savedCommand()
+    const terminal = new Terminal(['resume', path])
+    await terminal.answer('Do it\\?', keys)
+    expect(await terminal.ended).toBe(4)
+    expect(terminal.text).toContain('You did not agree, so the call is not resumed. Nothing was run or sent.')
+    expect(terminal.text.replaceAll(/[\s│]+/g, ' ')).toContain(`'a \\x1b[2JDo it? Yes' in`)
+    expect(existsSync(mark)).toBe(false)
+  })
+
+  test('is resumed by yes', async () => {
+    const { path, mark } = await savedCommand()
+    const terminal = new Terminal(['resume', path])
+    await terminal.answer('Do it\\?', 'y')
+    expect(await terminal.ended).toBe(3)
+    expect(existsSync(mark)).toBe(true)
+  })
+})
+
+/** A saved call whose command leaves a file behind. */
+async function savedCommand(): Promise<{ path: string; mark: string }> {
+  const inside = await folder()
+  const mark = join(inside, 'was-run')
+  const path = join(inside, 'pending.json')
+  const pending = {
+    version: 1,
+    revision: '2026-07-28',
+    method: 'tools/call',
+    params: { name: 'a' },
+    requestState: 's',
+  }
+  // A line break would make the question look like another one.
+  const args = ['-e', `require('fs').writeFileSync(${JSON.stringify(mark)}, '')`, 'a\n\u001B[2JDo it? Yes']
+  await writeFile(path, JSON.stringify({ rally: 1, server: { command: process.execPath, args, cwd: inside }, pending }))
+  return { path, mark }
 }

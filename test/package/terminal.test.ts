@@ -47,15 +47,18 @@ test('every command of the page does what it says', { timeout: 60_000 }, async (
     ['prompt', 0, expect.stringContaining('Review a.ts for speed.')],
     ['read', 0, '{"debug":false}'],
     ['call', 0, 'Deployed to prod.'],
+    ['call', 4, ''],
+    ['resume', 0, 'Deployed to prod.'],
   ])
 })
 
 test('every option of the page is one of the program', async () => {
   const { stdout } = await run('npx mcp-rally task --help')
   const { stdout: call } = await run('npx mcp-rally call --help')
+  const { stdout: resume } = await run('npx mcp-rally resume --help')
   const options = [...page.matchAll(/^\| `(?:-\w, )?(--[a-z-]+)`/gm)].map(([, option = '']) => option)
   expect(options.length).toBeGreaterThan(8)
-  expect(options.filter((option) => !`${stdout}${call}`.includes(option))).toEqual([])
+  expect(options.filter((option) => !`${stdout}${call}${resume}`.includes(option))).toEqual([])
 })
 
 function app(): ReturnType<typeof rally> {
@@ -84,7 +87,7 @@ function app(): ReturnType<typeof rally> {
 const SERVER = `
   import { rally } from ${JSON.stringify(join(ROOT, 'dist/index.js'))}
   import { stdio } from ${JSON.stringify(join(ROOT, 'dist/node.js'))}
-  const app = rally({ name: 'terminal', version: '1.0.0' })
+  const app = rally({ name: 'terminal', version: '1.0.0', keys: ['a key of the tests, which is long enough'] })
   const input = { type: 'object', properties: { env: { type: 'string' } }, required: ['env'] }
   app.tool('deploy', { input }, async ({ env }, io) =>
     (await io.confirm('sure', 'Deploy?')) ? 'Deployed to ' + env + '.' : 'Not deployed.')
