@@ -105,8 +105,9 @@ function modernId(text: string): unknown[] {
   const { jsonrpc, id, method, params } = isObject(message) ? message : {}
   const meta = isObject(params) ? params['_meta'] : undefined
   const isModern = isObject(meta) && 'io.modelcontextprotocol/protocolVersion' in meta
-  const isRequest =
-    jsonrpc === '2.0' && (typeof id === 'string' || Number.isSafeInteger(id)) && typeof method === 'string'
+  // An id that is too long is not repeated.
+  const isId = typeof id === 'string' ? id.length <= 100 : Number.isSafeInteger(id)
+  const isRequest = jsonrpc === '2.0' && isId && typeof method === 'string'
   return isModern && isRequest && method !== 'subscriptions/listen' ? [id] : []
 }
 
