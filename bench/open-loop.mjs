@@ -1,6 +1,5 @@
 // The generator of the overload run, a process of its own. A request is sent when its time has come, on any connection that has no
 // open request; if none has, it waits here, and its wait counts. Latency is from the time when a request should have been sent.
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as after } from 'node:timers/promises'
@@ -25,61 +24,69 @@ process.on('message', (order) => {
 async function measure({ port, tool, connections, rate, milliseconds }) {
   const isClosed = rate === 'closed'
   const run = {
+    port,
     text: textOf(port, tool),
+    most: isClosed ? closedLoop : connections,
+    open: new Set(),
     idle: [],
     due: [],
-    counts: { served: 0, refused: 0, failed: 0 },
+    again: isClosed,
+    served: 0,
+    refused: 0,
+    failed: 0,
     latencies: [],
   }
-  const sockets = await Promise.all(Array.from({ length: isClosed ? closedLoop : connections }, () => open(port, run)))
-  run.again = isClosed
   const cpuBefore = process.cpuUsage()
   const began = performance.now()
   const end = began + milliseconds
-  run.end = end
   let offered = 0
-  if (isClosed) for (const socket of sockets) socket.start(performance.now())
-  else {
+  if (isClosed) {
+    for (let n = 0; n < closedLoop; n++) send(run, performance.now())
+    await after(milliseconds)
+  } else {
     for (let now = began; now < end; now = performance.now()) {
       const due = Math.floor(((now - began) * rate) / 1000)
-      for (; offered < due; offered++) {
-        const at = began + (offered * 1000) / rate
-        const socket = run.idle.pop()
-        if (socket) socket.start(at)
-        else run.due.push(at)
-      }
+      for (; offered < due; offered++) send(run, began + (offered * 1000) / rate)
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
-  if (isClosed) await after(milliseconds)
   const elapsed = (performance.now() - began) / 1000
   const { user, system } = process.cpuUsage(cpuBefore)
-  const counts = { ...run.counts }
   run.again = false
   // What was still waiting here was never sent: to its sender, that is a failure too.
-  const unsent = run.due.splice(0).length
-  await Promise.race([Promise.all(sockets.map((socket) => socket.finished())), after(lastResponsesWithin)])
-  for (const { socket } of sockets) socket.destroy()
+  const { served, refused } = run
+  const failed = run.failed + run.due.splice(0).length
+  for (const deadline = performance.now() + lastResponsesWithin; performance.now() < deadline; await after(50))
+    if (run.idle.length === run.open.size) break
+  for (const { socket } of run.open) socket.destroy()
   const sorted = Float64Array.from(run.latencies).toSorted()
   return {
     seconds: elapsed,
     offered: offered / elapsed,
-    served: counts.served / elapsed,
-    refused: counts.refused / elapsed,
-    failed: (counts.failed + unsent) / elapsed,
+    served: served / elapsed,
+    refused: refused / elapsed,
+    failed: failed / elapsed,
     p50: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
     p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
     generatorLoad: (user + system) / 1e6 / elapsed,
   }
 }
 
-async function open(port, run) {
+// `at` is when it should be sent. The connection used last is the first to be used again, so that the others may time out.
+function send(run, at) {
+  const connection = run.idle.pop() ?? (run.open.size < run.most ? open(run) : undefined)
+  if (connection) connection.start(at)
+  else run.due.push(at)
+}
+
+function open(run) {
   let pending = ''
   let at
-  let wake
   const onread = {
     buffer: Buffer.allocUnsafe(64 * 1024),
     callback: (length, buffer) => {
+      // The server closes a connection that has been quiet for long, and may say so before.
+      if (at === undefined) return true
       pending += buffer.latin1Slice(0, length)
       const response = readResponse(pending)
       if (!response) return true
@@ -88,12 +95,16 @@ async function open(port, run) {
       return true
     },
   }
-  const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread })
+  const socket = connect({ host: '127.0.0.1', port: run.port, noDelay: true, onread })
+  const connection = { socket, start }
+  run.open.add(connection)
   socket.on('error', () => {})
-  await once(socket, 'connect')
-  socket.on('close', () => at !== undefined && take(0))
-  const connection = { socket, start, finished }
-  run.idle.push(connection)
+  socket.on('close', () => {
+    run.open.delete(connection)
+    const index = run.idle.indexOf(connection)
+    if (index !== -1) run.idle.splice(index, 1)
+    if (at !== undefined) run.failed++
+  })
   return connection
 
   function start(time) {
@@ -104,20 +115,14 @@ async function open(port, run) {
   function take(status) {
     const now = performance.now()
     if (status === 200) {
-      run.counts.served++
+      run.served++
       run.latencies.push(now - at)
-    } else if (status === 503) run.counts.refused++
-    else run.counts.failed++
+    } else if (status === 503) run.refused++
+    else run.failed++
     at = undefined
-    wake?.()
-    if (socket.destroyed) return
-    const next = run.again && now < run.end ? now : run.due.shift()
+    const next = run.again ? now : run.due.shift()
     if (next === undefined) run.idle.push(connection)
     else start(next)
-  }
-
-  function finished() {
-    return at === undefined ? Promise.resolve() : new Promise((resolve) => (wake = resolve))
   }
 }
 

@@ -17,7 +17,7 @@ export async function benchOverload(args) {
     args,
     options: { quick: { type: 'boolean', default: false }, connections: { type: 'string', default: '2000' } },
   })
-  const seconds = values.quick ? 2 : 8
+  const seconds = values.quick ? 4 : 10
   const connections = Number(values.connections)
   const server = startChild('the server', new URL('./peers/overload.mjs', import.meta.url))
   const generator = startChild('the generator', new URL('./open-loop.mjs', import.meta.url))

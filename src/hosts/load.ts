@@ -12,7 +12,7 @@ export interface LoadOptions {
   maxInFlight?: number
   /**
    * How long one turn of the event loop may take to serve requests, in milliseconds. Past it the others that wait in their
-   * sockets get a 503. Only Node hosts see this. Default 2 000.
+   * sockets get a 503. Only Node hosts see this. Default 1 000.
    */
   maxLagMs?: number
   /**
@@ -34,7 +34,7 @@ export interface LoadLimits extends Required<LoadOptions> {
 }
 
 const DEFAULT_MAX_IN_FLIGHT = 1_000
-const DEFAULT_MAX_LAG_MS = 2_000
+const DEFAULT_MAX_LAG_MS = 1_000
 const DEFAULT_BODY_MS = 30_000
 const HEAP_SHARE = 32
 /** For a platform that does not tell the limit of its heap. */
