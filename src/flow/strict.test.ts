@@ -14,7 +14,7 @@ interface Logged {
   details: Record<string, unknown>
 }
 
-const KEYS = ['0123456789abcdef0123456789abcdef']
+const KEYS = ['a secret of the tests of strict mode, long enough']
 
 function newApp(options: Partial<RallyOptions> = {}): { app: Rally; logged: Logged[] } {
   const logged: Logged[] = []
