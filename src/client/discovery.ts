@@ -4,7 +4,8 @@ import { META_SERVER_INFO, REVISION, writeRetry } from '../protocol/revisions/20
 import type { Rounds } from '../protocol/revisions/rounds.ts'
 import { OPT_IN } from '../protocol/revisions/rounds.ts'
 import { isObject } from '../protocol/json.ts'
-import { ClientError } from './errors.ts'
+import { badResponse, ClientError } from './errors.ts'
+import { isSmall, isText, MAX_BYTES, MAX_LENGTH, shortened } from './server-text.ts'
 
 export interface ServerInfo extends Implementation {
   /** How to use this server, written for the model. */
@@ -38,8 +39,8 @@ export function readServer(result: Record<string, unknown>, address: string): Se
   const info = isObject(meta) && isObject(meta[META_SERVER_INFO]) ? meta[META_SERVER_INFO] : serverInfo
   return {
     ...readInfo(info, address),
-    ...(typeof instructions === 'string' && { instructions }),
-    capabilities: isObject(capabilities) ? capabilities : {},
+    ...(typeof instructions === 'string' && { instructions: shortened(instructions, MAX_LENGTH.instructions) }),
+    capabilities: readCapabilities(capabilities),
   }
 }
 
@@ -61,15 +62,24 @@ const MAX_NAMED = 10
 function readInfo(info: unknown, address: string): Implementation {
   const { name, version, title, description, websiteUrl, icons } = isObject(info) ? info : {}
   return {
-    name: typeof name === 'string' && name !== '' ? name : address,
-    version: typeof version === 'string' ? version : '',
-    ...(typeof title === 'string' && { title }),
-    ...(typeof description === 'string' && { description }),
-    ...(typeof websiteUrl === 'string' && { websiteUrl }),
-    ...(Array.isArray(icons) && { icons: icons.filter(isIcon) }),
+    name: typeof name === 'string' && name !== '' ? shortened(name, MAX_LENGTH.label) : address,
+    version: typeof version === 'string' ? shortened(version, MAX_LENGTH.label) : '',
+    ...(typeof title === 'string' && { title: shortened(title, MAX_LENGTH.label) }),
+    ...(typeof description === 'string' && { description: shortened(description, MAX_LENGTH.message) }),
+    ...(isText(websiteUrl, MAX_BYTES.uri) && { websiteUrl }),
+    ...(Array.isArray(icons) && { icons: icons.filter(isIcon).slice(0, MAX_ICONS) }),
   }
 }
 
+/** It is kept as long as the client. */
+function readCapabilities(capabilities: unknown): ServerCapabilities {
+  if (!isObject(capabilities)) return {}
+  if (isSmall(capabilities, MAX_BYTES.capabilities)) return capabilities
+  throw badResponse(`its capabilities must have at most ${MAX_BYTES.capabilities} bytes`)
+}
+
+const MAX_ICONS = 100
+
 function isIcon(icon: unknown): icon is Icon {
-  return isObject(icon) && typeof icon['src'] === 'string'
+  return isObject(icon) && typeof icon['src'] === 'string' && isSmall(icon, MAX_BYTES.icon)
 }

@@ -8,6 +8,7 @@ import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
+import { fits, MAX_BYTES } from './server-text.ts'
 import type { Tools } from './tools.ts'
 
 export interface ListEntries {
@@ -111,6 +112,8 @@ export class Lists {
       if (nextCursor === undefined || nextCursor === null) return { entries, ttlMs }
       if (typeof nextCursor !== 'string')
         throw badResponse(`${method}: nextCursor must be a string, got ${shown(nextCursor)}`)
+      if (!fits(nextCursor, MAX_BYTES.cursor))
+        throw badResponse(`${method}: nextCursor must have at most ${MAX_BYTES.cursor} bytes`)
       if (cursors.has(nextCursor)) throw badResponse(`${method}: the server sent the same nextCursor twice`)
       if (cursors.add(nextCursor).size >= MAX_PAGES)
         throw badResponse(`${method}: the list has more than ${MAX_PAGES} pages`)
@@ -120,8 +123,10 @@ export class Lists {
 
   /** An invalid entry is left out and logged. */
   #isEntry<K extends ListKind>(kind: K, entry: unknown): entry is ListEntries[K] {
-    const isEntry = isObject(entry) && typeof entry['name'] === 'string' && hasMembersOf(kind, entry)
-    if (!isEntry) this.#logger.warn(`${METHODS[kind]}: an entry is not valid and is left out.`, { entry })
+    const { name } = isObject(entry) ? entry : {}
+    const isEntry =
+      isObject(entry) && typeof name === 'string' && fits(name, MAX_BYTES.name) && hasMembersOf(kind, entry)
+    if (!isEntry) this.#logger.warn(`${METHODS[kind]}: an entry is not valid and is left out.`, { name: shown(name) })
     return isEntry
   }
 }
@@ -136,9 +141,9 @@ function hasMembersOf(
     case 'prompts':
       return true
     case 'resources':
-      return typeof uri === 'string'
+      return typeof uri === 'string' && fits(uri, MAX_BYTES.uri)
     case 'resourceTemplates':
-      return typeof uriTemplate === 'string'
+      return typeof uriTemplate === 'string' && fits(uriTemplate, MAX_BYTES.uri)
   }
 }
 

@@ -4,7 +4,9 @@ import { isObject } from '../protocol/json.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import { META_SUBSCRIPTION } from '../protocol/revisions/2026-07-28.ts'
+import { shown } from '../protocol/text.ts'
 import type { LogEntry, ProgressUpdate } from './options.ts'
+import { MAX_LENGTH, shortened } from './server-text.ts'
 
 export interface NotificationOptions {
   readonly onLog: ((entry: LogEntry) => void) | undefined
@@ -55,7 +57,10 @@ export class Notifications {
   receive(message: Record<string, unknown>, requestId?: RequestId): void {
     const { method, id, params: given } = message
     if (typeof method !== 'string' || !method.startsWith(PREFIX)) {
-      this.#options.logger.warn('The server sent a message that this client does not handle.', { method, id })
+      this.#options.logger.warn('The server sent a message that this client does not handle.', {
+        method: shown(method),
+        id: shown(id),
+      })
       return
     }
     const params = isObject(given) ? given : {}
@@ -72,14 +77,18 @@ export class Notifications {
     this.#call(onProgress, {
       progress,
       ...(typeof total === 'number' && { total }),
-      ...(typeof message === 'string' && { message }),
+      ...(typeof message === 'string' && { message: shortened(message, MAX_LENGTH.message) }),
     })
   }
 
   #receiveLog({ level, logger, data }: Record<string, unknown>): void {
     const { onLog } = this.#options
     if (onLog === undefined || typeof level !== 'string') return
-    this.#call(onLog, { level: level as LoggingLevel, data, ...(typeof logger === 'string' && { logger }) })
+    this.#call(onLog, {
+      level: shortened(level, MAX_LENGTH.label) as LoggingLevel,
+      data,
+      ...(typeof logger === 'string' && { logger: shortened(logger, MAX_LENGTH.label) }),
+    })
   }
 
   #receiveVisit({ elicitationId }: Record<string, unknown>): void {

@@ -8,6 +8,7 @@ import { MAX_TIMER_MS } from './deadline.ts'
 import { badResponse, ClientError, isConnectionLoss, wrongOption } from './errors.ts'
 import type { Lists } from './lists.ts'
 import type { ListName } from './notifications.ts'
+import { fits, MAX_BYTES } from './server-text.ts'
 
 /** Which changes to report. */
 export interface Subscription {
@@ -44,9 +45,6 @@ const REOPEN = { firstMs: 100, maxMs: 10_000 }
 const STABLE_MS = 5_000
 
 const MAX_FIRST_ATTEMPTS = 3
-
-/** Many of them may be queued for a slow reader. */
-const MAX_URI_LENGTH = 8_192
 
 /** Ends with the signal, the client, or the reader's loop. */
 export async function* subscribe(
@@ -143,7 +141,7 @@ class SubscriptionStream {
   #receive(what: string, params: Record<string, unknown>): void {
     switch (what) {
       case 'subscriptions/acknowledged':
-        return this.#acknowledge(readFilter(params['notifications']))
+        return this.#acknowledge(readFilter(params['notifications'], this.#wish))
       case 'tools/list_changed':
         return this.#queue.put('tools', { type: 'tools' })
       case 'prompts/list_changed':
@@ -153,7 +151,7 @@ class SubscriptionStream {
       case 'resources/updated': {
         const { uri } = params
         if (typeof uri !== 'string') return
-        if (uri.length <= MAX_URI_LENGTH) this.#queue.put(`updated ${uri}`, { type: 'updated', uri })
+        if (fits(uri, MAX_BYTES.uri)) this.#queue.put(`updated ${uri}`, { type: 'updated', uri })
         else this.#queue.put('missed', { type: 'missed' })
       }
     }
@@ -233,18 +231,20 @@ function filterOf({ tools, prompts, resources, uris }: Subscription): Record<str
   }
 }
 
-function readFilter(filter: unknown): Subscription {
+/** What the server accepts is a part of the wish, so nothing else is kept. */
+function readFilter(filter: unknown, { uris: wished = [] }: Subscription): Subscription {
   const {
     toolsListChanged,
     promptsListChanged,
     resourcesListChanged,
     resourceSubscriptions: uris,
   } = isObject(filter) ? filter : {}
+  const accepted = Array.isArray(uris) ? new Set<unknown>(uris) : undefined
   return {
     ...(toolsListChanged === true && { tools: true }),
     ...(promptsListChanged === true && { prompts: true }),
     ...(resourcesListChanged === true && { resources: true }),
-    ...(Array.isArray(uris) && { uris: uris.filter((uri) => typeof uri === 'string') }),
+    ...(accepted !== undefined && { uris: wished.filter((uri) => accepted.has(uri)) }),
   }
 }
 

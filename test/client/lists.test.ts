@@ -106,6 +106,27 @@ describe('a list', () => {
   })
 })
 
+test('an entry with a name or an address that is too long is left out, and not even logged whole', async () => {
+  const warn = vi.fn<(message: string, details?: object) => void>()
+  const long = '\u20ac'.repeat(3_000)
+  const { client } = await scripted(
+    ({ method }) =>
+      method === 'tools/list'
+        ? { tools: [tool(long), tool('good')] }
+        : {
+            resources: [
+              { name: 'a', uri: `memo://${long}` },
+              { name: 'b', uri: 'memo://b' },
+            ],
+          },
+    { logger: { warn, error: warn } },
+  )
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(['good'])
+  expect((await client.listResources()).map(({ name }) => name)).toEqual(['b'])
+  expect(warn).toHaveBeenCalledTimes(2)
+  expect(JSON.stringify(warn.mock.calls).length).toBeLessThan(1_000)
+})
+
 describe('a list without end is refused', () => {
   test.each<[string, (n: number) => object, object]>([
     [
@@ -128,8 +149,16 @@ describe('a list without end is refused', () => {
     ],
     [
       'that is too large altogether',
-      (n) => ({ tools: [], nextCursor: `${n} ${'x'.repeat(4_000_000)}` }),
+      (n) => ({ tools: [{ ...tool('a'), description: 'x'.repeat(4_000_000) }], nextCursor: String(n) }),
       { code: 'RESPONSE_TOO_LARGE' },
+    ],
+    [
+      'of a cursor that is too long to be sent back',
+      (n) => ({ tools: [], nextCursor: `${n} ${'\u20ac'.repeat(5_500)}` }),
+      {
+        code: 'BAD_RESPONSE',
+        message: expect.stringContaining('tools/list: nextCursor must have at most 16384 bytes'),
+      },
     ],
     ['of a cursor that is none', () => ({ tools: [], nextCursor: 7 }), { code: 'BAD_RESPONSE' }],
     [

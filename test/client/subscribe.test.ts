@@ -65,6 +65,19 @@ describe.each(ways)('over %s', (_name, connectTo) => {
     await client.close()
   })
 
+  test('what a server accepts beyond the wish is not kept', async () => {
+    const { client } = await scripted(() => async ({ notify, cancelled }) => {
+      const uris = ['a://one', ...Array.from({ length: 10_000 }, (_, n) => `b://${n}`)]
+      notify('notifications/subscriptions/acknowledged', { notifications: { resourceSubscriptions: uris } })
+      await cancelled
+      return {}
+    })
+    const changes = client.subscribe({ uris: ['a://one', 'a://two'] })
+    expect(await next(changes)).toEqual({ type: 'acknowledged', accepted: { uris: ['a://one'] } })
+    await changes.return()
+    await client.close()
+  })
+
   test('a change drops the list that was kept', async () => {
     const app = changingApp()
     const client = await connectTo(app)

@@ -297,7 +297,8 @@ describe('a task that is put away', () => {
   test.each<[string, unknown, string]>([
     ['nothing', null, 'it must be an id or an object'],
     ['no id', '', 'its id must be a string'],
-    ['an id without end', 'x'.repeat(3_000), 'its id must be a string of 1 to 2048 characters'],
+    ['an id without end', 'x'.repeat(3_000), 'its id must be a string of 1 to 2048 bytes'],
+    ['an id of few characters and many bytes', '\u20ac'.repeat(700), 'its id must be a string of 1 to 2048 bytes'],
     ['another format', { version: 2 }, 'its version must be 1, got 2'],
     ['another revision', { version: 1, revision: '2020-01-01' }, 'its revision must be 2026-07-28, got "2020-01-01"'],
     ['a number for an id', { version: 1, revision: '2026-07-28', taskId: 7 }, 'its id must be a string'],

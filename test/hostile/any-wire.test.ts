@@ -1,5 +1,6 @@
 // Servers that misbehave in what they say, over each wire: every call ends, clearly and within bounds, and the same client is
 // good for the next.
+import type { LogEntry, ProgressUpdate } from 'mcp-rally/client'
 import { describe, expect, test, vi } from 'vitest'
 import { expectUsable, failureOf, growthDuring, hostileWires, textOf } from './hostile.ts'
 
@@ -35,7 +36,16 @@ describe.each([http, stdio])('over $name', (wire) => {
       'QUESTION_INVALID',
       /^The server's question "it" is not valid: requestedSchema: property "n{200}…" may be null/,
     ],
-    ['question_with_a_long_key', 'QUESTION_INVALID', /^The server's question "kkk.*its method is unknown, got "mmm.*$/],
+    [
+      'question_with_a_long_key',
+      'QUESTION_INVALID',
+      /^The server's question "k+…" is not valid: its key must have at most 4096 bytes\.$/,
+    ],
+    [
+      'question_of_a_long_method',
+      'QUESTION_INVALID',
+      /^The server's question "it" is not valid: its method is unknown, got "m+…"\.$/,
+    ],
     ['form_of_references', 'QUESTION_INVALID', /property "a" takes more than 50000 steps to resolve/],
     ['form_from_a_value', 'QUESTION_INVALID', /refers to "#\/default", which is a value and not a schema/],
     ['form_in_a_circle', 'QUESTION_INVALID', /refers back to itself/],
@@ -193,9 +203,30 @@ describe.each([http, stdio])('over $name', (wire) => {
     })
   })
 
+  test('what a server says about itself is kept in part', async () => {
+    const client = await wire.connect({}, 'talkative')
+    const { name, version, title = '', description = '', instructions = '', icons = [], websiteUrl } = client.server
+    expect([name, version, title, description, instructions].map(({ length }) => length)).toEqual([
+      1_024, 1_024, 1_024, 8_192, 65_536,
+    ])
+    expect([icons.length, websiteUrl]).toEqual([100, undefined])
+    await expectUsable(client)
+  })
+
+  test('a message of progress, of the log or of an error is passed on in part', async () => {
+    const onLog = vi.fn<(entry: LogEntry) => void>()
+    const onProgress = vi.fn<(progress: ProgressUpdate) => void>()
+    const client = await wire.connect({ onLog })
+    expect((await failureOf(client.callTool('talks', {}, { onProgress }))).message).toMatch(/^x{8192}$/)
+    expect(onProgress.mock.calls[0]?.[0].message).toHaveLength(8_192)
+    expect(onLog.mock.calls[0]?.[0]).toEqual({ level: 'info', data: 'd', logger: 'x'.repeat(1_024) })
+    await expectUsable(client)
+  })
+
   test.each([
     ['nonsense', 'REVISION', /^The server supports no revision that it names, this client supports 2026-07-28\.$/],
     ['verbose', 'REVISION', /^The server supports revision 3000-0, .*, 3000-9, this client supports 2026-07-28\.$/],
+    ['burdensome', 'BAD_RESPONSE', /its capabilities must have at most 65536 bytes\.$/],
     ['asking', 'BAD_RESPONSE', /the resultType of server\/discover is unknown, got "input_required"/],
   ])('a discovery that is %s fails to connect with %s', async (mode, code, message) => {
     expect(await failureOf(wire.connect({}, mode))).toEqual({ code, message: expect.stringMatching(message) })

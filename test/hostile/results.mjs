@@ -56,6 +56,7 @@ export const RESULTS = {
     }),
   form_with_a_long_name: () =>
     asking({ it: form({ type: 'object', properties: { ['n'.repeat(MB)]: { type: 'null' } } }) }),
+  question_of_a_long_method: () => asking({ it: { method: 'm'.repeat(MB) } }),
   question_with_a_long_key: () => asking({ ['k'.repeat(MB)]: { method: 'm'.repeat(MB) } }),
   form_in_a_circle: () =>
     asking({
@@ -162,6 +163,17 @@ export const DISCOVERIES = {
   fine: () => ({ supportedVersions: ['2026-07-28'], capabilities: {} }),
   proto: () =>
     '{"supportedVersions":["2026-07-28"],"capabilities":{"__proto__":{"polluted":true}},"__proto__":{"polluted":true}}',
+  burdensome: () => ({ supportedVersions: ['2026-07-28'], capabilities: { experimental: { a: 'x'.repeat(MB) } } }),
+  talkative: () => ({
+    supportedVersions: ['2026-07-28'],
+    capabilities: {},
+    instructions: 'x'.repeat(MB),
+    serverInfo: {
+      ...Object.fromEntries(['name', 'version', 'title', 'description'].map((label) => [label, 'x'.repeat(MB)])),
+      websiteUrl: `https://a.example/${'x'.repeat(MB)}`,
+      icons: Array.from({ length: 1_000 }, (_, n) => ({ src: n === 0 ? 'x'.repeat(MB) : `icon-${n}.png` })),
+    },
+  }),
   nonsense: () => ({ supportedVersions: { length: 1 } }),
   verbose: () => ({ supportedVersions: Array.from({ length: 100_000 }, (_, n) => `3000-${n}`) }),
   asking: () => asking({ it: YES }),

@@ -2,6 +2,7 @@
 import { createServer } from 'node:http'
 import { createGzip, gzipSync } from 'node:zlib'
 import { beginListening, whenPoured } from './listens.mjs'
+import { talk } from './talk.mjs'
 
 const EVENTS = { 'Content-Type': 'text/event-stream' }
 const JSON_TYPE = { 'Content-Type': 'application/json' }
@@ -84,6 +85,11 @@ const TRICKS = {
   silence: () => {},
   // Answered when all that there is to tell is told.
   poured: ({ id, response: to }) => void whenPoured().then(() => to.writeHead(200, JSON_TYPE).end(response(id))),
+  talks: ({ id, response: to }) => {
+    to.writeHead(200, EVENTS)
+    for (const text of talk(id)) to.write(`data: ${text}\n\n`)
+    to.end()
+  },
   hangs_up: ({ socket }) => void socket.destroy(),
   resets: ({ socket }) => void socket.resetAndDestroy(),
   half_closes: ({ socket }) => void socket.end(),

@@ -2,6 +2,8 @@
 import { closeSync, writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { beginListening, whenPoured } from './listens.mjs'
+import { answerOlder } from './older.mjs'
+import { talk } from './talk.mjs'
 
 const response = (id) =>
   `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete","content":[{"type":"text","text":"ok"}]}}\n`
@@ -33,6 +35,7 @@ const TRICKS = {
   silence: () => {},
   // Answered when all that there is to tell is told.
   poured: (id) => void whenPoured().then(() => say(response(id))),
+  talks: (id) => talk(id).forEach((text) => say(`${text}\n`)),
   dies: () => process.exit(7),
   dies_midway: (id) => say(response(id).slice(0, 30)) && process.stdout.write('', () => process.exit(0)),
   ignores_its_input: () => {
@@ -100,6 +103,7 @@ export function serveStdio(answer, mode) {
   lines.on('close', () => process.exit())
   lines.on('line', (line) => {
     const message = JSON.parse(line)
+    if (mode === 'older') return void answerOlder(message, say)
     const said = answer(message, mode)
     if (said !== undefined) say(`${said}\n`)
     else if (message.method === 'tools/call') TRICKS[message.params.name](message.id, message.params.arguments)

@@ -11,11 +11,14 @@ const {
   CALLS: calls = '1',
 } = process.env
 const server = wire === 'stdio' ? JSON.parse(address) : address
+const asked = []
 const client = await connect(server, {
   ...(wire === 'fetch' && { fetch: (url, init) => fetch(url, init) }),
   timeoutMs: 120_000,
   ...JSON.parse(options),
   logger: { warn: () => {}, error: () => {} },
+  // A user who takes long, in front of a screen with all questions.
+  onElicit: (question) => new Promise(() => asked.push(question)),
 })
 let most = 0
 const timer = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 10)

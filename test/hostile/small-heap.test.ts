@@ -19,6 +19,8 @@ afterAll(() => child.kill())
 
 interface Attack {
   wire: 'http' | 'fetch' | 'stdio'
+  /** Of a server over stdio. */
+  mode?: string
   tool: string
   bytes?: number
   calls?: number
@@ -35,8 +37,8 @@ interface Outcome {
   mb: number
 }
 
-async function attack({ wire, tool, bytes = 0, calls = 1, options = {} }: Attack): Promise<Outcome> {
-  const command = { command: process.execPath, args: [SERVER, '--stdio', ''] }
+async function attack({ wire, mode = '', tool, bytes = 0, calls = 1, options = {} }: Attack): Promise<Outcome> {
+  const command = { command: process.execPath, args: [SERVER, '--stdio', mode] }
   const env = {
     PATH: process.env['PATH'],
     WIRE: wire,
@@ -77,3 +79,13 @@ test.each<[Attack['wire'], string]>([
   expect(next).toBe('pong')
   expect(mb).toBeLessThan(250)
 })
+
+test.each(['asks_under_long_ids', 'asks_at_length'])(
+  'questions of an older server that wait for a user take little together: %s',
+  { timeout: 60_000 },
+  async (tool) => {
+    const { outcomes, next, mb } = await attack({ wire: 'stdio', mode: 'older', tool, calls: 2 })
+    expect([outcomes.length, next]).toEqual([2, 'pong'])
+    expect(mb).toBeLessThan(200)
+  },
+)

@@ -4,6 +4,7 @@ import { toForm } from '../../schema/form.ts'
 import { ClientError, sentence } from '../errors.ts'
 import { isObject, withinSize } from '../../protocol/json.ts'
 import { reasonOf, shown } from '../../protocol/text.ts'
+import { fits, isText, MAX_BYTES } from '../server-text.ts'
 
 export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
 
@@ -48,8 +49,6 @@ const MAX_FORM_SIZE = 5_000
 /** To resolve its references. */
 const MAX_FORM_STEPS = 50_000
 
-const MAX_URL_LENGTH = 8_192
-
 export function readQuestions(requests: InputRequests): ServerQuestion[] {
   const entries = Object.entries(requests)
   if (entries.length > MAX_QUESTIONS) throw tooManyQuestions(entries.length)
@@ -57,6 +56,7 @@ export function readQuestions(requests: InputRequests): ServerQuestion[] {
 }
 
 export function readQuestion(key: string, request: unknown): ServerQuestion {
+  if (!fits(key, MAX_BYTES.key)) throw invalid(key, `its key must have at most ${MAX_BYTES.key} bytes`)
   if (!isObject(request)) throw invalid(key, 'it must be an object')
   const { method, params = {} } = request
   if (!isObject(params)) throw invalid(key, 'its params must be an object')
@@ -98,8 +98,8 @@ function readSample(key: string, params: Record<string, unknown>): SampleQuestio
 
 /** Reads the URL of a page. It is never fetched. */
 function readUrl(key: string, url: unknown): Pick<VisitQuestion, 'url' | 'host' | 'lookalike'> {
-  if (typeof url !== 'string' || url.length > MAX_URL_LENGTH || !URL.canParse(url)) {
-    throw invalid(key, `its url must be a URL of at most ${MAX_URL_LENGTH} characters`)
+  if (!isText(url, MAX_BYTES.uri) || !URL.canParse(url)) {
+    throw invalid(key, `its url must be a URL of at most ${MAX_BYTES.uri} bytes`)
   }
   const { protocol, username, password, host, hostname } = new URL(url)
   if (protocol !== 'http:' && protocol !== 'https:') {

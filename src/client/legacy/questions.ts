@@ -12,6 +12,7 @@ import type { Capability } from '../capabilities.ts'
 import type { ServerInfo } from '../discovery.ts'
 import { ClientError, lost, notResumable } from '../errors.ts'
 import { MAX_DEPTH } from '../saved.ts'
+import { isText, MAX_BYTES } from '../server-text.ts'
 import type { Outcome } from './carried-state.ts'
 import { stateOf, withoutState, withState } from './carried-state.ts'
 import type { InFlightCall } from './in-flight-call.ts'
@@ -20,6 +21,8 @@ export interface QuestionsOptions {
   readonly sources: AnswerSources
   readonly maxRounds: number
   readonly maxStateBytes: number
+  /** For the questions that are open at the same time. */
+  readonly maxOpenBytes: number
   readonly logger: Logger
   readonly server: () => ServerInfo
   readonly revision: () => string
@@ -41,6 +44,8 @@ const MAX_OPEN = 1_000
 export class Questions {
   readonly #options: QuestionsOptions
   readonly #open = new Map<string, AbortController>()
+  /** Characters of the questions that are open. */
+  #openBytes = 0
 
   constructor(options: QuestionsOptions) {
     this.#options = options
@@ -49,8 +54,8 @@ export class Questions {
   /** `calls` are the calls that the question may belong to. There is exactly one if the server says which. */
   receive(message: Record<string, unknown>, requestId: RequestId | undefined, calls: readonly InFlightCall[]): void {
     const { id, method, params = {} } = message
-    if (typeof id !== 'string' && typeof id !== 'number') {
-      return this.#options.logger.warn('The server sent a request without a valid id.', { method })
+    if (typeof id !== 'number' && !isText(id, MAX_BYTES.requestId)) {
+      return this.#options.logger.warn('The server sent a request without a valid id.', { method: shown(method) })
     }
     const [call] = calls.length === 1 ? calls : []
     let state: string | undefined
@@ -65,17 +70,19 @@ export class Questions {
     const key = keyOf(requestId, id)
     // The server sends it again after its stream was lost.
     if (this.#open.has(key)) return
-    if (this.#open.size >= MAX_OPEN) {
+    const bytes = sizeOf(message)
+    if (this.#open.size >= MAX_OPEN || this.#openBytes + bytes > this.#options.maxOpenBytes) {
       const tooMany = { code: INTERNAL_ERROR, message: 'Too many questions are open' }
       return void this.#reply(id, { error: tooMany }, state)
     }
     const controller = new AbortController()
     this.#open.set(key, controller)
+    this.#openBytes += bytes
     const resumeClocks = calls.map((each) => each.pauseClock())
     const settle = (): void => {
       for (const resumeClock of resumeClocks.splice(0)) resumeClock()
       call?.settled(controller)
-      this.#open.delete(key)
+      if (this.#open.delete(key)) this.#openBytes -= bytes
     }
     // An answerer may ignore the signal and never return.
     controller.signal.addEventListener('abort', settle, { once: true })
@@ -177,6 +184,11 @@ export class Questions {
       return false
     }
   }
+}
+
+/** A message that is nested too deeply is refused right after this, so it does not count. */
+function sizeOf(message: Record<string, unknown>): number {
+  return isTame(message, MAX_DEPTH) ? JSON.stringify(message).length : 0
 }
 
 /** Servers that open a new session for every call may use the same id in each. */

@@ -84,6 +84,7 @@ export class Session implements Transport {
       sources: { answerers, can },
       maxRounds: limits.maxRounds,
       maxStateBytes: limits.maxStateBytes,
+      maxOpenBytes: limits.maxResponseBytes,
       logger,
       server: () => this.#info?.server ?? { name: address, version: '', capabilities: {} },
       revision: () => this.#info?.revision ?? revision,

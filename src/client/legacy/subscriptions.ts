@@ -4,6 +4,7 @@ import type { Logger } from '../../protocol/logger.ts'
 import type { ServerCapabilities } from '../../protocol/messages.ts'
 import { ClientError, lost } from '../errors.ts'
 import { isObject } from '../../protocol/json.ts'
+import { fits, MAX_BYTES } from '../server-text.ts'
 import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks } from '../transports/transport.ts'
 
 export interface LegacySubscriptionsOptions {
@@ -21,7 +22,7 @@ interface LegacySubscription {
   /** The resources that the server has accepted. */
   readonly uris: Set<string>
   /** Changes that arrived before the acknowledgement, which has to come first. Undefined after it. */
-  early: Record<string, unknown>[] | undefined
+  early: EarlyChange[] | undefined
 }
 
 interface SubscriptionFilter {
@@ -31,7 +32,16 @@ interface SubscriptionFilter {
   readonly resourceSubscriptions?: readonly string[]
 }
 
+/** No more of a message than its subscriber reads. */
+interface EarlyChange extends Record<string, unknown> {
+  readonly method: unknown
+  readonly params: { readonly uri?: unknown }
+}
+
 const MAX_EARLY = 1_000
+
+/** Stands for a URI that is too long to be kept. The subscriber takes it for a change that was missed. */
+const TOO_LONG = 'x'.repeat(MAX_BYTES.uri + 1)
 
 export class LegacySubscriptions {
   readonly #options: LegacySubscriptionsOptions
@@ -63,7 +73,7 @@ export class LegacySubscriptions {
       if (method === 'notifications/resources/updated' ? !isWithin(uri, uris) : !includesList(filter, method)) continue
       isTaken = true
       if (early === undefined) this.#options.receive(message, id)
-      else if (early.length < MAX_EARLY) early.push(message)
+      else if (early.length < MAX_EARLY) early.push(earlyChange(method, uri))
     }
     return isTaken
   }
@@ -111,6 +121,11 @@ export class LegacySubscriptions {
       })
     }
   }
+}
+
+function earlyChange(method: unknown, uri: unknown): EarlyChange {
+  if (typeof uri !== 'string') return { method, params: {} }
+  return { method, params: { uri: fits(uri, MAX_BYTES.uri) ? uri : TOO_LONG } }
 }
 
 /** True for a watched resource, or a part of one. */

@@ -9,6 +9,7 @@ import { REVISIONS } from '../discovery.ts'
 import { badResponse, ClientError } from '../errors.ts'
 import { checkComplete, readDone, readInputRequests } from '../round.ts'
 import type { SavedTask } from '../saved.ts'
+import { isText, MAX_BYTES, MAX_LENGTH, shortened } from '../server-text.ts'
 import { readError } from '../transports/message.ts'
 
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
@@ -57,15 +58,12 @@ export interface CancelledTask extends TaskSummary {
 
 const STATUSES: ReadonlySet<unknown> = new Set(['working', 'input_required', 'completed', 'failed', 'cancelled'])
 
-const MAX_ID_LENGTH = 2_048
 const MAX_DATE_LENGTH = 64
-/** A longer status message is cut. */
-const MAX_MESSAGE_LENGTH = 8_192
 
 /** Reads the members that every task has. The response that creates a task may have no others. */
 export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = result
-  if (!isTaskId(taskId)) throw badTask('taskId', `a string of 1 to ${MAX_ID_LENGTH} characters`, taskId)
+  if (!isTaskId(taskId)) throw badTask('taskId', `a string of 1 to ${MAX_BYTES.taskId} bytes`, taskId)
   if (!STATUSES.has(status)) throw badTask('status', `one of ${[...STATUSES].join(', ')}`, status)
   if (statusMessage !== undefined && typeof statusMessage !== 'string') {
     throw badTask('statusMessage', 'a string', statusMessage)
@@ -79,7 +77,7 @@ export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   return {
     id: taskId,
     status: status as TaskStatus,
-    ...(statusMessage !== undefined && { message: statusMessage.slice(0, MAX_MESSAGE_LENGTH) }),
+    ...(statusMessage !== undefined && { message: shortened(statusMessage, MAX_LENGTH.message) }),
     createdAt,
     updatedAt: lastUpdatedAt,
     ttlMs: ttlMs as number | null,
@@ -135,7 +133,7 @@ export function isFinished({ status }: TaskSummary): boolean {
 }
 
 function isTaskId(id: unknown): id is string {
-  return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH
+  return isText(id, MAX_BYTES.taskId)
 }
 
 function isPollInterval(ms: unknown): ms is number {
@@ -158,7 +156,7 @@ function badTask(member: string, expected: string, got: unknown): ClientError {
 
 function readSavedId(id: unknown): string {
   if (isTaskId(id)) return id
-  throw invalidSave(`its id must be a string of 1 to ${MAX_ID_LENGTH} characters, got ${shown(id)}`)
+  throw invalidSave(`its id must be a string of 1 to ${MAX_BYTES.taskId} bytes, got ${shown(id)}`)
 }
 
 function invalidSave(why: string): ClientError {

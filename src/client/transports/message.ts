@@ -1,6 +1,7 @@
 // Reads the untrusted JSON-RPC messages that a server sends.
 import type { JSONRPCErrorObject, RequestId } from '../../protocol/messages.ts'
 import { badResponse } from '../errors.ts'
+import { MAX_LENGTH, shortened } from '../server-text.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { ResponseCallbacks, RpcResponse } from './transport.ts'
 
@@ -43,7 +44,7 @@ export function readError(error: unknown): JSONRPCErrorObject {
   if (!isObject(error)) throw badResponse('its error is not an object')
   const { code, message, data } = error
   if (!Number.isSafeInteger(code) || typeof message !== 'string') throw badResponse('its error has no code and message')
-  return { code: code as number, message, data }
+  return { code: code as number, message: shortened(message, MAX_LENGTH.message), data }
 }
 
 function parseJson(text: string): unknown {

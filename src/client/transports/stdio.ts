@@ -1,8 +1,9 @@
 // The stdio transport: a child process, one JSON message per line. It is started on demand, and again after it exited.
 import { backoff } from '../../protocol/backoff.ts'
+import { isObject } from '../../protocol/json.ts'
 import type { Logger } from '../../protocol/logger.ts'
 import type { RequestId } from '../../protocol/messages.ts'
-import { reasonOf } from '../../protocol/text.ts'
+import { reasonOf, shown } from '../../protocol/text.ts'
 import { Child, type ServerCommand } from './child.ts'
 import { type ClientError, lost, notStarted, tooLarge, unreachable } from '../errors.ts'
 import { isResponse, parseMessage, readResponse } from './message.ts'
@@ -149,7 +150,9 @@ export class StdioTransport implements Transport {
     if (callbacks === undefined) {
       // Usually the response to a request that was cancelled a moment ago.
       const { error } = message
-      if (error !== undefined) this.#logger.warn('The server sent an error that answers no open request.', { error })
+      if (error === undefined) return
+      const said = isObject(error) ? error['message'] : undefined
+      this.#logger.warn('The server sent an error that answers no open request.', { message: shown(said) })
       return
     }
     this.#inFlight.delete(id)
