@@ -70,7 +70,8 @@ export class Connection {
   /** The same for requests that may concern tasks. */
   #taskMeta: string
   #retryFormat: RetryFormat | undefined = RETRY_FORMAT
-  #lastId = 0
+  /** Starts anywhere: a call that is resumed by another client must not repeat an id of the first one. */
+  #lastId = Math.floor(Math.random() * 2 ** 30)
   #closing: Promise<void> | undefined
 
   constructor(options: ConnectionOptions, open: (receive: ReceiveMessage) => Transport) {

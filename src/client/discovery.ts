@@ -50,12 +50,30 @@ export function chooseRevision(supported: unknown, cause?: Error): string {
   const common = REVISIONS.find((revision) => theirs.includes(revision))
   if (common !== undefined) return common
   const named = theirs.filter((revision) => typeof revision === 'string').slice(0, MAX_NAMED)
-  throw new ClientError(
-    'REVISION',
-    `The server supports ${named.length === 0 ? 'no revision that it names' : `revision ${named.join(', ')}`}, this client supports ${REVISIONS.join(', ')}.`,
-    cause === undefined ? {} : { cause },
-  )
+  throw new NoCommonRevision(named, cause)
 }
+
+/** The server answered, and named none of `REVISIONS`. */
+export class NoCommonRevision extends ClientError {
+  /** True if the server may be a legacy one: it named an older revision, or none at all. */
+  readonly mayBeLegacy: boolean
+
+  constructor(named: readonly string[], cause: Error | undefined) {
+    super(
+      'REVISION',
+      `The server supports ${named.length === 0 ? 'no revision that it names' : `revision ${named.join(', ')}`}, this client supports ${REVISIONS.join(', ')}.`,
+      cause === undefined ? {} : { cause },
+    )
+    this.mayBeLegacy = named.length === 0 || named.some((revision) => RELEASE.test(revision) && revision < REVISION)
+  }
+
+  override get name(): string {
+    return ClientError.name
+  }
+}
+
+/** Releases are named by their dates. */
+const RELEASE = /^\d{4}-\d{2}-\d{2}$/
 
 const MAX_NAMED = 10
 

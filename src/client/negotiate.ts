@@ -59,10 +59,14 @@ export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> 
     } catch (legacyError) {
       // It answered now, so it was slow, and is not a legacy server.
       if (isUnclear && legacyError instanceof ProtocolError) return discover(options, limits.timeoutMs)
-      const isNeither = legacyError instanceof ProtocolError || hasCode(legacyError, 'HTTP_STATUS')
-      throw isNeither ? error : legacyError
+      throw isNoAnswer(legacyError) ? error : legacyError
     }
   }
+}
+
+/** True if the server did not understand `initialize` either. */
+function isNoAnswer(error: unknown): boolean {
+  return error instanceof ProtocolError || hasCode(error, 'HTTP_STATUS') || hasCode(error, 'BAD_RESPONSE')
 }
 
 async function useRevision(revision: string, options: NegotiateOptions): Promise<ServerInfo> {

@@ -37,6 +37,18 @@ describe('the annotated properties of a schema', () => {
     ])
   })
 
+  test.each([
+    ['a list of types', { type: ['string', 'null'] }],
+    ['null first', { type: ['null', 'integer'] }],
+    ['anyOf', { anyOf: [{ type: 'boolean' }, { type: 'null' }] }],
+    ['oneOf', { oneOf: [{ type: 'null' }, { type: 'string' }] }],
+  ])('may be nullable, by %s', (_how, property) => {
+    const schema = object({ a: { ...property, [HEADER]: 'A' } })
+    const headers = paramHeaders(schema, 't')
+    expect(headers).toEqual([{ header: 'mcp-param-a', path: ['a'] }])
+    expect(headersOf(headers, { a: null })).toEqual([])
+  })
+
   test('are none in a schema without the keyword, also where it is only a name or a value', () => {
     expect(paramHeaders({ type: 'object' }, 't')).toEqual([])
     const named = object(
@@ -73,7 +85,11 @@ describe('a schema that clients would drop is an error at once', () => {
     ['object', { type: 'object' }],
     ['array', { type: 'array' }],
     ['null', { type: 'null' }],
-    ['several', { type: ['string', 'null'] }],
+    ['several', { type: ['string', 'integer'] }],
+    ['several and null', { type: ['string', 'integer', 'null'] }],
+    ['a nullable number', { type: ['number', 'null'] }],
+    ['null twice', { type: ['null', 'null'] }],
+    ['a nullable number by choice', { anyOf: [{ type: 'number' }, { type: 'null' }] }],
     ['none', {}],
     ['a choice', { anyOf: [{ type: 'string' }] }],
   ])('where the type is %s', (_type, property) => {

@@ -15,6 +15,7 @@ export interface ParamHeader {
 const KEYWORD = 'x-mcp-header'
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const TYPES: ReadonlySet<unknown> = new Set(['string', 'integer', 'boolean'])
+const UNIONS = ['anyOf', 'oneOf'] as const
 
 /** A schema may come from an untrusted server. */
 const DEEPEST = 256
@@ -91,11 +92,25 @@ function headerName(property: Readonly<Record<string, unknown>>, path: readonly 
     const expected = `a name of at most ${LONGEST_NAME} letters, digits and hyphens`
     throw invalid(tool, `at ${pathText(path)} must be ${expected}, got ${shown(name)}`)
   }
-  const { type } = property
-  if (!TYPES.has(type)) {
-    throw invalid(tool, `at ${pathText(path)} needs the type string, integer or boolean, got ${shown(type)}`)
+  if (!TYPES.has(typeOf(property))) {
+    const expected = 'the type string, integer or boolean, which may be nullable'
+    throw invalid(tool, `at ${pathText(path)} needs ${expected}, got ${shown(property['type'])}`)
   }
   return `mcp-param-${name.toLowerCase()}`
+}
+
+/** The type of a property, or the one that a nullable property has beside null. */
+function typeOf(property: Readonly<Record<string, unknown>>): unknown {
+  const { type } = property
+  if (Array.isArray(type)) return besideNull(type)
+  if (type !== undefined) return type
+  const union = UNIONS.map((keyword) => property[keyword]).find(Array.isArray)
+  return besideNull(union?.map((member: unknown) => (isObject(member) ? member['type'] : undefined)))
+}
+
+function besideNull(types: readonly unknown[] | undefined): unknown {
+  if (types?.length !== 2 || !types.includes('null')) return undefined
+  return types.find((type) => type !== 'null')
 }
 
 /** Counts the keyword anywhere in the schema, except where it is the name of a property. */

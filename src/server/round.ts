@@ -61,7 +61,7 @@ export interface RoundRequest {
 /** The text of the round's result, final or not; `undefined` if the call was cancelled. */
 export function serveRound(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { state } = request
-  if (state === undefined || state === null) return startFlow(host, target, request)
+  if (state === undefined) return startFlow(host, target, request)
   const resumed = resume(host, target, request)
   if (resumed instanceof Promise) return resumed.then((later) => continueFlow(host, target, request, later))
   return continueFlow(host, target, request, resumed)

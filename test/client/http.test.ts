@@ -439,4 +439,17 @@ describe('arguments that are repeated in headers', () => {
     await client.close()
     await serving.close()
   })
+
+  test('may be nullable: null has no header, on both sides', async () => {
+    const app = rally({ name: 'a', version: '1' })
+    const region = z.string().nullable().meta({ 'x-mcp-header': 'Region' })
+    app.tool('find', { input: z.object({ region }) }, ({ region: where }) => `Found in ${where}`)
+    const serving = await serve(app, { port: 0, handleSignals: false })
+    const client = await connect(serving.url)
+    expect(await client.listTools()).toMatchObject([{ name: 'find' }])
+    expect(textOf(await client.callTool('find', { region: 'eu' }))).toBe('Found in eu')
+    expect(textOf(await client.callTool('find', { region: null }))).toBe('Found in null')
+    await client.close()
+    await serving.close()
+  })
 })

@@ -12,6 +12,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     if (habits.has('touchy')) process.exit(3)
     if (habits.has('slow') && !isIntroduced) continue
     if (habits.has('slow')) say({ id, result: { supportedVersions: ['2026-07-28'], capabilities: {} } })
+    else if (habits.has('listing')) say({ id, result: { supportedVersions: ['2025-06-18'], capabilities: {} } })
+    else if (habits.has('polite')) say({ id, result: {} })
     else say({ id, error: { code: -32600, message: 'Not initialized' } })
   } else if (method === 'initialize') {
     isIntroduced = true

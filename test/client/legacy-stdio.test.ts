@@ -25,6 +25,12 @@ test('a server that refuses what comes before initialize is taken for an older o
   expect(textOf(await client.callTool('go'))).toMatch(/^go in process/)
 })
 
+test.each(['listing', 'polite'])('so is a server that answers, but not as a modern one: %s', async (habit) => {
+  const client = await connected(habit)
+  expect(client.revision).toBe('2025-06-18')
+  expect(textOf(await client.callTool('go'))).toMatch(/^go in process/)
+})
+
 test('so is a server that says nothing to it', async () => {
   const client = await connected('silent', 700)
   expect(client.revision).toBe('2025-06-18')

@@ -13,10 +13,19 @@ afterEach(closeAll)
 const QUIET: ClientOptions = { logger: { warn: () => {}, error: () => {} } }
 const yes: ClientOptions = { onElicit: () => ({ action: 'accept', content: { yes: true } }) }
 const done: Serve = (response, { message }) => json(response, { id: message.id, result: text('Done.') })
-const refusing = (status: number, error?: object): Script => ({
+const refusing = (status: number, error?: object, id?: string): Script => ({
   'server/discover': (response, { message }) => {
     if (error === undefined) response.writeHead(status).end('<html>')
-    else json(response, { id: message.id, error }, status)
+    else json(response, { id: id ?? message.id, error }, status)
+  },
+})
+const answering = (result: object): Script => ({
+  'server/discover': (response, { message }) => json(response, { id: message.id, result }),
+})
+const streaming = (answer: object): Script => ({
+  'server/discover': (response, { message }) => {
+    stream(response, event({ id: message.id, ...answer }))
+    response.end()
   },
 })
 
@@ -25,13 +34,27 @@ describe('a server is taken for an older one', () => {
     ['HTTP 400', refusing(400)],
     ['HTTP 404', refusing(404)],
     ['HTTP 405', refusing(405)],
+    ['HTTP 418', refusing(418)],
+    ['an error under an id of its own with HTTP 400', refusing(400, { code: -32600, message: 'No' }, 'server-error')],
+    ['an error without a code', refusing(400, {})],
+    ['an error on a stream of events', streaming({ error: { code: -32600, message: 'No' } })],
+    ['an error under an id of its own on a stream', streaming({ id: 'x', error: { code: -32600, message: 'No' } })],
+    ['an error that the protocol does not know', refusing(200, { code: -32001, message: 'Session not found' })],
+    ['an empty result', answering({})],
+    ['a result of another method', answering({ protocolVersion: '2025-11-25', capabilities: {} })],
+    ['older revisions as its result', answering({ supportedVersions: ['2025-11-25', '2025-06-18', '2024-11-05'] })],
+    ['revisions that are no list', answering({ supportedVersions: '2026-07-28' })],
+    ['a result of a type that it does not have', answering({ resultType: 'x', supportedVersions: ['2026-07-28'] })],
+    ['a page of HTML', { 'server/discover': (response) => void response.end('<html>') }],
+    ['nothing at all with HTTP 202', { 'server/discover': (response) => void response.writeHead(202).end() }],
+    ['an unsupported revision, without those it supports', refusing(400, { code: -32022, message: 'No' })],
     ['an error of no revision with HTTP 400', refusing(400, { code: -32000, message: 'No session' })],
     ['an unknown method', refusing(200, { code: -32601, message: 'Method not found' })],
     [
       'older revisions that it names',
       refusing(400, { code: -32022, message: 'No', data: { supported: ['2025-11-25'] } }),
     ],
-  ])('for %s', async (_what, script) => {
+  ] satisfies [string, Script][])('for %s', async (_what, script) => {
     const { client, server } = await olderConnection({ ...script, 'tools/call': done })
     expect(client.revision).toBe('2025-11-25')
     expect(client.server).toMatchObject({ name: 'raw' })
@@ -46,6 +69,8 @@ describe('a server is taken for an older one', () => {
       refusing(400, { code: -32022, message: 'No', data: { supported: ['3000'] } }),
       'REVISION',
     ],
+    ['a later revision alone', answering({ supportedVersions: ['3000-01-01'] }), 'REVISION'],
+    ['HTTP 429', refusing(429), 'HTTP_STATUS'],
     ['a modern error', refusing(400, { code: -32020, message: 'No' }), 'PROTOCOL'],
     ['HTTP 401', refusing(401), 'UNAUTHORIZED'],
     ['HTTP 500', refusing(500), 'HTTP_STATUS'],
@@ -61,6 +86,14 @@ describe('a server is taken for an older one', () => {
       initialize: (response) => void response.writeHead(404).end(),
     })
     await expect(connect(url, QUIET)).rejects.toMatchObject({ code: 'HTTP_STATUS', status: 404 })
+  })
+
+  test('and the first answer is told where the second is not valid either', async () => {
+    const { url } = await olderServer({
+      ...answering({ supportedVersions: [] }),
+      initialize: (response) => void response.end('<html>'),
+    })
+    await expect(connect(url, QUIET)).rejects.toMatchObject({ name: 'ClientError', code: 'REVISION' })
   })
 })
 

@@ -36,6 +36,26 @@ describe('the rounds of a call', () => {
     expect(new Set(requests.map(({ id }) => id)).size).toBe(3)
   })
 
+  test('have ids that another client, which resumes the call, does not repeat', async () => {
+    const ids: number[] = []
+    const script: Parameters<typeof scripted>[0] = ({ id, params }) => {
+      ids.push(id)
+      return params['requestState'] === undefined ? asks(['a'], 's') : done('ok')
+    }
+    const { client } = await scripted(script, { can: ['elicitation.form'] })
+    for await (const round of client.rounds({ tool: 'deploy' })) {
+      if (round.kind !== 'asks') continue
+      for (let resumed = 0; resumed < 20; resumed += 1) {
+        const { client: other } = await scripted(script, yes)
+        await other.resume(round.pending, { a: YES })
+      }
+      break
+    }
+    expect(ids).toHaveLength(21)
+    expect(new Set(ids).size).toBe(21)
+    expect(ids.every((id) => id > 0 && id < 2 ** 31)).toBe(true)
+  })
+
   test('send no state where none was given, also after one that was', async () => {
     const { client, requests } = await scripted(
       (_request, n) => [asks(['a'], 'state'), asks(['b']), done('ok')][n] ?? {},

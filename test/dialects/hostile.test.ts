@@ -112,9 +112,9 @@ describe.each(cases)('In $revision over $wire', ({ revision, open, retry, asked,
     }
   })
 
-  test('null counts as no state', async () => {
+  test('null for a state is refused', async () => {
     await begin()
-    expect(await say({ github_login: answer(OCTOCAT) }, null)).toHaveProperty('result.content')
+    expect(await say({ github_login: answer(OCTOCAT) }, null)).toMatchObject({ error: { code: -32602 } })
   })
 })
 

@@ -121,17 +121,12 @@ describe('a state', () => {
     ['an object', {}],
     ['empty', ''],
     ['made up', 'rs1.AAAA'],
+    ['null', null],
   ])('that is %s is refused with the same words, also where nothing is ever asked', async (_what, requestState) => {
     const { app: plain } = makeApp()
     plain.prompt('plain', {}, () => 'Hi').resource('a://b', { name: 'b' }, () => 'Hi')
     expect(errorOf(await responseOf(plain, prompt('plain', {}, { requestState })))).toEqual(FROZEN)
     expect(errorOf(await responseOf(plain, read('a://b', { requestState })))).toEqual(FROZEN)
-  })
-
-  test('that is null is none', async () => {
-    expect(Object.keys(askedIn(await responseOf(app, read('args://1', { requestState: null }))).messages)).toEqual([
-      'sure',
-    ])
   })
 })
 

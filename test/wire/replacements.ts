@@ -97,8 +97,7 @@ export const replacements: readonly Replacements[] = [
       'params arguments options force': always('200 frozen'),
       'params arguments options tags': always('200 frozen'),
       'params arguments options tags 0': always('200 frozen'),
-      // Null is absent: a first round, which may bring its answers along.
-      'params requestState': either((value) => value === null, 'done', '200 frozen'),
+      'params requestState': always('200 frozen'),
       'params inputResponses': either(isNothing, 'asks', '200 -32602'),
       'params inputResponses ok': either(isNothing, 'asks', '200 -32602'),
       'params inputResponses ok action': always('asks'),

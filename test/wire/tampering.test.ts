@@ -375,15 +375,11 @@ describe('what is no state at all', () => {
     {},
     { requestState: 'rs1.' },
     { toString: 'rs1.', length: 4 },
+    null,
     deep,
   ])('is refused like any other (case %#)', async (garbage) => {
     expect(await bank.retry(garbage)).toBe(REFUSED)
     expect(bank.ran).toEqual([])
-  })
-
-  test('is not null, which counts as absent: the call begins anew', async () => {
-    expect(await bank.retry(null)).toContain('transfer 5')
-    expect(bank.ran).toEqual(['transfer'])
   })
 
   test('is refused when a state stands inside a list or an object', async () => {

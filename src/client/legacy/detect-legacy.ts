@@ -1,23 +1,20 @@
 // Detects a legacy server by its answer to a request of the current revision.
 import { HEADER_MISMATCH, MISSING_CAPABILITY, ProtocolError, UNSUPPORTED_VERSION } from '../../protocol/errors.ts'
-import { olderRevision } from '../../protocol/revisions/index.ts'
+import { NoCommonRevision } from '../discovery.ts'
 import { ClientError } from '../errors.ts'
-import { isObject } from '../../protocol/json.ts'
 
-/** HTTP statuses of a server that does not understand the request. */
-const STATUSES: ReadonlySet<unknown> = new Set([400, 404, 405, 406, 415, 422])
+/** Errors that only a server of the current revision sends. */
+const MODERN_CODES: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION])
 
-/** True for every error that a server of the current revision would not send. */
+/** HTTP statuses that say nothing about the revision: the server took too long, or refuses to work now. */
+const BUSY: ReadonlySet<number> = new Set([408, 425, 429])
+
+/** True for every answer that a server of the current revision would not give. A server that gave no answer may be any. */
 export function isLegacyServer(error: unknown): boolean {
+  if (error instanceof NoCommonRevision) return error.mayBeLegacy
   const reported = error instanceof ClientError ? error.cause : error
-  if (reported instanceof ProtocolError) {
-    if (reported.rpcCode === UNSUPPORTED_VERSION) return supportsLegacy(reported.data)
-    return reported.rpcCode !== HEADER_MISMATCH && reported.rpcCode !== MISSING_CAPABILITY
-  }
-  return error instanceof ClientError && error.code === 'HTTP_STATUS' && STATUSES.has(error.status)
-}
-
-function supportsLegacy(data: unknown): boolean {
-  const supported: unknown = isObject(data) ? data['supported'] : undefined
-  return Array.isArray(supported) && supported.some((revision) => olderRevision(revision) !== undefined)
+  if (reported instanceof ProtocolError) return !MODERN_CODES.has(reported.rpcCode)
+  if (!(error instanceof ClientError)) return false
+  const { code, status = 0 } = error
+  return code === 'BAD_RESPONSE' || (code === 'HTTP_STATUS' && status >= 400 && status < 500 && !BUSY.has(status))
 }

@@ -6,18 +6,12 @@ const LONG = `memo://a/${'x'.repeat(1_000_000)}`
 
 test('of a change before the acknowledgement only the address is kept, and only if it is short', async () => {
   const received: Record<string, unknown>[] = []
-  let isReady: () => void = () => {}
-  const ready = new Promise<void>((resolve) => {
-    isReady = resolve
-  })
+  const answers: ((isSubscribed: boolean) => void)[] = []
   const subscriptions = new LegacySubscriptions({
     logger: console,
     receive: (message) => void received.push(message),
     ready: async () => ({ tools: { listChanged: true }, resources: { subscribe: true } }),
-    request: async () => {
-      await ready
-      return true
-    },
+    request: () => new Promise((resolve) => void answers.push(resolve)),
   })
   const notifications = { toolsListChanged: true, resourceSubscriptions: ['memo://a'] }
   const request: OutgoingRequest = {
@@ -39,7 +33,7 @@ test('of a change before the acknowledgement only the address is kept, and only 
   expect(updated({ uri: LONG })).toBe(true)
   expect(updated({ uri: 'memo://a/b', title: LONG })).toBe(true)
   subscriptions.receive({ method: 'notifications/tools/list_changed', params: { _meta: { LONG } }, LONG })
-  isReady()
+  for (const answer of answers) answer(true)
   await expect.poll(() => received.length).toBe(4)
   expect(JSON.stringify(received).length).toBeLessThan(10_000)
   expect(received.slice(2)).toEqual([
