@@ -11,8 +11,8 @@ import { scenarioNames } from './requests.mjs'
 import { table } from './table.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const ROUNDS = 11
-const MILLISECONDS = 800
+const ROUNDS = 75
+const MILLISECONDS = 120
 
 export async function benchBase([commit = 'HEAD', ...rest]) {
   const rounds = rest.includes('--quick') ? 3 : ROUNDS
@@ -24,7 +24,11 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
       ...(await compareServers(folder, rounds, children)),
       ...(await compareClients(folder, rounds, children)),
     ]
-    console.log(table(['ratio, median of rounds', 'now/base', 'range', 'echo/echo', 'range'], rows))
+    const pairs = ['now/base', 'range', 'echo/echo', 'range']
+    console.log(
+      'Median of the rounds: requests per second, then requests per CPU time of the server, which is less noisy.',
+    )
+    console.log(table(['ratio', ...pairs, ...pairs.map((title) => `${title} (CPU)`)], rows.map(filled)))
   } finally {
     for (const { stop } of children) stop()
     run('git', ['worktree', 'remove', '--force', folder], root)
@@ -42,7 +46,12 @@ async function compareServers(folder, rounds, children) {
   }
   const ports = {}
   for (const [name, peer] of Object.entries(peers)) ports[name] = (await peer.next()).port
-  const once = async (name, order) => (await generator.ask({ port: ports[name], ...order }, 20_000)).perSecond
+  const once = async (name, order) => {
+    const before = (await peers[name].ask('cpu')).cpuMicroseconds
+    const { requests, perSecond } = await generator.ask({ port: ports[name], ...order }, 20_000)
+    const cpu = (await peers[name].ask('cpu')).cpuMicroseconds - before
+    return { perSecond, perCpu: requests / cpu }
+  }
   const rows = []
   for (const scenario of scenarioNames)
     for (const connections of [32, 1]) {
@@ -50,8 +59,10 @@ async function compareServers(folder, rounds, children) {
       const measured = await alternate(Object.keys(peers), rounds, (name) => once(name, order))
       rows.push([
         `${scenario}, ${connections} at a time`,
-        ...ratio(measured, 'now', 'base'),
-        ...ratio(measured, 'again', 'echo'),
+        ...ratio(measured, 'now', 'base', 'perSecond'),
+        ...ratio(measured, 'again', 'echo', 'perSecond'),
+        ...ratio(measured, 'now', 'base', 'perCpu'),
+        ...ratio(measured, 'again', 'echo', 'perCpu'),
       ])
     }
   return rows
@@ -70,10 +81,11 @@ async function compareClients(folder, rounds, children) {
   for (const calls of [32, 1]) {
     const once = async (name) => {
       const { client, port } = pairs[name]
-      return (await client.ask({ port, calls, milliseconds: MILLISECONDS }, 20_000)).perSecond
+      const { perSecond } = await client.ask({ port, calls, milliseconds: MILLISECONDS }, 20_000)
+      return { perSecond }
     }
     const measured = await alternate(Object.keys(pairs), rounds, once)
-    rows.push([`client pair, ${calls} at a time`, ...ratio(measured, 'now', 'base'), '', ''])
+    rows.push([`client pair, ${calls} at a time`, ...ratio(measured, 'now', 'base', 'perSecond')])
   }
   return rows
 }
@@ -91,8 +103,12 @@ async function alternate(names, rounds, once) {
   return measured
 }
 
-function ratio(measured, one, other) {
-  const ratios = measured.map((round) => round[one] / round[other])
+function filled(row) {
+  return [...row, ...Array.from({ length: 9 - row.length }, () => '')]
+}
+
+function ratio(measured, one, other, unit) {
+  const ratios = measured.map((round) => round[one][unit] / round[other][unit])
   return [median(ratios).toFixed(3), `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`]
 }
 
