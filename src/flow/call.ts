@@ -3,7 +3,7 @@ import type { Failure } from './errors.ts'
 import { Declined, StepFailed } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
-import { WatchedPromise } from './strict.ts'
+import { lineOf, Watch } from './strict.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope'
 
@@ -29,6 +29,8 @@ export interface Call {
   failure: unknown
   /** Set on asks. */
   asking?: Asking
+  /** Set in strict passes. */
+  readonly watch: Watch | undefined
 }
 
 export interface Asking {
@@ -42,22 +44,44 @@ export interface Asking {
 export function newCall(key: string, kind: CallKind, entry?: Entry, strict = false): Call {
   let resolve: Call['resolve'] = unset
   let reject: Call['reject'] = unset
-  const executor = (res: Call['resolve'], rej: Call['reject']): void => {
+  const promise = new Promise<unknown>((res, rej) => {
     resolve = res
     reject = rej
-  }
-  const promise = strict ? new WatchedPromise<unknown>(executor) : new Promise<unknown>(executor)
-  return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined }
+  })
+  const watch = strict ? new Watch(promise) : undefined
+  return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined, watch }
 }
 
 /** True if nothing waits for the call. Known in strict passes only. */
-export function isFloating({ promise }: Call): boolean {
-  return promise instanceof WatchedPromise && !promise.observed
+export function isFloating({ watch }: Call): boolean {
+  return watch !== undefined && !watch.observed
 }
 
-/** The stack from the line that made the call. Known in strict passes only. */
-export function framesOf({ promise }: Call): string[] {
-  return promise instanceof WatchedPromise ? promise.frames : []
+/** Keeps a rejection that the handler awaits later, or never, from ending the process. */
+export function hush({ promise, watch }: Call): void {
+  const observed = watch?.observed
+  void Promise.prototype.then.call(promise, undefined, () => {})
+  if (watch !== undefined) watch.observed = observed ?? false
+}
+
+/** The keys of the calls that have not settled, as text for a message. */
+export function unsettledKeys(calls: Iterable<Call>): string {
+  const keys = [...calls].filter(({ settled }) => !settled).map(({ key }) => `"${key}"`)
+  return keys.length > 5 ? `${keys.slice(0, 5).join(', ')} and ${keys.length - 5} more` : keys.join(', ')
+}
+
+/** The author's line that made the first call that has not settled, preferably one that nothing awaits. Known in strict passes only. */
+export function lineOfUnsettled(calls: Iterable<Call>): string | undefined {
+  const open = [...calls].filter(({ settled }) => !settled)
+  return lineOf((open.find(isFloating) ?? open[0])?.watch?.frames[0])
+}
+
+/** A step that runs while a question is open. If the question is inside it, neither ever ends. */
+export function maybeNested(calls: Iterable<Call>): { step: string; ask: string } | undefined {
+  const all = [...calls]
+  const step = all.find(({ running }) => running)
+  const ask = all.find(({ kind, settled }) => kind === 'ask' && !settled)
+  return step && ask && { step: step.key, ask: ask.key }
 }
 
 /** A promise that never settles and that nothing else refers to: the garbage collector takes it with its awaiter. */

@@ -14,7 +14,19 @@ import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
 import type { Asking, Call, CallKind } from './call.ts'
 import { visitToken } from './derive.ts'
-import { attempt, framesOf, isFloating, isKey, kindOf, newCall, parked, valueOf } from './call.ts'
+import {
+  attempt,
+  hush,
+  isFloating,
+  isKey,
+  kindOf,
+  lineOfUnsettled,
+  maybeNested,
+  newCall,
+  parked,
+  unsettledKeys,
+  valueOf,
+} from './call.ts'
 import {
   Declined,
   interrupted,
@@ -32,13 +44,13 @@ import {
   tooLarge,
 } from './errors.ts'
 import type { Entry, Tag } from './journal.ts'
-import type { Outcome, PassInput } from './carrier.ts'
+import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
 import type { FailurePlace } from './failure-log.ts'
 import { detailsOf, logFailure, nameOf } from './failure-log.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
-import { goneStep, lineOf, rememberKey, rememberText, textOf } from './strict.ts'
+import { goneStep, rememberKey, rememberText, textOf } from './strict.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import { runInStep, stepAround } from './nesting.ts'
@@ -53,8 +65,10 @@ import { Underway } from './underway.ts'
  * - leaving: another instance is to continue the flow. No step starts; the handler is still heard.
  * - yielded: leaving, and stopped at a yield. The handler is not heard any more; running steps are still recorded.
  * - detaching: stopped at a detach, like yielded. The flow continues as a task.
+ * - returned: in a strict pass, the handler has returned while something ran that nothing awaits. No call begins, and nothing is
+ *   recorded any more; the pass only waits whether that fails.
  */
-type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | Outcome['kind']
+type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | 'returned' | Outcome['kind']
 
 /** How the values of a handler end its pass. */
 export interface HandlerEnds {
@@ -104,7 +118,7 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Of the steps that run and have read their signal. */
   #stepAborts: Map<string, AbortController> | undefined
   #cleanUps: (() => void)[] | undefined
-  /** In a strict pass, the handler has returned while something ran that nothing awaits. Called when all of it is done or waits for an answer. */
+  /** Set in the phase 'returned'. Called when what nothing awaits is done, or waits for an answer. */
   #heldReturn: (() => void) | undefined
 
   constructor(input: PassInput, finish: (outcome: Outcome) => void) {
@@ -157,6 +171,7 @@ export class Pass implements Settler, Asker, Interruptible {
       case 'leaving':
       case 'yielded':
       case 'detaching':
+      case 'returned':
         return false
       default:
         return true
@@ -272,7 +287,7 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Resolves with `true` if the flow is a task already. If it becomes one, the next pass continues from here. */
   detach(required: boolean): Promise<boolean> {
-    if (this.#refuses('detach')) return parked()
+    if (this.#refuses('detach') || this.#phase === 'returned') return parked()
     const { journalWriter, mayDetach, hasStore } = this.input
     if (journalWriter !== undefined) return Promise.resolve(true)
     if (!mayDetach) return required ? this.fail(hasStore === false ? storeMissing() : noTask()) : Promise.resolve(false)
@@ -296,7 +311,10 @@ export class Pass implements Settler, Asker, Interruptible {
 
   /** Called when the time limit has passed. */
   expire(): void {
-    void this.fail(timeLimit(this.input.limits.passMs, this.#unsettled(), this.#maybeNested()))
+    const { limits, strict } = this.input
+    // Strict passes find a question inside a step by themselves.
+    const nested = strict ? undefined : maybeNested(this.#calls.values())
+    void this.fail(timeLimit(limits.passMs, unsettledKeys(this.#calls.values()), nested))
   }
 
   /** The instance stops now: hands over what is recorded, and aborts the signal of a running step. */
@@ -363,7 +381,8 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   #begin(key: string, kind: CallKind): Call | undefined {
-    if (this.#refuses(key) || this.#unheard || this.#isInClosedScope(key)) return undefined
+    if (this.#refuses(key) || this.#unheard || this.#phase === 'returned' || this.#isInClosedScope(key))
+      return undefined
     if (this.#calls.has(key)) {
       void this.fail(keyReused(key))
       return undefined
@@ -459,6 +478,11 @@ export class Pass implements Settler, Asker, Interruptible {
 
   settle({ call, tag, payloadText, thrown }: Settlement): Promise<void> | undefined {
     const { journal, flow, journalWriter, now = Date.now } = this.input
+    if (this.#phase === 'returned') {
+      if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
+      this.#deliver(call, tag, JSON.parse(payloadText), false)
+      return undefined
+    }
     if (call.kind === 'scope') {
       // The next pass runs the scope again, and its handler is heard.
       if (this.#unheard) return undefined
@@ -501,19 +525,23 @@ export class Pass implements Settler, Asker, Interruptible {
     if (this.#unheard) return
     try {
       const value = valueOf(call, tag, payload)
-      this.input.trace?.({ type: 'settle', key, value, replayed })
+      this.#trace({ type: 'settle', key, value, replayed })
       call.resolve(value)
     } catch (error) {
-      this.input.trace?.({ type: 'settle', key, error, replayed })
+      this.#trace({ type: 'settle', key, error, replayed })
       call.failure ??= error
-      // The handler may await it later, or never: an unhandled rejection would end the process. `catch` would count as waiting.
-      void Promise.prototype.then.call(call.promise, undefined, ignore)
+      hush(call)
       call.reject(error)
     }
   }
 
+  /** What happens after the handler has returned is no part of the flow. */
+  #trace(event: TraceEvent): void {
+    if (this.#phase !== 'returned') this.input.trace?.(event)
+  }
+
   #returned(value: unknown, isFinal = false): void {
-    if (this.#unheard || this.ended) return
+    if (this.#unheard || this.ended || (this.#phase === 'returned' && !isFinal)) return
     if (this.input.strict && !this.#isSound(() => this.#returned(value, true), isFinal)) return
     let outcome: Outcome
     try {
@@ -536,7 +564,7 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#heldReturn = undefined
     if (failed !== undefined) {
       const { kind, key, failure } = failed
-      void this.fail(notAwaited(nameOf(target), `the ${kind} "${key}"`, failure, framesOf(failed)), key)
+      void this.fail(notAwaited(nameOf(target), `the ${kind} "${key}"`, failure, failed.watch?.frames ?? []), key)
       return false
     }
     if (!isFinal && floating.some(({ kind, settled, running }) => running || (kind === 'scope' && !settled))) {
@@ -552,6 +580,7 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Waits for a moment: long enough for most calls that fail, and not for ever if one never settles. */
   #holdReturn(again: () => void): void {
     const waking = new AbortController()
+    this.#phase = 'returned'
     this.#heldReturn = () => {
       waking.abort()
       again()
@@ -621,30 +650,13 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   #warnOfDropped(): void {
-    const open = [...this.#calls.values()].filter(({ settled }) => !settled)
-    const [first] = open
-    if (first === undefined) return
-    const line = lineOf(framesOf(open.find(isFloating) ?? first)[0])
+    const keys = unsettledKeys(this.#calls.values())
+    if (keys === '') return
+    const line = lineOfUnsettled(this.#calls.values())
     const at = line === undefined ? '' : ` The first was called at ${line}.`
     this.input.logger.warn(
-      `${nameOf(this.input.target)}: the handler returned before ${this.#unsettled()} settled. The results are dropped. Did you forget \`await\`?${at}`,
+      `${nameOf(this.input.target)}: the handler returned before ${keys} settled. The results are dropped. Did you forget \`await\`?${at}`,
       detailsOf(this.#place),
     )
   }
-
-  /** A step that runs while a question is open. If the question is inside it, neither ever ends. Strict passes find that themselves. */
-  #maybeNested(): { step: string; ask: string } | undefined {
-    if (this.input.strict) return undefined
-    const calls = [...this.#calls.values()]
-    const step = calls.find(({ running }) => running)
-    const ask = calls.find(({ kind, settled }) => kind === 'ask' && !settled)
-    return step && ask && { step: step.key, ask: ask.key }
-  }
-
-  #unsettled(): string {
-    const keys = [...this.#calls.values()].filter(({ settled }) => !settled).map(({ key }) => `"${key}"`)
-    return keys.length > 5 ? `${keys.slice(0, 5).join(', ')} and ${keys.length - 5} more` : keys.join(', ')
-  }
 }
-
-function ignore(): void {}

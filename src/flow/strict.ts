@@ -5,13 +5,17 @@ import type { Journal } from './journal.ts'
 /** Enough for Rally's own frames and a few of the author's. */
 const MOST_FRAMES = 12
 
-/** The promise of an io call in a strict pass. It knows whether anything waits for it, and where the call was made. */
-export class WatchedPromise<T> extends Promise<T> {
+/**
+ * Watches the promise of an io call in a strict pass: whether anything waits for it, and where the call was made.
+ * The promise settles in the same microtasks as any other, so that a handler sees the same order in production.
+ */
+export class Watch {
   observed = false
   readonly #trace: { stack?: string } = {}
 
-  constructor(executor: ConstructorParameters<typeof Promise<T>>[0]) {
-    super(executor)
+  constructor(promise: Promise<unknown>) {
+    // `await`, `then` and Promise.all read `constructor`; `return` in an async function reads only `then`.
+    Object.defineProperties(promise, { constructor: this.#seen(Promise), then: this.#seen(Promise.prototype.then) })
     // Its text is made only if it is read.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = MOST_FRAMES
@@ -19,19 +23,12 @@ export class WatchedPromise<T> extends Promise<T> {
     Error.stackTraceLimit = stackTraceLimit
   }
 
-  /** `then` returns a plain promise. */
-  static override get [Symbol.species](): PromiseConstructor {
-    return Promise
-  }
-
-  // `await`, `return` and Promise.all call it too, because this is a subclass.
-  // oxlint-disable-next-line unicorn/no-thenable -- it is a promise
-  override then<A = T, B = never>(
-    fulfilled?: ((value: T) => A | PromiseLike<A>) | null,
-    rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
-  ): Promise<A | B> {
-    this.observed = true
-    return super.then(fulfilled, rejected)
+  #seen(value: unknown): PropertyDescriptor {
+    const get = (): unknown => {
+      this.observed = true
+      return value
+    }
+    return { get }
   }
 
   /** The stack from the author's line on. */
