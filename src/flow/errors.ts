@@ -73,8 +73,8 @@ export function noTask(): NoTask {
 }
 
 /** `io.detach({ required: true })` in an app that has no store. */
-export function storeMissing(): RallyError {
-  return new RallyError(
+export function storeMissing(): FlowError {
+  return new FlowError(
     'STORE_REQUIRED',
     'io.detach({ required: true }) needs a store, and the app has none. Pass one to rally({ store }).',
   )

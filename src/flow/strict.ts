@@ -15,7 +15,8 @@ export class Watch {
 
   constructor(promise: Promise<unknown>) {
     // `await`, `then` and Promise.all read `constructor`; `return` in an async function reads only `then`.
-    Object.defineProperties(promise, { constructor: this.#seen(Promise), then: this.#seen(Promise.prototype.then) })
+    for (const name of ['constructor', 'then'] as const)
+      void Object.defineProperty(promise, name, this.#seen(Promise.prototype[name]))
     // Its text is made only if it is read.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = MOST_FRAMES

@@ -2,7 +2,7 @@ import type { Rally } from 'mcp-rally'
 import { elicit, inputRequired, rally, resolver, send } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { accept, askedIn, call, errorOf, resultOf, textOf } from '../../test/wire/messages.ts'
+import { accept, askedIn, call, errorOf, textOf } from '../../test/wire/messages.ts'
 import type { InputRequest } from '../protocol/messages.ts'
 import type { Io } from './io.ts'
 
@@ -81,16 +81,6 @@ describe('a handler asks for another round', () => {
     expect(error).toMatchObject({ data: { code: 'MIXED_STYLES' } })
     expect(error.message).toContain('Tool "greet": a handler with `needs` cannot take its rounds by hand')
   })
-})
-
-test('detach({ required }) without a store says that the store is missing', async () => {
-  const app = newApp().tool('report', {}, async (_args, io) => {
-    await io.detach({ required: true })
-    return 'done'
-  })
-  const response = await send(app, call('report'))
-  expect(resultOf(response)).toMatchObject({ isError: true })
-  expect(textOf(response)).toContain('needs a store, and the app has none. Pass one to rally({ store }).')
 })
 
 function required(): unknown {

@@ -44,7 +44,7 @@ export type SetupErrorCode =
   | 'RESOLVER_INVALID'
   /** A tool, prompt, resource or template with this name exists already. Choose another name. */
   | 'NAME_TAKEN'
-  /** The tool always runs as a task, and the app has no store. Pass `rally({ store })`. */
+  /** The tool always runs as a task or must detach, and the app has no store. Pass `rally({ store })`. */
   | 'STORE_REQUIRED'
   /** The server would listen on the network without naming its hosts. Pass `allowedHosts`. */
   | 'ALLOWED_HOSTS_REQUIRED'
@@ -67,6 +67,8 @@ export type FlowErrorCode =
   | 'KEY_REUSED'
   /** A key was recorded for one kind of call and is now used for another. Choose a new key, or raise `version`. */
   | 'KEY_KIND'
+  /** The handler called `io.detach({ required: true })`, and the app has no store. Pass `rally({ store })`. */
+  | 'STORE_REQUIRED'
   /** `io` was called inside a step. Ask before the step, or use `io.scope`. */
   | 'NESTED_CALL'
   /** An `io` call failed, and the handler did not await it. Add `await`. Strict mode only. */

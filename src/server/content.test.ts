@@ -91,7 +91,7 @@ describe('what a handler returns', () => {
   })
 
   test('a whole result may not say of what type it is', async () => {
-    const result = resultOf(await ask(doing(() => ({ content: [], resultType: 'input_required', extra: 1 })).app))
+    const result = resultOf(await ask(doing(() => ({ content: [], resultType: 'task', extra: 1 })).app))
     expect(result).toMatchObject({ resultType: 'complete' })
     expect(result).not.toHaveProperty('extra')
   })

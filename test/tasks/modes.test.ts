@@ -73,13 +73,20 @@ describe('a call of a tool whose handler detaches', () => {
     expect(errorOf(await new Caller(office, app).send(call('work')))).toEqual(MISSING)
   })
 
-  test('that must be a task ends with -32021 where the tool never is one, and where the app has no store', async () => {
+  test('that must be a task ends with -32021 where the tool never is one', async () => {
     const office = new Office()
     const { app } = office.instance((each) => tool(each, 'never', true))
     expect(errorOf(await new Caller(office, app).call('work'))).toEqual(MISSING)
+  })
+
+  test('that must be a task fails where the app has no store, and says so: the client is not to blame', async () => {
     const alone = without()
     tool(alone, undefined, true)
-    expect(errorOf(await send(alone, request('tools/call', { name: 'work' }, WITH_TASKS)))).toEqual(MISSING)
+    expect(errorOf(await send(alone, request('tools/call', { name: 'work' }, WITH_TASKS)))).toEqual({
+      code: -32603,
+      message: 'io.detach({ required: true }) needs a store, and the app has none. Pass one to rally({ store }).',
+      data: { code: 'STORE_REQUIRED' },
+    })
   })
 })
 
