@@ -11,6 +11,7 @@ export {
 export { send, type SendOptions } from './hosts/memory.ts'
 export type { App } from './server/app.ts'
 export type { AppOptions } from './server/options.ts'
+export type { Readiness, ReadinessOptions } from './server/readiness.ts'
 export type { HandlerOptions } from './server/handler.ts'
 export type { ToolHandler, ToolOptions } from './server/tool.ts'
 export type { ToolResult, ToolReturn } from './server/content.ts'

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import type { Rally } from 'mcp-rally'
 import { rally } from 'mcp-rally'
 import type { ServeOptions, Serving } from 'mcp-rally/node'
@@ -394,14 +395,60 @@ describe('a connection', () => {
     await Promise.all(cancelled)
   })
 
-  test('that is only half closed still gets its answer', async () => {
-    const desk = new Desk()
-    const begun = desk.begins('w')
-    const connection = await desk.connect()
-    connection.write(post(call('wait', { id: 'w' })))
-    connection.socket.end()
-    await begun
-    desk.letGo('w')
-    expect(textIn(await connection.next())).toBe('Waited for w')
+  describe('that is half closed', () => {
+    /** A call that runs when the server has seen that its client sends nothing more. */
+    async function halfClosed(desk: Desk, text: string): Promise<Connection> {
+      const { port, server } = await desk.serve()
+      const accepted = once(server, 'connection')
+      const connection = await Connection.open(port)
+      const [accept] = (await accepted) as [Socket]
+      const ended = once(accept, 'end')
+      connection.write(text)
+      connection.socket.end()
+      await ended
+      return connection
+    }
+
+    test.each([
+      { what: 'JSON', meta: {} },
+      { what: 'events', meta: { progressToken: 1 } },
+    ])('still gets its answer as $what', async ({ meta }) => {
+      const desk = new Desk()
+      const begun = desk.begins('w')
+      const connection = await halfClosed(desk, post(call('wait', { id: 'w' }, {}, meta)))
+      await begun
+      // Long enough for the server to write to the connection more than once.
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      desk.letGo('w')
+      expect((await connection.final()).body).toContain('Waited for w')
+      await connection.closed
+    })
+
+    test('gets the answers to all that it sent, in their order', async () => {
+      const desk = new Desk()
+      const ids = ['a', 'b', 'c']
+      const begun = ids.map((id) => desk.begins(id))
+      const connection = await halfClosed(desk, ids.map((id) => post(call('wait', { id }))).join(''))
+      await Promise.all(begun)
+      for (const id of ids.toReversed()) desk.letGo(id)
+      for (const id of ids) expect(textIn(await connection.final())).toBe(`Waited for ${id}`)
+      await connection.closed
+    })
+
+    test('gets no interim response with HTTP/1.0', async () => {
+      const desk = new Desk()
+      const begun = desk.begins('w')
+      const connection = await halfClosed(desk, post(call('wait', { id: 'w' }), { version: '1.0' }))
+      await begun
+      await new Promise((resolve) => setTimeout(resolve, 100))
+      desk.letGo('w')
+      expect(textIn(await connection.next())).toBe('Waited for w')
+    })
+
+    test('and idle is closed', async () => {
+      const connection = await halfClosed(new Desk(), post(greet('Ada')))
+      expect(textIn(await connection.final())).toBe('Hello, Ada')
+      await connection.closed
+    })
   })
 })

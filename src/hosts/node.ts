@@ -8,6 +8,8 @@ import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
+import type { ProbedResponse } from './half-closed.ts'
+import { PROBE } from './half-closed.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
@@ -57,6 +59,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     this.#outbox = outbox
     this.#request = request
     this.#response = response
+    ;(response as ProbedResponse)[PROBE] = this
     const forget = response.socket === null ? onClosed(request.socket, () => this.cancel.cancel()) : undefined
     response.on('close', () => {
       forget?.()
@@ -170,6 +173,15 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
 
   #isUnread(status: number | undefined): boolean {
     return status === TOO_LARGE || ((status === BUSY || status === TIMED_OUT) && !this.#request.complete)
+  }
+
+  /** The client has closed its side of the connection: see half-closed.ts. */
+  probe(): void {
+    const response = this.#response
+    if (response.writableEnded) return
+    if (this.#streaming) this.#comment?.(':\n\n')
+    // A client must expect interim responses from HTTP 1.1 on.
+    else if (!response.headersSent && this.#request.httpVersion === '1.1') response.writeProcessing()
   }
 
   #sendEvents(events: NonNullable<Reply['events']>): void {

@@ -248,21 +248,21 @@ describe('close', () => {
   })
 })
 
-describe('SIGTERM', () => {
+describe.each(['SIGTERM', 'SIGINT'] as const)('%s', (signal) => {
   test('is listened to while the server is there, by one listener for all, and by none after', async () => {
-    const before = process.listenerCount('SIGTERM')
+    const before = process.listenerCount(signal)
     const [first, second] = [await new Desk().serve(), await new Desk().serve()]
-    expect(process.listenerCount('SIGTERM')).toBe(before + 1)
+    expect(process.listenerCount(signal)).toBe(before + 1)
     await first.close()
-    expect(process.listenerCount('SIGTERM')).toBe(before + 1)
+    expect(process.listenerCount(signal)).toBe(before + 1)
     await second.close()
-    expect(process.listenerCount('SIGTERM')).toBe(before)
+    expect(process.listenerCount(signal)).toBe(before)
   })
 
   test("is nobody's business with handleSignals: false", async () => {
-    const before = process.listenerCount('SIGTERM')
+    const before = process.listenerCount(signal)
     await new Desk().serve({ handleSignals: false })
-    expect(process.listenerCount('SIGTERM')).toBe(before)
+    expect(process.listenerCount(signal)).toBe(before)
   })
 })
 

@@ -3,14 +3,20 @@ import type { RequestListener } from 'node:http'
 import { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
 import type { HttpOptions } from './http.ts'
 import { HttpEndpoint } from './http.ts'
+import { watchHalfClosed } from './half-closed.ts'
+import type { HealthOptions } from './health.ts'
+import { probeHandler } from './health.ts'
 import { checkLimits } from './load.ts'
 import { handlerOf } from './node.ts'
+import type { Stop } from './signals.ts'
+import { forgetSignals, stopOnSignals } from './signals.ts'
 
-export interface ServeOptions extends HttpOptions {
+export interface ServeOptions extends HttpOptions, HealthOptions {
   /** 0 takes any free port. Default 3000. */
   port?: number
   /** The address to listen on. Any other than loopback needs `allowedHosts`. Default '127.0.0.1'. */
@@ -23,7 +29,15 @@ export interface ServeOptions extends HttpOptions {
   maxConnections?: number
   /** How long a client may take to send the headers of a request, in milliseconds. Past it there is a 408. Default 10 000. */
   headersMs?: number
-  /** Closes the server on SIGTERM, and then lets the signal end the process. Default true. */
+  /**
+   * How long the server still serves after SIGTERM while `/readyz` fails, in milliseconds: so long a load balancer may take to send
+   * its requests elsewhere. SIGINT and `close()` do not wait. Default 0.
+   */
+  drainDelayMs?: number
+  /**
+   * Closes the server on SIGTERM and SIGINT, and then lets the signal end the process. A second SIGINT, half a second later or more,
+   * ends it at once. Default true.
+   */
   handleSignals?: boolean
 }
 
@@ -57,25 +71,52 @@ const SWEEP_MS = 20
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   const { maxConnections = DEFAULT_MAX_CONNECTIONS, headersMs = DEFAULT_HEADERS_MS } = options
+  const { drainDelayMs = 0 } = options
   checkBinding(host, options)
   checkLimits({ maxConnections, headersMs })
+  if (!(drainDelayMs >= 0)) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`drainDelayMs\` must be a number of 0 or more, got ${shown(drainDelayMs)}.`,
+    )
+  }
   if (app.draining) throw new RallyError('APP_CLOSED', 'serve(): this app was closed. Create a new one to serve again.')
   const endpoint = new HttpEndpoint(app, options, path)
-  const server = new PatientServer(handlerOf(endpoint), headersMs, endpoint.limits.bodyMs)
+  const handle = handlerOf(endpoint)
+  const probed = probeHandler(app, options, path, endpoint.limits.maxLagMs)
+  const listener: RequestListener = (request, response) => {
+    if (request.url === path || !probed(request, response)) handle(request, response)
+  }
+  const server = new PatientServer(listener, headersMs, endpoint.limits.bodyMs)
   server.maxConnections = maxConnections
   let closing: Promise<void> | undefined
-  const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forget(close)))
+  const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forgetSignals(stop)))
+  const stop: Stop = (signal) => {
+    app.failReadiness()
+    return signal === 'SIGTERM' && drainDelayMs > 0 ? closeAfter(server, drainDelayMs, close) : close()
+  }
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
       server.removeListener('error', reject)
-      if (handleSignals) closeOnTerminate(close)
+      if (handleSignals) stopOnSignals(stop)
       app.work()
       const { port: bound } = server.address() as AddressInfo
       const name = host.includes(':') ? `[${host}]` : host
       resolve({ url: `http://${name}:${bound}${path}`, port: bound, server, close })
     })
   })
+}
+
+/** Resolves when it is closed, also if `close` is called before the time. */
+async function closeAfter(server: Server, delayMs: number, close: () => Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await Promise.race([
+    new Promise((resolve) => (timer = setTimeout(resolve, delayMs))),
+    new Promise((resolve) => server.once('close', resolve)),
+  ])
+  clearTimeout(timer)
+  await close()
 }
 
 async function drain(app: App, server: PatientServer, drainMs: number): Promise<void> {
@@ -93,40 +134,10 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   clearInterval(sweep)
 }
 
-/** What to close on SIGTERM. */
-const onTerminate = new Set<() => Promise<void>>()
-
-/** True when other code listened for the signal too: then that code decides when the process ends. */
-let othersDecide = false
-
-function closeOnTerminate(close: () => Promise<void>): void {
-  // Runs before all other listeners: a `once` listener is not counted any more after it has run.
-  if (onTerminate.size === 0) process.prependListener('SIGTERM', terminate)
-  onTerminate.add(close)
-}
-
-function forget(close: () => Promise<void>): void {
-  if (onTerminate.delete(close) && onTerminate.size === 0) process.removeListener('SIGTERM', terminate)
-}
-
-/** Keeps listening until all is closed: the signal may come twice, as through npm, and must not end the process early. */
-function terminate(): void {
-  othersDecide ||= process.listenerCount('SIGTERM') > 1
-  void Promise.allSettled(Array.from(onTerminate, (close) => close())).then(() => {
-    if (othersDecide || process.listenerCount('SIGTERM') > 0) return
-    // As if there had been no listener.
-    process.kill(process.pid, 'SIGTERM')
-    setTimeout(() => process.exit(TERMINATED), IMMUNE_MS)
-  })
-}
-
-/** The first process of a container ignores its own signal. It exits with the status that stands for the signal. */
-const TERMINATED = 128 + 15
-const IMMUNE_MS = 100
-
 /**
  * Node's HTTP server, except that it cuts nobody off. Node takes a connection for idle as soon as the whole response was
- * handed to it, and closes it even when a slow reader has most of that still to come.
+ * handed to it, and closes it even when a slow reader has most of that still to come. And it drops the response to a client
+ * that closed its own side after its request.
  */
 class PatientServer extends Server {
   readonly #sockets = new Set<Socket>()
@@ -136,8 +147,11 @@ class PatientServer extends Server {
     // The endpoint answers when a body takes too long. Node closes the connection of a body that nobody wants to read.
     const requestTimeout = headersMs + bodyMs + DEADLINE_SWEEP_MS
     super({ connectionsCheckingInterval, headersTimeout: headersMs, requestTimeout }, listener)
+    // Node's own switch, older than its types.
+    Reflect.set(this, 'httpAllowHalfOpen', true)
     this.on('connection', (socket: Socket) => {
       this.#sockets.add(socket)
+      socket.once('end', () => watchHalfClosed(socket))
       socket.once('close', () => this.#sockets.delete(socket))
     })
   }

@@ -14,6 +14,8 @@ import type { AppOptions, ResolvedOptions } from './options.ts'
 import { readOptions } from './options.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
 import { registerPrompt } from './prompt.ts'
+import type { Readiness, ReadinessOptions } from './readiness.ts'
+import { ReadinessCheck } from './readiness.ts'
 import { Registry } from './registry.ts'
 import type { Reply } from './reply.ts'
 import type { Resolved } from './resolve.ts'
@@ -44,6 +46,7 @@ export class App {
   readonly #subscriptions: Subscriptions
   readonly #handover: Handover
   readonly #services: AppServices
+  readonly #readiness: ReadinessCheck
   readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
   #warnedEphemeral = false
 
@@ -58,6 +61,7 @@ export class App {
     })
     this.#handover = new Handover(options.shed, this.logger)
     this.#services = this.#createServices(options, resolved, tasks)
+    this.#readiness = new ReadinessCheck(() => this.#services.tasks?.reachStore(), this.logger)
     this.notify = notifier(this.#subscriptions)
     this.legacy = legacy?.(this.#services)
   }
@@ -131,6 +135,19 @@ export class App {
     return this.#handover.draining
   }
 
+  /**
+   * Whether this instance should get requests: it is not shutting down, its store answers within 0.8 s, and its event loop is not
+   * late. For a probe in a server of your own; `serve()` answers `/readyz` with it. Kept for half a second. Never rejects.
+   */
+  readiness(options?: ReadinessOptions): Promise<Readiness> {
+    return this.#readiness.read(options)
+  }
+
+  /** The instance will shut down: `readiness()` says so from now on. Everything is still served, until `drain()`. */
+  failReadiness(): void {
+    this.#readiness.leave()
+  }
+
   /** Starts working on tasks, if the app has a store. Hosts call it. A second call does nothing. */
   work(): void {
     this.#services.tasks?.start()
@@ -143,6 +160,7 @@ export class App {
 
   /** Hands over running calls at their next step: the response is a state from which another instance continues. */
   drain(): void {
+    this.failReadiness()
     this.#handover.drain()
     this.#subscriptions.end()
     this.#services.tasks?.drain()

@@ -90,6 +90,8 @@ export interface Tasks {
   follow(taskId: string, onTask: (task: DetailedTask) => void, onGone: () => void): () => void
   /** The same for many tasks, each as JSON text without the braces around it. */
   followText(ids: readonly string[], onTask: (taskText: string) => void): () => void
+  /** Resolves if the store answers, and rejects if it cannot be reached. */
+  reachStore(): Promise<void>
   /** Starts working on tasks. A second call does nothing. */
   start(): void
   /** Claims no further task. Running tasks are handed over at their next step. */

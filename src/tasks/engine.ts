@@ -22,6 +22,8 @@ import { Worker } from './worker.ts'
 const MAX_TRIES = 100
 /** The form of a task id. The store is not asked for an id of another form. */
 const ID = /^[0-9a-f]{64}$/
+/** An id that no task has. */
+const NO_TASK = 'readiness'
 const PAGE_SIZE = 100
 /** The longest delay of a timer. */
 const MAX_TIMER_MS = 2_147_483_647
@@ -123,6 +125,10 @@ export class TaskEngine implements Tasks {
 
   followText(ids: readonly string[], onTask: (taskText: string) => void): () => void {
     return this.#followers.follow(ids, (task) => onTask(taskText(task)))
+  }
+
+  async reachStore(): Promise<void> {
+    await this.#store.read(NO_TASK)
   }
 
   start(): void {

@@ -22,8 +22,8 @@ function newApp() {
   return app
 }
 
-for (const { how, does } of listeners) {
-  process[how]('SIGTERM', () => say({ listener: does }))
+for (const { how, does, signal = 'SIGTERM' } of listeners) {
+  process[how](signal, () => say({ listener: does }))
 }
 for (let i = 0; i < servers; i += 1) {
   const { url, server, close } = await serve(newApp(), { port: 0, ...options })

@@ -1,4 +1,4 @@
-// SIGTERM, to real processes that serve over HTTP.
+// SIGTERM and SIGINT, to real processes that serve over HTTP.
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -183,6 +183,87 @@ describe('a process that is told to go', () => {
     child.tell({ step: 'one' })
     deferredState(await answered(await answer))
     expect(await child.ended).toEqual(BY_SIGNAL)
+  })
+})
+
+describe('a process with a drain delay', () => {
+  async function readyz(url: string): Promise<number> {
+    const { status } = await fetch(new URL('/readyz', url))
+    return status
+  }
+
+  test('is not ready from the signal on, still accepts and finishes calls, and drains after the delay', async () => {
+    const { child, url } = await start({ drainDelayMs: 1_500 })
+    expect(await readyz(url)).toBe(200)
+    const began = performance.now()
+    child.signal('SIGTERM')
+    // The first answers may come from before the signal.
+    while ((await readyz(url)) === 200);
+    const answer = post(url, call('work'))
+    for (const step of ['one', 'two', 'three']) {
+      await child.until(({ running }) => running === step)
+      child.tell({ step })
+    }
+    const response = await answer
+    expect(response.headers.get('connection')).not.toBe('close')
+    expect(textOf(await answered(response))).toBe('Done.')
+    expect((await fetch(new URL('/livez', url))).status).toBe(200)
+    expect(await child.ended).toEqual(BY_SIGNAL)
+    expect(performance.now() - began).toBeGreaterThan(1_400)
+  })
+
+  test.each(['SIGINT', 'close()'])('drains at once on %s in the middle of the delay', async (how) => {
+    const { child, url } = await start({ drainDelayMs: NEVER_MS })
+    child.signal('SIGTERM')
+    while ((await readyz(url)) === 200);
+    if (how === 'SIGINT') child.signal('SIGINT')
+    else child.tell({ command: 'close' })
+    expect(await child.ended).toEqual({ code: null, signal: expect.stringMatching(/^SIG(TERM|INT)$/) })
+  })
+})
+
+describe('somebody at a terminal', () => {
+  test('drains a process with SIGINT, without the delay, and it ends by the signal', async () => {
+    const { child, url } = await start({ drainDelayMs: NEVER_MS })
+    const answer = post(url, call('work'))
+    await child.until(({ running }) => running === 'one')
+    child.signal('SIGINT')
+    await refused(url)
+    // The same key press, passed on by npm.
+    child.signal('SIGINT')
+    await isThere(child)
+    child.tell({ step: 'one' })
+    deferredState(await answered(await answer))
+    expect(await child.ended).toEqual({ code: null, signal: 'SIGINT' })
+  })
+
+  test('ends a process at once that is still draining, with a second SIGINT', async () => {
+    const { child, url } = await start()
+    const lost = post(url, call('work')).catch((error: unknown) => error)
+    await child.until(({ running }) => running === 'one')
+    child.signal('SIGINT')
+    await refused(url)
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    child.signal('SIGINT')
+    expect(await child.ended).toEqual({ code: null, signal: 'SIGINT' })
+    expect(await lost).toMatchObject({ message: 'fetch failed' })
+  })
+
+  test('leaves a second SIGINT to other code that listens for it', async () => {
+    const { child, url } = await start({ listeners: [{ how: 'on', does: 'decides', signal: 'SIGINT' }] })
+    const answer = post(url, call('work'))
+    await child.until(({ running }) => running === 'one')
+    child.signal('SIGINT')
+    await refused(url)
+    await new Promise((resolve) => setTimeout(resolve, 600))
+    child.signal('SIGINT')
+    await isThere(child)
+    child.tell({ step: 'one' })
+    deferredState(await answered(await answer))
+    await child.until(({ closed }) => closed === url)
+    await isThere(child)
+    child.tell({ command: 'exit' })
+    expect(await child.ended).toEqual({ code: 3, signal: null })
   })
 })
 

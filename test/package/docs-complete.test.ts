@@ -47,6 +47,8 @@ test.each([
   { type: 'ServeOptions', page: 'docs/mounting.md' },
   { type: 'HttpOptions', page: 'docs/mounting.md' },
   { type: 'AdmissionOptions', page: 'docs/mounting.md' },
+  { type: 'LoadOptions', page: 'docs/mounting.md' },
+  { type: 'HealthOptions', page: 'docs/mounting.md' },
   { type: 'StdioOptions', page: 'docs/mounting.md' },
   { type: 'ClientOptions', page: 'docs/client.md' },
   { type: 'Answerers', page: 'docs/client.md' },

@@ -88,6 +88,8 @@ const entries = [
       'RallyOptions',
       'ReadResult',
       'ReadReturn',
+      'Readiness',
+      'ReadinessOptions',
       'RenewedLease',
       'Requirement',
       'Requirements',

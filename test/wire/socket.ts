@@ -50,6 +50,14 @@ export class Connection {
     this.socket.write(data)
   }
 
+  /** The next response that is not an interim one. */
+  async final(): Promise<HttpResponse> {
+    for (;;) {
+      const response = await this.next()
+      if (response.status >= 200) return response
+    }
+  }
+
   /** The next response. One to HEAD has no body, whatever its headers say. */
   async next({ toHead = false } = {}): Promise<HttpResponse> {
     const head = await this.#until('\r\n\r\n')

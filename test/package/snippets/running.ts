@@ -145,9 +145,20 @@ export const runningPages: readonly Page[] = [
           const app = rally({ name: 'docs', version: '1.0.0' })
           const server = createServer().listen(0)
           const closed = onceEmitted(server, 'close')
+          const DRAIN_DELAY_MS = 10
         `,
         use: "process.emit('SIGTERM')\nawait closed\nconsole.log(app.draining)",
         prints: ['true'],
+      },
+      {
+        has: 'app.readiness()',
+        given: `
+          import { rally } from 'mcp-rally'
+          const app = rally({ name: 'docs', version: '1.0.0' })
+          app.failReadiness()
+        `,
+        use: 'console.log(response.status, await response.text())',
+        prints: ['503 the instance is shutting down'],
       },
       {
         has: 'const bus: Bus',
