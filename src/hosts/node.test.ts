@@ -70,6 +70,19 @@ function textIn({ body }: HttpResponse): string {
   return textOf(JSON.parse(body) as object)
 }
 
+/** A call that runs when the server has seen that its client sends nothing more. */
+async function halfClosed(desk: Desk, text: string): Promise<Connection> {
+  const { port, server } = await desk.serve()
+  const accepted = once(server, 'connection')
+  const connection = await Connection.open(port)
+  const [accept] = (await accepted) as [Socket]
+  const ended = once(accept, 'end')
+  connection.write(text)
+  connection.socket.end()
+  await ended
+  return connection
+}
+
 describe('the status', () => {
   const message = JSON.stringify(greet('Ada'))
   const fields = { Host: 'localhost', ...headersOf(greet('Ada')), 'Content-Length': String(message.length) }
@@ -396,19 +409,6 @@ describe('a connection', () => {
   })
 
   describe('that is half closed', () => {
-    /** A call that runs when the server has seen that its client sends nothing more. */
-    async function halfClosed(desk: Desk, text: string): Promise<Connection> {
-      const { port, server } = await desk.serve()
-      const accepted = once(server, 'connection')
-      const connection = await Connection.open(port)
-      const [accept] = (await accepted) as [Socket]
-      const ended = once(accept, 'end')
-      connection.write(text)
-      connection.socket.end()
-      await ended
-      return connection
-    }
-
     test.each([
       { what: 'JSON', meta: {} },
       { what: 'events', meta: { progressToken: 1 } },

@@ -37,6 +37,11 @@ async function answered(response: Response): Promise<object> {
   return (await response.json()) as object
 }
 
+async function readyz(url: string): Promise<number> {
+  const { status } = await fetch(new URL('/readyz', url))
+  return status
+}
+
 let pings = 0
 
 /** Resolves once the process has answered, and so has seen the signals that were sent to it before. */
@@ -187,11 +192,6 @@ describe('a process that is told to go', () => {
 })
 
 describe('a process with a drain delay', () => {
-  async function readyz(url: string): Promise<number> {
-    const { status } = await fetch(new URL('/readyz', url))
-    return status
-  }
-
   test('is not ready from the signal on, still accepts and finishes calls, and drains after the delay', async () => {
     const { child, url } = await start({ drainDelayMs: 1_500 })
     expect(await readyz(url)).toBe(200)
