@@ -650,6 +650,7 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   #warnOfDropped(): void {
+    if (this.#calls.size === 0) return
     const keys = unsettledKeys(this.#calls.values())
     if (keys === '') return
     const line = lineOfUnsettled(this.#calls.values())
