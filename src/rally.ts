@@ -1,7 +1,7 @@
 // `rally()`: puts an app together with sessions for 2025-era clients, tasks and a fetch handler.
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
-import { RallyError } from './protocol/errors.ts'
+import { atCaller, RallyError } from './protocol/errors.ts'
 import { isObject } from './protocol/json.ts'
 import { shown } from './protocol/text.ts'
 import type { OptInRevision } from './protocol/revisions/rounds.ts'
@@ -25,7 +25,7 @@ import type { Store } from './store/store.ts'
  * ```
  */
 export function rally(options: RallyOptions): Rally {
-  return new Rally(options)
+  return atCaller(rally, () => new Rally(options))
 }
 
 export interface RallyOptions extends AppOptions {

@@ -1,6 +1,6 @@
 // Bearer access tokens: an authenticator for JWTs that an OAuth issuer signed for this resource.
 import type { JWTPayload } from 'jose'
-import { RallyError } from '../protocol/errors.ts'
+import { atCaller, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
 import type { ResourceMetadata } from './metadata.ts'
@@ -61,6 +61,10 @@ export interface BearerOptions {
  * keep lifetimes short.
  */
 export function bearer(options: BearerOptions): Authenticate {
+  return atCaller(bearer, () => authenticateWith(options))
+}
+
+function authenticateWith(options: BearerOptions): Authenticate {
   check(options)
   const { maxTokenBytes = 8_192, cacheSeconds = 60, clockTolerance = 10, scopes: required = [] } = options
   const resource = resourceUrl(options.resource ?? first(options.audience))

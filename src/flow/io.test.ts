@@ -5,7 +5,7 @@ import { gate, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { Declined } from './errors.ts'
-import type { ChoiceOption, Io } from './io.ts'
+import type { Asks, ChoiceOption, Io } from './io.ts'
 import type { Outcome } from './carrier.ts'
 import type { Flow } from './carrier.ts'
 import type { Capability } from './question.ts'
@@ -43,7 +43,7 @@ describe('io.ask', () => {
   })
 
   test.each([
-    { what: 'no schema', ask: (io: Io) => io.ask('a', 'A?'), why: 'it has no schema. Declare one under `asks`' },
+    { what: 'no schema', ask: (io: Io<Asks>) => io.ask('a', 'A?'), why: 'it has no schema. Declare one under `asks`' },
     { what: 'no message', ask: (io: Io) => io.ask('a', '', NUMBER), why: 'its message must be a non-empty string' },
     {
       what: 'a schema that no form has',
@@ -456,7 +456,7 @@ describe('io.onSuspend and io.signal', () => {
   )
 })
 
-function askItems(io: Io): Promise<unknown> {
+function askItems(io: Io<Asks>): Promise<unknown> {
   return Promise.all([io.ask('item[3]', 'Item 3?'), io.scope('s', (inner) => inner.ask('item', 'Item?'))])
 }
 

@@ -5,6 +5,7 @@ import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import { Declined, questionInvalid } from './errors.ts'
+import type { Recordable } from './lossless.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { Pass } from './pass.ts'
@@ -19,16 +20,8 @@ import { stepOnce, StepScene } from './step.ts'
 /** Schemas of the questions that a handler asks, by key. Checked when the app is built. */
 export type Asks = Readonly<Record<string, Schema>>
 
-/** A declared key, or a declared key with an index, for use in a loop: `item`, `item[3]`. */
-export type AskKey<A extends Asks> = (keyof A & string) | `${keyof A & string}[${string}]`
-
-type AskOutput<A extends Asks, K> = K extends keyof A
-  ? Output<A[K]>
-  : K extends `${infer Name}[${string}]`
-    ? Name extends keyof A
-      ? Output<A[Name]>
-      : never
-    : never
+/** The answers to declared questions, by key, or by key with an index for use in a loop: `item`, `item[3]`. */
+export type Answers<A extends Asks> = { readonly [K in keyof A & string as K | `${K}[${string}]`]: Output<A[K]> }
 
 export type ElicitationAnswer<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
 
@@ -45,7 +38,9 @@ const FIRST_POLL_MS = 100
 const LONGEST_POLL_MS = 1_000
 const DEFAULT_WAIT_MS = 10_000
 
-export class Io<A extends Asks = Asks> {
+export class Io<A extends Asks = {}> {
+  /** Never set. It lets TypeScript pass this `io` to a helper that asks fewer questions, and to no helper that asks more. */
+  declare readonly '~asks'?: A
   readonly #pass: Pass
   readonly #prefix: string
   readonly #forms: ReadonlyMap<string, Form>
@@ -71,7 +66,7 @@ export class Io<A extends Asks = Asks> {
    * @example
    * const { env } = await io.ask('env', 'Where to?', z.object({ env: z.enum(['staging', 'prod']) }))
    */
-  ask<K extends AskKey<A>>(key: K, message: string): Promise<AskOutput<A, K>>
+  ask<K extends keyof Answers<A>>(key: K, message: string): Promise<Answers<A>[K]>
   ask<S extends Schema>(key: string, message: string, schema: S): Promise<Output<S>>
   ask(key: string, message: string, schema?: Schema): Promise<unknown> {
     return this.#form(key, message, schema, (action, value) => {
@@ -88,7 +83,7 @@ export class Io<A extends Asks = Asks> {
    * const answer = await io.elicit('address', 'Ship to?', Address)
    * const address = answer.action === 'accept' ? answer.content : account.address
    */
-  elicit<K extends AskKey<A>>(key: K, message: string): Promise<ElicitationAnswer<AskOutput<A, K>>>
+  elicit<K extends keyof Answers<A>>(key: K, message: string): Promise<ElicitationAnswer<Answers<A>[K]>>
   elicit<S extends Schema>(key: string, message: string, schema: S): Promise<ElicitationAnswer<Output<S>>>
   elicit(key: string, message: string, schema?: Schema): Promise<unknown> {
     return this.#form(key, message, schema, (action, value) =>
@@ -187,8 +182,8 @@ export class Io<A extends Asks = Asks> {
   }
 
   /**
-   * Runs a side effect and records its result, so that no later pass runs it again. The result must be JSON. If the function
-   * throws, that is recorded too, and the call rejects with `StepFailed`.
+   * Runs a side effect and records its result, so that no later pass runs it again. The result must be JSON, which its type
+   * has to show: see `Recordable`. If the function throws, that is recorded too, and the call rejects with `StepFailed`.
    *
    * A step runs at least once: if the process dies before the result is recorded, the next pass runs it again. Pass
    * `idempotencyKey` on to other services. With `{ once: store }`, passes on all instances that share the store agree on which
@@ -197,7 +192,7 @@ export class Io<A extends Asks = Asks> {
    * @example
    * const order = await io.step('order', ({ idempotencyKey }) => shop.order(items, { idempotencyKey }))
    */
-  step<T>(key: string, run: (context: StepContext) => T | Promise<T>, { once }: StepOptions = {}): Promise<T> {
+  step<T>(key: string, run: (context: StepContext) => Recordable<T>, { once }: StepOptions = {}): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
     const scene = new StepScene(this.#pass, fullKey)
@@ -221,7 +216,7 @@ export class Io<A extends Asks = Asks> {
    *   await io.scope(`item[${index}]`, async (io) => io.step('ship', () => ship(item)))
    * }
    */
-  scope<T>(key: string, run: (io: Io<A>) => T | Promise<T>): Promise<T> {
+  scope<T>(key: string, run: (io: Io<A>) => Recordable<T>): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
     const inner = new Io<A>(this.#pass, fullKey + SCOPE_SEPARATOR, this.#forms)

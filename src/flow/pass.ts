@@ -230,7 +230,7 @@ export class Pass implements Settler, Asker, Interruptible {
     return call.promise as Promise<T>
   }
 
-  step<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+  step<T>(key: string, run: () => unknown): Promise<T> {
     const call = this.#begin(key, 'step')
     if (call === undefined) return parked()
     const { promise } = call as { promise: Promise<T> }
@@ -253,7 +253,7 @@ export class Pass implements Settler, Asker, Interruptible {
     return promise
   }
 
-  scope<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+  scope<T>(key: string, run: () => unknown): Promise<T> {
     const call = this.#begin(key, 'scope')
     if (call === undefined) return parked()
     const { promise } = call as { promise: Promise<T> }

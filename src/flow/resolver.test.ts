@@ -5,7 +5,7 @@ import { gate, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { elicit, inputRequired } from './by-hand.ts'
 import { Declined } from './errors.ts'
-import type { Io } from './io.ts'
+import type { Asks, Io } from './io.ts'
 import type { Outcome } from './carrier.ts'
 import type { Requirement, Resolver } from './resolver.ts'
 import { checkNeeds, outcome, resolver, resolveNeeds } from './resolver.ts'
@@ -101,21 +101,24 @@ describe('needs are resolved before the handler runs', () => {
   test('questions that are declared with a resolver are its own', async () => {
     const rounds = new Rounds({ asks: { ok: z.object({ n: z.number() }) } })
     const one = resolver('one', { asks: { ok: CONFIRM }, run: (_args, io) => io.ask('ok', 'Ok?') })
-    const run = async (io: Io): Promise<unknown> => [await resolveNeeds({ one }, {}, io), await io.ask('ok', 'N?')]
+    const run = async (io: Io<Asks>): Promise<unknown> => [
+      await resolveNeeds({ one }, {}, io),
+      await io.ask('ok', 'N?'),
+    ]
     await rounds.next(run)
     await rounds.next(run, { 'needs:one>ok': yes })
     expect(await rounds.next(run, { ok: accept({ n: 4 }) })).toEqual({
       kind: 'done',
       value: [{ one: { confirm: true } }, { n: 4 }],
     })
-    const other = resolver('other', { run: (_args, io) => (io as unknown as Io).ask('ok', 'Ok?') })
+    const other = resolver('other', { run: (_args, io) => (io as unknown as Io<Asks>).ask('ok', 'Ok?') })
     expect(await new Rounds({ asks: { ok: CONFIRM } }).next(declared({ other }))).toMatchObject({
       error: { code: 'QUESTION_INVALID', message: expect.stringContaining('it has no schema') },
     })
   })
 
   test('rule 8: what is no JSON is an error that names the resolver', async () => {
-    const result = await new Rounds().next(declared({ when: resolver('when', { run: () => new Date(0) }) }))
+    const result = await new Rounds().next(declared({ when: resolver('when', { run: (): unknown => new Date(0) }) }))
     expect(result).toMatchObject({ error: { code: 'NOT_JSON', message: expect.stringContaining('"needs:when"') } })
   })
 })

@@ -1,9 +1,10 @@
 // Declared needs: values that are resolved before the handler runs, each at most once in a flow.
 import { isObject } from '../protocol/json.ts'
-import { RallyError } from '../protocol/errors.ts'
+import { atCaller, RallyError } from '../protocol/errors.ts'
 import { Declined } from './errors.ts'
 import type { Asks } from './io.ts'
 import { Io } from './io.ts'
+import type { Recordable } from './lossless.ts'
 import type { Form } from './question.ts'
 import { prepareForm } from './question.ts'
 
@@ -49,7 +50,7 @@ export interface ResolverOptions<T, N extends Requirements, A extends Asks, Args
   /** Schemas of the questions that it asks, by key. Default: none. */
   asks?: A
   /** Returns the value, which must be JSON, for the arguments of the call. Once it has returned, it does not run again in the flow. */
-  run: (args: Args, io: Io<A>, needs: ResolvedNeeds<N>) => T | Promise<T>
+  run: (args: Args, io: Io<A>, needs: ResolvedNeeds<N>) => Recordable<T>
 }
 
 /**
@@ -63,16 +64,18 @@ export function resolver<T, N extends Requirements = {}, const A extends Asks = 
   name: string,
   { needs, asks, run }: ResolverOptions<T, N, A, Args>,
 ): Resolver<T, Args & ArgsOf<N>> {
+  const forms = atCaller(resolver, () => declaredForms(name, asks ?? {}))
+  return { name, needs: needs ?? {}, forms, run: run as unknown as Resolver<T>['run'] }
+}
+
+function declaredForms(name: string, asks: Asks): Map<string, Form> {
   if (!/^[A-Za-z0-9_.-]{1,100}$/.test(name)) {
     throw new RallyError(
       'RESOLVER_INVALID',
       `The resolver name ${JSON.stringify(name)} is not valid: use A-Z a-z 0-9 _ . -`,
     )
   }
-  const forms = Object.entries((asks ?? {}) as Asks).map(
-    ([key, schema]) => [key, prepareForm(schema, `${name}: asks.${key}`)] as const,
-  )
-  return { name, needs: needs ?? {}, forms: new Map(forms), run: run as unknown as Resolver<T>['run'] }
+  return new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `${name}: asks.${key}`)]))
 }
 
 /** Declares a need that does not end the call if the user declines the resolver's question: the handler gets what the user did. */

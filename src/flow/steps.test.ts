@@ -26,7 +26,7 @@ describe('rule 8: results pass through JSON, the first time too', () => {
   })
 
   test('a scope is held to the same', async () => {
-    const outcome = await new Rounds().next((io) => io.scope('s', () => new Date()))
+    const outcome = await new Rounds().next((io) => io.scope<unknown>('s', () => new Date()))
     expect(outcome).toMatchObject({ error: { message: expect.stringContaining('the scope "s": $ is a Date') } })
   })
 

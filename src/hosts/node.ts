@@ -11,6 +11,7 @@ import { EVENT_HEADERS, eventText } from './events.ts'
 import type { ProbedResponse } from './half-closed.ts'
 import { PROBE } from './half-closed.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
+import { atCaller } from '../protocol/errors.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
 import { BUSY, load, TIMED_OUT, turn } from './load.ts'
@@ -21,7 +22,7 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse) =
 
 /** The request listener alone, to mount in a server of your own. Takes messages at every path. */
 export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
-  return handlerOf(new HttpEndpoint(app, options))
+  return handlerOf(atCaller(nodeHandler, () => new HttpEndpoint(app, options)))
 }
 
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {

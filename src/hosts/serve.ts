@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { RallyError } from '../protocol/errors.ts'
+import { atCaller, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
@@ -72,18 +72,15 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   const { maxConnections = DEFAULT_MAX_CONNECTIONS, headersMs = DEFAULT_HEADERS_MS } = options
   const { drainDelayMs = 0 } = options
-  checkBinding(host, options)
-  checkLimits({ maxConnections, headersMs })
-  if (!(drainDelayMs >= 0)) {
-    throw new RallyError(
-      'OPTION_INVALID',
-      `\`drainDelayMs\` must be a number of 0 or more, got ${shown(drainDelayMs)}.`,
-    )
-  }
-  if (app.draining) throw new RallyError('APP_CLOSED', 'serve(): this app was closed. Create a new one to serve again.')
-  const endpoint = new HttpEndpoint(app, options, path)
+  const { endpoint, probed } = atCaller(serve, () => {
+    checkBinding(host, options)
+    checkLimits({ maxConnections, headersMs })
+    checkDelay(drainDelayMs)
+    checkOpen(app)
+    const made = new HttpEndpoint(app, options, path)
+    return { endpoint: made, probed: probeHandler(app, options, path, made.limits.maxLagMs) }
+  })
   const handle = handlerOf(endpoint)
-  const probed = probeHandler(app, options, path, endpoint.limits.maxLagMs)
   const listener: RequestListener = (request, response) => {
     if (request.url === path || !probed(request, response)) handle(request, response)
   }
@@ -117,6 +114,16 @@ async function closeAfter(server: Server, delayMs: number, close: () => Promise<
   ])
   clearTimeout(timer)
   await close()
+}
+
+function checkDelay(drainDelayMs: number): void {
+  if (drainDelayMs >= 0) return
+  throw new RallyError('OPTION_INVALID', `\`drainDelayMs\` must be a number of 0 or more, got ${shown(drainDelayMs)}.`)
+}
+
+function checkOpen(app: App): void {
+  if (!app.draining) return
+  throw new RallyError('APP_CLOSED', 'serve(): this app was closed. Create a new one to serve again.')
 }
 
 async function drain(app: App, server: PatientServer, drainMs: number): Promise<void> {

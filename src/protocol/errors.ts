@@ -28,6 +28,17 @@ export class RallyError extends Error {
   }
 }
 
+/** Runs a check of what the author of an app wrote. The stack of its error begins with the line that called `entry`. */
+export function atCaller<T>(entry: (...args: never[]) => unknown, check: () => T): T {
+  try {
+    return check()
+  } catch (error) {
+    // An engine other than V8 may not have it.
+    if (error instanceof RallyError) Error.captureStackTrace?.(error, entry)
+    throw error
+  }
+}
+
 /**
  * A JSON-RPC error with this code, message and data. Throw one from a handler to end the call with a protocol error
  * instead of a result that the model reads. A client throws one when the server answers with an error.

@@ -48,6 +48,9 @@ export type Input<S extends Schema> = S extends StandardSchema
   ? NonNullable<S['~standard']['types']>['input']
   : Record<string, unknown>
 
+/** The schema of a handler that declares no arguments: it gets `{}`. */
+export type NoArguments = StandardSchema<{}>
+
 export type Checked<Value> = { value: Value } | { issues: string[] }
 
 /** A schema of arktype is a function, so objects and functions both qualify. */

@@ -1,11 +1,11 @@
 // The app: what is registered on it, how messages reach it, and how it drains.
 import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
-import { RallyError } from '../protocol/errors.ts'
+import { atCaller, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
-import type { Output, Schema } from '../schema/standard.ts'
+import type { NoArguments, Output, Schema } from '../schema/standard.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import { Handover } from './handover.ts'
@@ -35,6 +35,8 @@ export interface AppParts {
   tasks?: ((app: AppServices) => Tasks) | undefined
 }
 
+type ListedType = 'tools' | 'prompts' | 'resources'
+
 export class App {
   readonly info: Implementation
   readonly logger: Logger
@@ -47,7 +49,7 @@ export class App {
   readonly #handover: Handover
   readonly #services: AppServices
   readonly #readiness: ReadinessCheck
-  readonly #changes = new Set<'tools' | 'prompts' | 'resources'>()
+  readonly #changes = new Set<ListedType>()
   #warnedEphemeral = false
 
   constructor(options: AppOptions, { legacy, tasks }: AppParts = {}) {
@@ -68,51 +70,55 @@ export class App {
 
   /** Registers a tool. Throws here, and not at the first call, when its name or a schema is not valid. */
   tool<
-    I extends Schema = Record<string, never>,
-    const A extends Asks = Record<never, never>,
+    I extends Schema = NoArguments,
+    const A extends Asks = {},
     O extends Schema = Schema,
-    const N extends Requirements<Output<I>> = Record<never, never>,
+    const N extends Requirements<Output<I>> = {},
     const R extends Returned<O> = Returned<O>,
   >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
-    const tool = registerTool(name, options, handler)
-    if (tool.task === 'always' && this.#services.tasks === undefined) {
-      throw new RallyError(
-        'STORE_REQUIRED',
-        `Tool "${name}": \`task: 'always'\` needs a store. Pass one to rally({ store }).`,
-      )
-    }
-    this.#registry.tools.add(name, tool)
-    return this.#changed('tools')
+    return this.#register('tool', 'tools', () => {
+      const tool = registerTool(name, options, handler)
+      if (tool.task === 'always' && this.#services.tasks === undefined) {
+        throw new RallyError(
+          'STORE_REQUIRED',
+          `Tool "${name}": \`task: 'always'\` needs a store. Pass one to rally({ store }).`,
+        )
+      }
+      this.#registry.tools.add(name, tool)
+    })
   }
 
   /** Registers a prompt. Like a tool, it may take several rounds. */
-  prompt<
-    I extends Schema = Record<string, never>,
-    const A extends Asks = Record<never, never>,
-    const N extends Requirements<Output<I>> = Record<never, never>,
-  >(name: string, options: PromptOptions<I, A, N>, handler: PromptHandler<I, A, N>): this {
-    this.#registry.prompts.add(name, registerPrompt(name, options, handler))
-    return this.#changed('prompts')
+  prompt<I extends Schema = NoArguments, const A extends Asks = {}, const N extends Requirements<Output<I>> = {}>(
+    name: string,
+    options: PromptOptions<I, A, N>,
+    handler: PromptHandler<I, A, N>,
+  ): this {
+    return this.#register('prompt', 'prompts', () => {
+      this.#registry.prompts.add(name, registerPrompt(name, options, handler))
+    })
   }
 
   /** Registers the resource of one URI. */
-  resource<const A extends Asks = Record<never, never>, const N extends Requirements = Record<never, never>>(
+  resource<const A extends Asks = {}, const N extends Requirements = {}>(
     uri: string,
     options: ResourceOptions<A, N>,
     read: ResourceReader<A, N>,
   ): this {
-    this.#registry.resources.add(uri, registerResource(uri, options, read))
-    return this.#changed('resources')
+    return this.#register('resource', 'resources', () => {
+      this.#registry.resources.add(uri, registerResource(uri, options, read))
+    })
   }
 
   /** Registers resources by an RFC 6570 template of their URIs. The first template that matches a URI reads it. */
   resourceTemplate<
     const T extends string,
-    const A extends Asks = Record<never, never>,
-    const N extends Requirements<TemplateVariables<T>> = Record<never, never>,
+    const A extends Asks = {},
+    const N extends Requirements<TemplateVariables<T>> = {},
   >(uriTemplate: T, options: TemplateOptions<A, N>, read: TemplateReader<T, A, N>): this {
-    this.#registry.resourceTemplates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
-    return this.#changed('resources')
+    return this.#register('resourceTemplate', 'resources', () => {
+      this.#registry.resourceTemplates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
+    })
   }
 
   /** Answers a parsed JSON-RPC message. Resolves to `undefined` when there is no response, as to a notification. Never throws. */
@@ -175,8 +181,13 @@ export class App {
     this.legacy?.interrupt()
   }
 
+  #register(method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate', type: ListedType, add: () => void): this {
+    atCaller(this[method], add)
+    return this.#changed(type)
+  }
+
   /** All registrations of one turn of the event loop are one notification to the clients of this instance. */
-  #changed(type: 'tools' | 'prompts' | 'resources'): this {
+  #changed(type: ListedType): this {
     if (this.#changes.size === 0) {
       queueMicrotask(() => {
         for (const changed of this.#changes) this.#subscriptions.deliver({ type: changed })

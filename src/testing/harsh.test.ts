@@ -269,11 +269,11 @@ describe('harsh finds what does not replay, and says what to do', () => {
     },
     {
       mistake: 'a result that JSON would lose',
-      run: (io) => io.step('load', () => new Map()),
+      run: (io) => io.step<unknown>('load', () => new Map()),
       error: { code: 'NOT_JSON', message: expect.stringContaining('the step "load": $ is a Map') },
     },
   ])('$mistake, which the engine itself refuses', async ({ run, error }) => {
-    expect((await harsh((_args, io) => run(io as unknown as Io))).error).toMatchObject(error)
+    expect((await harsh((_args, io) => run(io))).error).toMatchObject(error)
   })
 
   test('a mistake by hand: an answer that is taken without a look at it', async () => {
@@ -328,20 +328,20 @@ describe('straight runs a handler in one pass', () => {
   })
 })
 
-function askThree(io: unknown): Promise<unknown> {
-  return Promise.all(['a', 'b', 'c'].map((key) => (io as Io).confirm(key, `${key}?`)))
+function askThree(io: Io): Promise<unknown> {
+  return Promise.all(['a', 'b', 'c'].map((key) => io.confirm(key, `${key}?`)))
 }
 
 function askThreeBy(seed: number): Promise<Report> {
   return harsh((_args, io) => askThree(io), { seed, runs: 1 })
 }
 
-function race(_args: unknown, io: unknown): Promise<string> {
-  return Promise.race(['a', 'b'].map((key) => (io as Io).confirm(key, `${key}?`).then(() => key)))
+function race(_args: unknown, io: Io): Promise<string> {
+  return Promise.race(['a', 'b'].map((key) => io.confirm(key, `${key}?`).then(() => key)))
 }
 
-function askBoth(_args: unknown, io: unknown): Promise<unknown> {
-  return Promise.all(['a', 'b'].map((key) => (io as Io).confirm(key, `${key}?`)))
+function askBoth(_args: unknown, io: Io): Promise<unknown> {
+  return Promise.all(['a', 'b'].map((key) => io.confirm(key, `${key}?`)))
 }
 
 async function mistakeOf(
@@ -349,7 +349,7 @@ async function mistakeOf(
   options: { reset?: () => void; observe?: () => unknown } = {},
 ): Promise<ReplayMismatch> {
   try {
-    await harsh((_args, io) => run(io as unknown as Io), options)
+    await harsh((_args, io) => run(io), options)
   } catch (error) {
     if (error instanceof ReplayMismatch) return error
     throw error

@@ -46,12 +46,10 @@ export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<A
  * expect(result).toBe('Deployed')
  * expect(effects).toEqual(['plan', 'ship'])
  */
-export async function harsh<
-  R,
-  Args = Record<string, never>,
-  const A extends Asks = Record<never, never>,
-  N extends Requirements = {},
->(handler: Handler<Args, A, R, N>, options: HarshOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
+export async function harsh<R, Args = {}, const A extends Asks = Record<never, never>, N extends Requirements = {}>(
+  handler: Handler<Args, A, R, N>,
+  options: HarshOptions<Args, A, N> = {},
+): Promise<Report<Ended<R>>> {
   const { seed = 1, runs = 10 } = options
   const report = await runSeed(handler, { ...options, seed })
   for (let run = 1; run < runs; run += 1) {

@@ -15,7 +15,7 @@ import { startPass } from '../flow/io.ts'
 import { scheduler } from '../flow/scheduler.ts'
 import { REVISION } from '../protocol/revisions/2026-07-28.ts'
 
-export type Run = (io: Io) => unknown
+export type Run = (io: Io<Asks>) => unknown
 
 /** Answers by key, as a client writes them. */
 export type Sent = Readonly<Record<string, object>>
@@ -166,7 +166,7 @@ class ObservedPass extends Pass {
     return super.ask(key, () => this.#observer.asked(key, toQuestion()), give)
   }
 
-  override step<T>(key: string, run: () => T | Promise<T>): Promise<T> {
+  override step<T>(key: string, run: () => unknown): Promise<T> {
     return super.step(key, () => {
       this.#observer.ran(key)
       return run()

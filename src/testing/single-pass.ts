@@ -19,12 +19,10 @@ const MOST_ROUNDS = 1_000
  * Runs a handler in a single pass, in which every question is answered immediately. A handler that takes its rounds by hand gets the
  * answers of each round in the next one.
  */
-export async function straight<
-  R,
-  Args = Record<string, never>,
-  const A extends Asks = Record<never, never>,
-  N extends Requirements = {},
->(handler: Handler<Args, A, R, N>, options: RunOptions<Args, A, N> = {}): Promise<Report<Ended<R>>> {
+export async function straight<R, Args = {}, const A extends Asks = Record<never, never>, N extends Requirements = {}>(
+  handler: Handler<Args, A, R, N>,
+  options: RunOptions<Args, A, N> = {},
+): Promise<Report<Ended<R>>> {
   const { asks, capabilities, answer = madeUp } = options
   // The engine looks for an answer under each key. Its content does not matter: `Answered` gets the real one.
   const answers: Record<string, Record<string, unknown>> = {}

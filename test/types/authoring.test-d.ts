@@ -1,13 +1,17 @@
 // What an author sees while writing a handler: types that follow from the schemas, and mistakes underlined.
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
-import type { ContentBlock, ElicitationAnswer, Io, StepContext, ToolResult } from 'mcp-rally'
-import { rally } from 'mcp-rally'
+import type { ContentBlock, ElicitationAnswer, Io, NotJson, Recordable, StepContext, ToolResult } from 'mcp-rally'
+import { rally, resolver } from 'mcp-rally'
 import * as v from 'valibot'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 
 const app = rally({ name: 'types', version: '1.0.0' })
+declare const flow: Io
+declare function made<T>(example?: T): T
+const sure = (io: Io): Promise<boolean> => io.confirm('sure', 'Sure?')
+const result = <T>(run: () => Recordable<T>): Promise<T> => flow.step('key', run)
 
 describe('arguments', () => {
   test('are what a zod schema gives: defaults filled in, transforms done', () => {
@@ -37,13 +41,19 @@ describe('arguments', () => {
     })
   })
 
-  test('are none where there is no input', () => {
+  test('are an empty object where there is no input', () => {
     app.tool('none', {}, (args) => {
-      expectTypeOf(args['anything']).toEqualTypeOf<unknown>()
-      // @ts-expect-error: nothing is known of it
-      return args['anything'].toUpperCase()
+      expectTypeOf(args).toEqualTypeOf<{}>()
+      // @ts-expect-error: it has no properties
+      void args['anything']
     })
-    app.tool('none_too', { description: 'Takes nothing' }, () => 'done')
+    app.tool('none_too', { asks: { sure: z.object({ sure: z.boolean() }) } }, (args) => {
+      expectTypeOf(args).toEqualTypeOf<{}>()
+    })
+    app.prompt('none', {}, (args) => {
+      expectTypeOf(args).toEqualTypeOf<{}>()
+      return 'done'
+    })
   })
 
   test('can not be taken for something else', () => {
@@ -103,7 +113,7 @@ describe('declared questions', () => {
   })
 
   test('are known inside a scope, and in a function that takes the io', () => {
-    const sure = async (io: Io<typeof asks>): Promise<boolean> => (await io.ask('confirm', 'Sure?')).confirm
+    const confirmed = async (io: Io<typeof asks>): Promise<boolean> => (await io.ask('confirm', 'Sure?')).confirm
     app.tool('scope', { asks }, async (_args, io) => {
       const inner = await io.scope('inner', async (scoped) => {
         // @ts-expect-error: no such key here either
@@ -111,8 +121,123 @@ describe('declared questions', () => {
         return scoped.ask('city', 'Where?')
       })
       expectTypeOf(inner).toEqualTypeOf<{ city: string }>()
-      expectTypeOf(await sure(io)).toEqualTypeOf<boolean>()
+      expectTypeOf(await confirmed(io)).toEqualTypeOf<boolean>()
     })
+  })
+})
+
+describe('a helper', () => {
+  const asks = { city: z.object({ city: z.string() }), size: z.object({ size: z.string() }) }
+  const where = (io: Io<Pick<typeof asks, 'city'>>): Promise<{ city: string }> => io.ask('city', 'Where?')
+
+  test('takes the io of every handler, whatever that declared', () => {
+    app.tool('plain', {}, (_args, io) => void sure(io))
+    app.tool('declared', { input: z.object({ n: z.number() }), asks }, async (_args, io) => {
+      expectTypeOf(await sure(io)).toEqualTypeOf<boolean>()
+      expectTypeOf(await io.scope('inner', (inner) => sure(inner))).toEqualTypeOf<boolean>()
+    })
+    app.prompt('declared', { asks }, async (_args, io) => String(await sure(io)))
+    app.resource('x://a', { name: 'a', asks }, async (io) => String(await sure(io)))
+    app.resourceTemplate('x://{id}', { name: 'b', asks }, async (_variables, io) => String(await sure(io)))
+    resolver('declared', { asks, run: (_args, io) => sure(io) })
+  })
+
+  test('that asks declared questions takes only an io that has them, with these schemas', () => {
+    app.tool('has_it', { asks }, async (_args, io) => {
+      expectTypeOf(await where(io)).toEqualTypeOf<{ city: string }>()
+    })
+    // @ts-expect-error: nothing is declared
+    app.tool('has_none', {}, (_args, io) => void where(io))
+    // @ts-expect-error: another question is declared
+    app.tool('has_another', { asks: { size: asks.size } }, (_args, io) => void where(io))
+    // @ts-expect-error: its schema is another one
+    app.tool('differs', { asks: { city: z.object({ town: z.string() }) } }, (_args, io) => void where(io))
+  })
+})
+
+describe('a step', () => {
+  interface Order {
+    readonly id: string
+    note?: string
+    lines: readonly { sku: string; pieces: number }[]
+  }
+  interface Tree {
+    name: string
+    parent?: Tree
+    children: Tree[]
+  }
+  interface Anything {
+    id: string
+    [key: string]: unknown
+  }
+  type Sku = string & { readonly brand: 'sku' }
+  type Shape = { kind: 'circle'; radius: number } | { kind: 'point' }
+  class Session {
+    readonly user = 'Ann'
+    end(): void {}
+  }
+
+  test('gives what it returned, where JSON keeps that', () => {
+    expectTypeOf(result(() => made<Order>())).resolves.toEqualTypeOf<Order>()
+    expectTypeOf(result(() => made<Promise<Order>>())).resolves.toEqualTypeOf<Order>()
+    expectTypeOf(result(() => made<Tree>())).resolves.toEqualTypeOf<Tree>()
+    expectTypeOf(result(() => made<Anything>())).resolves.toEqualTypeOf<Anything>()
+    expectTypeOf(result(() => made<Sku>())).resolves.toEqualTypeOf<Sku>()
+    expectTypeOf(result(() => made<Shape | undefined>())).resolves.toEqualTypeOf<Shape | undefined>()
+    expectTypeOf(result(() => made<Shape | Promise<Shape>>())).resolves.toEqualTypeOf<Shape>()
+    expectTypeOf(result(() => made<readonly [string, number?]>())).resolves.toEqualTypeOf<readonly [string, number?]>()
+    expectTypeOf(result(() => made<(string | null)[][]>())).resolves.toEqualTypeOf<(string | null)[][]>()
+    expectTypeOf(result(() => made<Record<string, unknown>>())).resolves.toEqualTypeOf<Record<string, unknown>>()
+    expectTypeOf(result(() => made<Partial<Order>>())).resolves.toEqualTypeOf<Partial<Order>>()
+    expectTypeOf(result(() => made<unknown>())).resolves.toBeUnknown()
+    expectTypeOf(result(async () => JSON.parse('1'))).resolves.toBeAny()
+    expectTypeOf(result(async () => {})).resolves.toBeVoid()
+    expectTypeOf(result(() => undefined)).resolves.toBeUndefined()
+    expectTypeOf(result(() => 1)).resolves.toBeNumber()
+    expectTypeOf(result(async () => ({ open: true, tags: ['new'] }))).resolves.toEqualTypeOf<{
+      open: boolean
+      tags: string[]
+    }>()
+  })
+
+  test('must not return what JSON loses', () => {
+    // @ts-expect-error: JSON makes a string of a Date
+    void flow.step('date', () => new Date())
+    // @ts-expect-error: at any depth
+    void flow.step('rows', async () => ({ rows: [{ id: 1, at: new Date() }] }))
+    // @ts-expect-error: and in one branch only
+    void flow.step('some', () => made<{ at: Date | null }>())
+    // @ts-expect-error: or as one of two results
+    void flow.step('either', () => made<string | Date>())
+    // @ts-expect-error: JSON empties a Map
+    void flow.step('map', async () => new Map([['a', 1]]))
+    // @ts-expect-error: JSON empties a Set
+    void flow.step('set', () => new Set<string>())
+    // @ts-expect-error: JSON has no BigInt
+    void flow.step('bigint', async () => ({ amount: 1n }))
+    // @ts-expect-error: JSON has no functions
+    void flow.step('function', () => ({ undo: () => {} }))
+    // @ts-expect-error: JSON has no symbols
+    void flow.step('symbol', () => Symbol.iterator)
+    // @ts-expect-error: JSON has no methods
+    void flow.step('class', async () => new Session())
+    // @ts-expect-error: a response is read inside the step
+    void flow.step('response', () => fetch('https://example.com'))
+    // @ts-expect-error: JSON has no bytes
+    void flow.step('bytes', () => new Uint8Array(1))
+    // @ts-expect-error: a promise inside is not awaited
+    void flow.step('promise', () => ({ later: Promise.resolve(1) }))
+    // @ts-expect-error: JSON makes null of an undefined item
+    void flow.step('items', () => made<(string | undefined)[]>())
+    // @ts-expect-error: so does a scope
+    void flow.scope('scope', () => ({ at: new Date() }))
+    // @ts-expect-error: and a resolver
+    resolver('when', { run: () => new Date() })
+  })
+
+  test('names the place and what to do', () => {
+    type Told = { at: NotJson<'is a Date, which JSON turns into a string. Use its toISOString().'>; id: number }
+    expectTypeOf<Recordable<{ at: Date; id: number }>>().toEqualTypeOf<Told | Promise<Told>>()
   })
 })
 

@@ -1,5 +1,5 @@
 // A store in PostgreSQL, which a fleet of instances can share.
-import { RallyError } from '../../protocol/errors.ts'
+import { atCaller, RallyError } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
 import { PostgresDatabase } from './database.ts'
 import { Listener } from './listener.ts'
@@ -20,7 +20,7 @@ export interface PostgresOptions {
  * You end your own pool yourself; the store uses one of its connections to listen for events. It connects with the first query.
  */
 export function postgres(target: string | PoolLike, options: PostgresOptions = {}): Store {
-  const database = new PostgresDatabase(poolFor(target, options), schemaOf(options))
+  const database = atCaller(postgres, () => new PostgresDatabase(poolFor(target, options), schemaOf(options)))
   const listener = new Listener(database)
   const once = new PostgresOnceStore(database)
   const mailbox = new PostgresMailbox(database, listener)

@@ -1,4 +1,5 @@
 // A store in a SQLite file, which the processes of one machine can share.
+import { atCaller } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
 import { openDatabase, toStoreError } from './driver.ts'
 import { SqliteFile } from './file.ts'
@@ -22,7 +23,7 @@ export interface SqliteOptions {
 /** Opens the file, or creates it. `':memory:'` is a database that ends with the store. */
 export function sqlite(path: string, options: SqliteOptions = {}): Store {
   const { synchronous = 'full', pollMs = 50, now = Date.now } = options
-  const database = openDatabase(path, { synchronous })
+  const database = atCaller(sqlite, () => openDatabase(path, { synchronous }))
   try {
     upgrade(database)
     const file = new SqliteFile(database, { pollMs, now })

@@ -169,7 +169,7 @@ export const serverPages: readonly Page[] = [
   {
     file: 'docs/steps.md',
     given: `${APP}
-      import { MemoryStore } from 'mcp-rally'
+      import { MemoryStore, type Io, type Recordable } from 'mcp-rally'
       const makePlan = async (env: string): Promise<{ sha: string }> => {
         console.log('planning for', env)
         return { sha: 'c0ffee' }
@@ -196,6 +196,15 @@ export const serverPages: readonly Page[] = [
       },
       { has: '{ once }', use: "await talk(app, 'charge', {}, [{}])", prints: ['charging true', 'Receipt 7.'] },
       { has: 'io.scope(', use: "await talk(app, 'import', {}, [{}])", prints: ['20 lines.'] },
+      {
+        has: 'Recordable<T>',
+        use: `await talk(app, 'count', {}, [
+          {},
+          { sure: accepted({ confirm: true }) },
+          { from: accepted({ from: 4 }) },
+        ])`,
+        prints: ['Count?', 'From which number?', 'Counted to 5.'],
+      },
       {
         has: "app.tool('ticket'",
         use: `
