@@ -1,6 +1,5 @@
 // One logical request, from the first call to the final result: sends rounds, gets their questions answered, and carries
 // the server's state from round to round.
-import { backoff } from '../protocol/backoff.ts'
 import type { InputRequests, InputResponses } from '../protocol/messages.ts'
 import type { AnswerContext } from './answers/answerers.ts'
 import type { CheckedAnswer, CheckedAnswers } from './answers/answering.ts'
@@ -11,6 +10,7 @@ import type { CallTarget, ClientCall } from './call.ts'
 import { paramsOf } from './call.ts'
 import type { ClientContext } from './context.ts'
 import type { Deadline } from './deadline.ts'
+import { Deferrals, isVersionChanged } from './deferrals.ts'
 import type { ServerInfo } from './discovery.ts'
 import { ClientError, notResumable, tooManyRounds } from './errors.ts'
 import type { CallOptions } from './options.ts'
@@ -52,10 +52,6 @@ export interface DoneRound<R> {
 
 type LastRound = Extract<RoundResult, { kind: 'done' | 'task' }>
 
-/** Rounds of a call that ask nothing. */
-const MAX_DEFERRALS = 100
-const DEFERRAL = { firstMs: 20, maxMs: 1_000 }
-
 /** `R` is the result of the target's method. */
 export class ClientFlow<R extends Results[RoundMethod]> {
   readonly #context: ClientContext
@@ -70,8 +66,7 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   #state: string | undefined
   #rounds = 0
   #askingRounds = 0
-  #deferrals = 0
-  #deferralsInRow = 0
+  readonly #deferrals: Deferrals
 
   constructor(context: ClientContext, target: CallTarget, options: CallOptions, pending?: PendingCall) {
     const { timeoutMs = context.limits.timeoutMs, signal, onProgress } = options
@@ -79,7 +74,9 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     this.#target = target
     this.#options = options
     if (pending !== undefined) this.#resume(pending)
-    this.#deadline = context.connection.openDeadline(`${target.method} ${target.name}`, timeoutMs, signal)
+    const what = `${target.method} ${target.name}`
+    this.#deadline = context.connection.openDeadline(what, timeoutMs, signal)
+    this.#deferrals = new Deferrals(what)
     this.#answerContext = new FlowAnswerContext(context.server, target.call, this.#deadline)
     this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, onProgress)
   }
@@ -164,12 +161,11 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   }
 
   async #send(answers: CheckedAnswers | undefined): Promise<RoundResult> {
-    if (this.#deferralsInRow > 0) await this.#deadline.sleep(backoff(this.#deferralsInRow, DEFERRAL))
     const { limits, connection, lists } = this.#context
     const { method, name } = this.#target
     const { maxStateBytes } = limits
     const acceptsTask = method === 'tools/call' && connection.acceptsTasks
-    const result = await this.#sender.send(answers, this.#state)
+    const result = await this.#exchange(answers)
     const round = readRound(result, method, { maxStateBytes, acceptsTask })
     this.#rounds += 1
     if (round.kind === 'asks' || round.kind === 'deferred') {
@@ -185,25 +181,32 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     return round
   }
 
+  /** Another instance may have the version of the tool that an instance refuses the call for. */
+  async #exchange(answers: CheckedAnswers | undefined): Promise<Record<string, unknown>> {
+    for (;;) {
+      const { waitMs } = this.#deferrals
+      if (waitMs > 0) await this.#deadline.sleep(waitMs)
+      try {
+        return await this.#sender.send(answers, this.#state)
+      } catch (error) {
+        if (this.#state === undefined || !isVersionChanged(error)) throw error
+        this.#deferrals.count('version', error)
+      }
+    }
+  }
+
   #continueFrom(round: Exclude<RoundResult, LastRound>): void {
     if (round.kind === 'deferred') {
       this.#state = round.state
       this.#requests = undefined
       this.#questions = []
-      this.#deferralsInRow += 1
-      this.#deferrals += 1
-      if (this.#deferrals > MAX_DEFERRALS) {
-        throw tooManyRounds(
-          `${this.#target.method} ${this.#target.name}: the server deferred the call ${this.#deferrals} times, and the limit is ${MAX_DEFERRALS}.`,
-        )
-      }
-      return
+      return this.#deferrals.count(round.reason)
     }
     // Read before anything is replaced: if a question is not valid, the round before can still be resumed.
     this.#questions = readQuestions(round.requests)
     this.#state = round.state
     this.#requests = round.requests
-    this.#deferralsInRow = 0
+    this.#deferrals.reset()
     this.#askingRounds += 1
     const { maxRounds } = this.#context.limits
     if (this.#askingRounds > maxRounds) {

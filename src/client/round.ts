@@ -2,6 +2,7 @@
 import { isObject, isTame } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import { shown } from '../protocol/text.ts'
+import { deferralReason, type DeferralReason } from './deferrals.ts'
 import { badResponse, type ClientError, stateTooLarge } from './errors.ts'
 import type { Results, RoundMethod } from './saved.ts'
 import { MAX_DEPTH } from './saved.ts'
@@ -10,7 +11,7 @@ export type RoundResult =
   | { readonly kind: 'done'; readonly result: Results[RoundMethod] }
   | { readonly kind: 'asks'; readonly requests: InputRequests; readonly state: string | undefined }
   /** The server wants to be called again, and asks nothing. */
-  | { readonly kind: 'deferred'; readonly state: string }
+  | { readonly kind: 'deferred'; readonly state: string; readonly reason: DeferralReason }
   | { readonly kind: 'task'; readonly result: Record<string, unknown> }
 
 /** The list that each kind of final result has. */
@@ -35,7 +36,7 @@ export function readRound(result: Record<string, unknown>, method: RoundMethod, 
   const requests = readInputRequests(result['inputRequests'] ?? {})
   if (Object.keys(requests).length > 0) return { kind: 'asks', requests, state }
   if (state === undefined) throw badResponse('it needs input, and has neither inputRequests nor a requestState')
-  return { kind: 'deferred', state }
+  return { kind: 'deferred', state, reason: deferralReason(result['_meta']) }
 }
 
 /** For a request that takes one round only. */

@@ -151,7 +151,7 @@ export class VersionChanged extends ProtocolError {
   constructor(target: string, was: string | undefined, is: string | undefined) {
     super(
       INVALID_PARAMS,
-      `"${target}": this call recorded steps under version ${was ?? '(none)'}, and version ${is ?? '(none)'} cannot resume it. Start the call again.`,
+      `"${target}": this call recorded steps under version ${was ?? '(none)'}, and version ${is ?? '(none)'} cannot resume it. Send it to an instance with the first version, or start the call again.`,
       { code: 'VERSION_CHANGED' },
     )
   }

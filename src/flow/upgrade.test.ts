@@ -29,13 +29,15 @@ describe('rule 11: a tool may declare its version', () => {
     { was: undefined, is: '1' },
     { was: '1', is: undefined },
   ])(
-    'a journal with recorded steps of version $was is refused by version $is, with an error of its own',
+    'a journal with recorded steps of version $was is deferred by version $is, and refused after five deferrals',
     async ({ was, is }) => {
-      const interim = await call(appOf(was, stepAndAsk))
-      expect(await call(appOf(is, stepAndAsk), interim, { a: accept({ n: 4 }) })).toMatchObject({
+      const asked = await call(appOf(was, stepAndAsk))
+      let interim = await call(appOf(is, stepAndAsk), asked, { a: accept({ n: 4 }) })
+      for (let deferrals = 1; deferrals < 5; deferrals += 1) interim = await call(appOf(is, stepAndAsk), interim)
+      expect(await call(appOf(is, stepAndAsk), interim)).toMatchObject({
         error: {
           code: -32602,
-          message: `"t": this call recorded steps under version ${was ?? '(none)'}, and version ${is ?? '(none)'} cannot resume it. Start the call again.`,
+          message: `"t": this call recorded steps under version ${was ?? '(none)'}, and version ${is ?? '(none)'} cannot resume it. Send it to an instance with the first version, or start the call again.`,
           data: { code: 'VERSION_CHANGED' },
         },
       })

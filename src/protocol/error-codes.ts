@@ -183,6 +183,8 @@ export type ClientErrorCode =
   | 'REVISION'
   /** The server asked in more than `maxRounds` rounds. Raise it, or resume `pending`. */
   | 'TOO_MANY_ROUNDS'
+  /** No instance of the server has the version of the tool that recorded this call. Resume `pending` later, or call again. */
+  | 'VERSION_CHANGED'
   /** The server's `requestState` is larger than `maxStateBytes`. Raise it to carry the state. */
   | 'STATE_TOO_LARGE'
   /** The server asks something that no client should answer, such as a visit to a file: URL. Report it to the author of the server. */

@@ -8,7 +8,10 @@ export interface Claims {
   readonly startedAt: number
   readonly flowId: string
   readonly round: number
+  /** How often an instance that drains or is overloaded has handed the flow over. */
   readonly deferrals: number
+  /** How many instances in a row had another version of the tool. Default: none. */
+  readonly versionDeferrals?: number | undefined
   /** The version of the tool, if it declares one. */
   readonly version: string | undefined
   /** What the client declared in the first round, as bits. */
@@ -29,25 +32,36 @@ type ClaimFields = [
   carry: unknown,
 ]
 
+/**
+ * Both counts of deferrals share one field, so that instances of an earlier release, which know one count only, can open the
+ * state while a fleet is upgraded. To them the flow was handed over often.
+ */
+const VERSION_DEFERRAL = 2 ** 20
+
 export const requestState: PayloadCodec<Claims, ClaimFields> = {
   purpose: 'requestState',
   name: 'requestState',
   tests: [isCount, isCount, isTextOrNull, isCount, isText, isAnything],
-  write: ({ startedAt, flowId, round, deferrals, version = null, capabilities, revision, carry, journal }) => ({
+  write: ({ startedAt, flowId, round, version = null, capabilities, revision, carry, journal, ...claims }) => ({
     id: flowId,
     startedAt,
-    fields: [round, deferrals, version, capabilities, revision, carry],
+    fields: [round, writeDeferrals(claims), version, capabilities, revision, carry],
     text: journal,
   }),
   read: ({ id, startedAt, fields: [round, deferrals, version, capabilities, revision, carry], text }) => ({
     startedAt,
     flowId: id,
     round,
-    deferrals,
+    deferrals: deferrals % VERSION_DEFERRAL,
+    versionDeferrals: Math.floor(deferrals / VERSION_DEFERRAL) || undefined,
     version: version ?? undefined,
     capabilities,
     revision,
     carry,
     journal: text,
   }),
+}
+
+function writeDeferrals({ deferrals, versionDeferrals = 0 }: Pick<Claims, 'deferrals' | 'versionDeferrals'>): number {
+  return deferrals + versionDeferrals * VERSION_DEFERRAL
 }

@@ -1,13 +1,15 @@
 // The identity of a flow and its position, in one round: read from the state, or new in the first round.
 import { randomBytes } from 'node:crypto'
-import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
-import type { Journal } from '../flow/journal.ts'
 import type { Flow } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
+import type { SavedFlow } from '../flow/run.ts'
 import type { Claims } from '../seal/claims.ts'
 import { hasCapability } from './capabilities.ts'
 import type { RequestInfo } from './request.ts'
+
+/** Why an instance hands a flow over: it drains or is overloaded, or it has another version of the handler. */
+export type DeferralReason = 'load' | 'version'
 
 /** The id is created when it is first needed: many calls never need one. */
 export class RoundFlow implements Flow {
@@ -15,6 +17,7 @@ export class RoundFlow implements Flow {
   readonly round: number
   readonly revision: string
   readonly deferrals: number
+  readonly versionDeferrals: number
   readonly #capabilities: number
   #id: string | undefined
 
@@ -23,6 +26,7 @@ export class RoundFlow implements Flow {
     this.round = claims?.round ?? 0
     this.revision = claims?.revision ?? revision
     this.deferrals = claims?.deferrals ?? 0
+    this.versionDeferrals = claims?.versionDeferrals ?? 0
     this.#capabilities = claims?.capabilities ?? capabilities
     this.#id = claims?.flowId
   }
@@ -35,13 +39,15 @@ export class RoundFlow implements Flow {
     return hasCapability(this.#capabilities, capability)
   }
 
-  /** The claims of the next round's state. */
-  next(version: string | undefined, flowState: FlowState, journal: Journal, deferred: boolean): Claims {
+  /** The claims of the next round's state. `deferredFor` is why the flow is handed over, if it is. */
+  next({ version, flowState, journal }: SavedFlow, deferredFor?: DeferralReason): Claims {
     return {
       startedAt: this.startedAt,
       flowId: this.id,
       round: this.round + 1,
-      deferrals: this.deferrals + (deferred ? 1 : 0),
+      deferrals: this.deferrals + (deferredFor === 'load' ? 1 : 0),
+      // In a row: a pass that ran starts from zero.
+      versionDeferrals: deferredFor === 'version' ? this.versionDeferrals + 1 : 0,
       version,
       capabilities: this.#capabilities,
       revision: this.revision,

@@ -3,15 +3,15 @@ import type { Answers } from '../flow/answering.ts'
 import type { Carrier, Ending, Log, PassHost, Progress, Suspension } from '../flow/carrier.ts'
 import { noTask } from '../flow/errors.ts'
 import type { FlowState } from '../flow/flow-state.ts'
-import { emptyState, readFlowState } from '../flow/flow-state.ts'
+import { emptyState, holdAnswers, readFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Capability } from '../flow/question.ts'
-import type { FlowTarget } from '../flow/run.ts'
-import { endText, resumable, runTarget } from '../flow/run.ts'
+import type { FlowTarget, SavedFlow } from '../flow/run.ts'
+import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Interruptible, Underway } from '../flow/underway.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
-import { inputRequiredText } from '../protocol/revisions/2026-07-28.ts'
+import { DEFERRED_VERSION, inputRequiredText, META_DEFERRED } from '../protocol/revisions/2026-07-28.ts'
 import { canonical, digest } from '../seal/canonical.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { Binding } from '../seal/envelope.ts'
@@ -70,30 +70,32 @@ export function serveRound(host: RoundServices, target: Target, request: RoundRe
 /** A task of which nothing has run yet. */
 export function newTask({ now }: RoundServices, target: Target, request: RoundRequest): TaskStart {
   const flow = new RoundFlow(request.info, undefined, now)
-  const claims = { ...flow.next(target.version, emptyState(), Journal.empty(), false), round: 0 }
+  const { version } = target
+  const claims = { ...flow.next({ version, flowState: emptyState(), journal: Journal.empty() }), round: 0 }
   const { args, principal, info, answers } = request
   return { tool: target.target, args, principal, info, claims, answers }
 }
 
 /** Reads what a state brings back for this version of the handler. Throws if the handler cannot resume from it. */
-export function readClaims(host: RoundServices, target: Target, claims: Claims): ResumedFlow {
-  let journal: Journal
-  let flowState: FlowState
+export function readClaims(host: RoundServices, target: Target, claims: Claims): SavedFlow {
+  return resumable(target, readSaved(host, target, claims))
+}
+
+function readSaved({ logger }: RoundServices, { target }: Target, claims: Claims): SavedFlow {
   try {
-    journal = Journal.read(claims.journal)
-    flowState = readFlowState(claims.carry)
+    const { version } = claims
+    return { version, journal: Journal.read(claims.journal), flowState: readFlowState(claims.carry) }
   } catch (cause) {
-    host.logger.error(`"${target.target}": a requestState opened, but its content cannot be read.`, { cause })
+    logger.error(`"${target}": a requestState opened, but its content cannot be read.`, { cause })
     throw new InvalidState(cause)
   }
-  const saved = resumable(target, { version: claims.version, journal, flowState })
-  return { claims, journal: saved.journal, flowState: saved.flowState }
 }
 
 interface ResumedFlow {
   readonly claims: Claims
-  readonly journal: Journal
-  readonly flowState: FlowState
+  readonly saved: SavedFlow
+  /** True if this instance has another version of the handler than the one that recorded the flow's steps. */
+  readonly isElsewhere: boolean
 }
 
 function startFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
@@ -104,13 +106,29 @@ function startFlow(host: RoundServices, target: Target, request: RoundRequest): 
     }
     if (task === 'always') throw noTask()
   }
-  return runTarget(target, request.args, new Round(host, target, request, undefined))
+  return new Round(host, target, request, undefined).run()
 }
 
 function resume(host: RoundServices, target: Target, request: RoundRequest): ResumedFlow | Promise<ResumedFlow> {
   const claims = host.seal.open(request.state, bindingOf(target, request))
-  if (claims instanceof Promise) return claims.then((later) => readClaims(host, target, later))
-  return readClaims(host, target, claims)
+  if (claims instanceof Promise) return claims.then((later) => readResumed(host, target, later))
+  return readResumed(host, target, claims)
+}
+
+function readResumed(host: RoundServices, target: Target, claims: Claims): ResumedFlow {
+  const saved = readSaved(host, target, claims)
+  try {
+    return { claims, saved: resumable(target, saved), isElsewhere: false }
+  } catch (error) {
+    if (error instanceof VersionChanged && (claims.versionDeferrals ?? 0) < MOST_VERSION_DEFERRALS) {
+      return { claims, saved, isElsewhere: true }
+    }
+    if (error instanceof VersionChanged) {
+      const details = { method: target.method, target: target.target, was: saved.version, is: target.version }
+      host.logger.warn('A call was refused: no instance with its version of the handler was found.', details)
+    }
+    throw error
+  }
 }
 
 function continueFlow(
@@ -120,8 +138,7 @@ function continueFlow(
   resumed: ResumedFlow,
 ): Promise<string | undefined> {
   const round = new Round(host, target, request, resumed)
-  if (host.once === undefined) return runTarget(target, request.args, round)
-  return runOnce(host, host.once, target, request, round)
+  return host.once === undefined ? round.run() : runOnce(host, host.once, target, request, round)
 }
 
 /**
@@ -142,7 +159,7 @@ async function runOnce(
     gaveUp: () => cancel?.cancelled ?? false,
   }
   const key = `state:${digest(`${round.flow.id}\n${round.flow.round}`)}`
-  const used = await useOnce(store, key, options, () => runTarget(target, request.args, round))
+  const used = await useOnce(store, key, options, () => round.run())
   if (used !== 'refused') return used?.record
   const reason = 'it was already used with other answers'
   host.logger.warn('A requestState was refused.', { reason, method: target.method, target: target.target })
@@ -157,14 +174,21 @@ class Round implements Carrier<string | undefined> {
   readonly flowState: FlowState
   readonly #target: Target
   readonly #request: RoundRequest
+  readonly #resumed: ResumedFlow | undefined
 
   constructor(host: RoundServices, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
     this.host = host
     this.flow = new RoundFlow(request.info, resumed?.claims, host.now)
-    this.journal = resumed?.journal ?? Journal.empty()
-    this.flowState = resumed?.flowState ?? emptyState()
+    this.journal = resumed?.saved.journal ?? Journal.empty()
+    this.flowState = resumed?.saved.flowState ?? emptyState()
     this.#target = target
     this.#request = request
+    this.#resumed = resumed
+  }
+
+  run(): Promise<string | undefined> {
+    if (this.#resumed?.isElsewhere === true) return this.#sendElsewhere(this.#resumed.saved)
+    return runTarget(this.#target, this.#request.args, this)
   }
 
   get answers(): Answers | undefined {
@@ -223,12 +247,30 @@ class Round implements Carrier<string | undefined> {
   suspended(outcome: Suspension): string | Promise<string> {
     const { host } = this
     const { journal, flowState, kind } = outcome
-    const claims = this.flow.next(this.#target.version, flowState, journal, kind === 'deferred')
+    const { version } = this.#target
+    const claims = this.flow.next({ version, flowState, journal }, kind === 'deferred' ? 'load' : undefined)
     if (kind === 'detached') return this.#createTask(claims)
-    const token = host.seal.mint(claims, bindingOf(this.#target, this.#request), () => journal.largest(3))
-    if (host.seal.ephemeral) host.mintedEphemeral(this.#request.overHttp)
+    const token = this.#mint(claims)
     if (typeof token === 'string') return interimText(outcome, token, host.serverMeta)
     return token.then((later) => interimText(outcome, later, host.serverMeta))
+  }
+
+  /**
+   * For a flow whose version this instance does not have: asks for a retry, which may reach an instance that has it. The new
+   * state holds the answers of this round, so that they need not be sent or given again.
+   */
+  async #sendElsewhere(saved: SavedFlow): Promise<string> {
+    const flowState = holdAnswers(saved.flowState, this.answers)
+    const token = await this.#mint(this.flow.next({ ...saved, flowState }, 'version'))
+    const hint = `"${META_DEFERRED}":"${DEFERRED_VERSION}"`
+    return inputRequiredText(undefined, token, `{${hint},${this.host.serverMeta.slice(1)}`)
+  }
+
+  #mint(claims: Claims): string | Promise<string> {
+    const { host } = this
+    const { seal } = host
+    if (seal.ephemeral) host.mintedEphemeral(this.#request.overHttp)
+    return seal.mint(claims, bindingOf(this.#target, this.#request), () => this.journal.largest(3))
   }
 
   #createTask(claims: Claims): Promise<string> {
@@ -244,6 +286,9 @@ class Round implements Carrier<string | undefined> {
     })
   }
 }
+
+/** How many instances in a row may have another version. Most clients give up after ten rounds. */
+const MOST_VERSION_DEFERRALS = 5
 
 const LONGEST_PLAIN = 64
 

@@ -27,7 +27,7 @@ import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { countLoss, countRetry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
+import { countLoss, countTry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
 import { StatusMessage } from './status-message.ts'
 import type { Trials } from './trials.ts'
 import { MOST_LOSSES } from './trials.ts'
@@ -48,8 +48,11 @@ export interface RunHost {
   readonly endTrial: (run: TaskRun) => void
 }
 
-/** How many times workers may find that they cannot run the task before it fails. Counted from the last journal entry. */
-const MOST_RETRIES = 10
+/**
+ * How many times workers may fail to run the task before it fails, and how many times they may leave it to one that has the tool in
+ * its version. Counted from the last journal entry. 120 take about an hour: a fleet is upgraded meanwhile, or rolled back.
+ */
+const MOST_TRIES = { retries: 10, left: 120 } as const
 const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
 
 export class TaskRun implements JournalWriter {
@@ -262,6 +265,7 @@ export class TaskRun implements JournalWriter {
         state.passes += 1
         delete state.losses
         delete state.retries
+        delete state.left
         return { ...kept, ...make(state) }
       },
       () => [...this.#delivered],
@@ -331,15 +335,15 @@ export class TaskRun implements JournalWriter {
   /** Releases the task, because another instance may be able to run it. */
   async #leave(why: string): Promise<void> {
     this.#host.app.logger.warn(`This instance cannot run a task. ${why}`, { task: this.#digest })
-    await this.#retryLater(why)
+    await this.#retryLater('left', why)
   }
 
   /** Releases the task until the next retry. Fails it after too many. */
-  async #retryLater(why: string): Promise<void> {
+  async #retryLater(which: keyof typeof MOST_TRIES, why: string): Promise<void> {
     await this.#change((state) => {
-      const count = countRetry(state, this.task.journal.length)
-      if (count <= MOST_RETRIES) return { release: true, dueMs: backoff(count, RETRY) }
-      return failedWith(new ProtocolError(INTERNAL_ERROR, `The task failed after ${MOST_RETRIES} retries. ${why}`))
+      const count = countTry(state, which, this.task.journal.length)
+      if (count <= MOST_TRIES[which]) return { release: true, dueMs: backoff(count, RETRY) }
+      return failedWith(new ProtocolError(INTERNAL_ERROR, `The task failed after ${MOST_TRIES[which]} retries. ${why}`))
     })
   }
 
@@ -347,7 +351,10 @@ export class TaskRun implements JournalWriter {
   async #releaseAfter(error: unknown): Promise<void> {
     this.#host.app.logger.error('Running a task failed; it will be retried.', { task: this.#digest, error })
     try {
-      await this.#retryLater(error instanceof StoreFault ? 'The store failed.' : 'An internal error occurred.')
+      await this.#retryLater(
+        'retries',
+        error instanceof StoreFault ? 'The store failed.' : 'An internal error occurred.',
+      )
     } catch {
       // The store cannot be reached: the lease expires, and another worker claims the task.
     }

@@ -40,8 +40,10 @@ export interface TaskFlowState {
     /** True while the task only waits for its instance to run nothing else. A worker that is lost then does not count. */
     readonly waits?: boolean
   }
-  /** How many workers could not run it while the journal had this size. */
+  /** How many workers failed to run it while the journal had this size. */
   retries?: Tries
+  /** How many workers left it to others while the journal had this size, because they do not have the tool or its version. */
+  left?: Tries
 }
 
 interface Tries {
@@ -150,9 +152,10 @@ export function lossesOf({ losses }: TaskFlowState, bytes: number): number {
 }
 
 /** Counts a worker that could not run the task. Returns how many there were since the journal last grew. */
-export function countRetry(state: TaskFlowState, bytes: number): number {
-  const count = state.retries?.bytes === bytes ? state.retries.count + 1 : 1
-  state.retries = { bytes, count }
+export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes: number): number {
+  const { [which]: tries } = state
+  const count = tries?.bytes === bytes ? tries.count + 1 : 1
+  state[which] = { bytes, count }
   return count
 }
 

@@ -210,6 +210,35 @@ describe('a server is refused, clearly,', () => {
     }
   })
 
+  test('that never has the version of a call: the waits grow, and what is left can be gone on with', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] })
+    try {
+      const times: number[] = []
+      const gone = { code: -32602, message: 'No.', data: { code: 'VERSION_CHANGED' } }
+      const { client, requests } = await scripted((_request, n) => {
+        times.push(performance.now())
+        if (n === 0) return asks(['a'], 'state 0')
+        // As our servers do: a few deferrals, then an error.
+        return n <= 5 ? { ...deferred(`state ${n}`), _meta: { 'com.mcp-rally/deferred': 'version' } } : { error: gone }
+      }, yes)
+      const call = client.callTool('deploy')
+      call.catch(() => {})
+      await vi.advanceTimersByTimeAsync(60_000)
+      await expect(call).rejects.toMatchObject({
+        code: 'VERSION_CHANGED',
+        cause: { rpcCode: -32602 },
+        pending: { requestState: 'state 5' },
+      })
+      expect(requests).toHaveLength(27)
+      expect(requests.slice(6).every(({ params }) => params['requestState'] === 'state 5')).toBe(true)
+      const waits = times.slice(2).map((time, i) => time - (times[i + 1] ?? 0))
+      expect(waits.every((wait, i) => wait >= Math.min(100 * 1.5 ** i, 1_500) / 2 - 1)).toBe(true)
+      expect(waits.every((wait) => wait <= 1_501)).toBe(true)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('that asks 10 000 questions in a round, and nobody is bothered with any', async () => {
     const onElicit = vi.fn<() => typeof YES>(() => YES)
     const { client } = await scripted(

@@ -1,7 +1,9 @@
-import type { Rally } from 'mcp-rally'
+import type { OnceStore, Rally } from 'mcp-rally'
+import { elicit, inputRequired, MemoryOnceStore } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { accept, askedIn, errorOf } from '../wire/messages.ts'
+import { deferredState } from '../drain/states.ts'
+import { accept, askedIn, call, errorOf, resultOf, textOf as textOfTool } from '../wire/messages.ts'
 import type { Kind } from './kinds.ts'
 import { kinds } from './kinds.ts'
 import { makeApp, responseOf } from './messages.ts'
@@ -14,11 +16,15 @@ interface Deploy {
   readonly version?: string
   /** Records a step before it asks. */
   readonly step?: boolean
+  readonly once?: OnceStore
 }
 
 /** One version of a handler on an instance of its own: it asks two things together. */
-function deploy({ register }: Kind, { asks, version, step = false }: Deploy): { app: Rally; steps: () => number } {
-  const { app } = makeApp()
+function deploy(
+  { register }: Kind,
+  { asks, version, step = false, once }: Deploy,
+): { app: Rally; steps: () => number } {
+  const { app } = makeApp(once === undefined ? {} : { once })
   let steps = 0
   register(
     app,
@@ -101,19 +107,82 @@ describe.each(kinds)('rule 11: $kind that has recorded steps', (each) => {
     ['1', '2', 'recorded steps under version 1, and version 2 cannot resume it'],
     [undefined, '2', 'recorded steps under version (none), and version 2 cannot resume it'],
     ['1', undefined, 'recorded steps under version 1, and version (none) cannot resume it'],
-  ])('is refused, by an error of its own, from version %s to %s', async (from, to, what) => {
+  ])('is deferred five times from version %s to %s, then refused by an error of its own', async (from, to, what) => {
     const before = deploy(each, { asks: ['A', 'B'], step: true, ...(from !== undefined && { version: from }) })
     const after = deploy(each, { asks: ['A', 'B'], step: true, ...(to !== undefined && { version: to }) })
-    const { state } = askedIn(await responseOf(before.app, request('order')))
-    const both = { inputResponses: { A: said('a'), B: said('b') }, requestState: state }
-    const error = errorOf(await responseOf(after.app, request('order', both)))
+    let { state } = askedIn(await responseOf(before.app, request('order')))
+    const states: string[] = []
+    let round: object = { inputResponses: { A: said('a'), B: said('b'), C: said('c') }, requestState: state }
+    for (let deferral = 1; deferral <= 5; deferral += 1) {
+      const response = await responseOf(after.app, request('order', round))
+      expect(resultOf(response)['_meta']).toMatchObject({ 'com.mcp-rally/deferred': 'version' })
+      state = deferredState(response)
+      states.push(state)
+      round = { requestState: state }
+    }
+    const error = errorOf(await responseOf(after.app, request('order', round)))
     expect(error).toEqual({
       code: -32602,
-      message: expect.stringMatching(/^".*order": .*\. Start the call again\.$/),
+      message: expect.stringMatching(/^".*order": .*\. Send it to an instance with the first version, or start/),
       data: { code: 'VERSION_CHANGED' },
     })
     expect(error.message).toContain(what)
     expect(after.steps()).toBe(0)
-    expect(textOf(await responseOf(before.app, request('order', both)))).toBe('a and b')
+    // Each of these states holds both answers, and the last one is still good where its version is.
+    for (const requestState of states) {
+      expect(textOf(await responseOf(before.app, request('order', { requestState })))).toBe('a and b')
+    }
+    expect(before.steps()).toBe(1)
   })
+
+  test('keeps a part of the answers too, asks only the rest, and is then deferred five times again', async () => {
+    const before = deploy(each, { asks: ['A', 'B'], step: true, version: '1' })
+    const after = deploy(each, { asks: ['A', 'B'], step: true, version: '2' })
+    let { state } = askedIn(await responseOf(before.app, request('order')))
+    let round: object = { inputResponses: { A: said('a') }, requestState: state }
+    for (const rest of [{ B: said('b') }, {}]) {
+      for (let deferral = 1; deferral <= 5; deferral += 1) {
+        state = deferredState(await responseOf(after.app, request('order', round)))
+        round = { requestState: state }
+      }
+      const response = await responseOf(before.app, request('order', round))
+      if (Object.keys(rest).length === 0) {
+        expect(textOf(response)).toBe('a and b')
+        continue
+      }
+      const asked = askedIn(response)
+      expect(asked.messages).toEqual({ B: 'B?' })
+      round = { inputResponses: rest, requestState: asked.state }
+    }
+  })
+
+  test('is deferred with a state that is single-use: the answers of this round cannot be exchanged', async () => {
+    const once = new MemoryOnceStore()
+    const before = deploy(each, { asks: ['A', 'B'], step: true, version: '1', once })
+    const after = deploy(each, { asks: ['A', 'B'], step: true, version: '2', once })
+    const { state } = askedIn(await responseOf(before.app, request('order')))
+    const both = { inputResponses: { A: said('a'), B: said('b') }, requestState: state }
+    const requestState = deferredState(await responseOf(after.app, request('order', both)))
+    expect(deferredState(await responseOf(after.app, request('order', both)))).toBe(requestState)
+    const others = { inputResponses: { A: said('x'), B: said('y') }, requestState: state }
+    expect(errorOf(await responseOf(before.app, request('order', others)))).toMatchObject({ code: -32602 })
+    expect(textOf(await responseOf(before.app, request('order', { requestState })))).toBe('a and b')
+  })
+})
+
+function byHand(version: string): Rally {
+  return makeApp().app.tool('order', { version }, async (_args, io) => {
+    const plan = await io.step('plan', () => `plan of ${version}`)
+    const name = io.responses.accepted('name', TEXT)
+    if (name !== undefined) return `${plan}: ${name.text}, ${JSON.stringify(io.responses.state())}`
+    return inputRequired({ inputRequests: { name: elicit('Name?', TEXT) }, state: { step: 1 } })
+  })
+}
+
+test('rule 11: rounds by hand that have recorded steps are deferred with their answers and their state', async () => {
+  const { state } = askedIn(await responseOf(byHand('1'), call('order')))
+  const answered = { inputResponses: { name: said('Ada') }, requestState: state }
+  const requestState = deferredState(await responseOf(byHand('2'), call('order', {}, answered)))
+  const last = await responseOf(byHand('1'), call('order', {}, { requestState }))
+  expect(textOfTool(last)).toBe('plan of 1: Ada, {"step":1}')
 })

@@ -630,7 +630,7 @@ describe('deploys', () => {
     const id = await front.begin('work')
     expect(await outlast(office, front, id)).toMatchObject({
       status: 'failed',
-      error: { code: -32603, message: 'The task failed after 10 retries. This instance has no tool "work".' },
+      error: { code: -32603, message: 'The task failed after 120 retries. This instance has no tool "work".' },
     })
   })
 
@@ -651,6 +651,29 @@ describe('deploys', () => {
     office.elapse(60_000)
     expect(await new Caller(office, app).said(id)).toBe('one,two,three')
     expect(steps.ran).toEqual(['one on a', 'two on a', 'two on c', 'three on c'])
+  })
+
+  test('a task is left for its version by many workers, and a store that fails meanwhile does not end it', async () => {
+    const [office, steps] = [new Office(), new Steps()]
+    const first = office.instance(steps.tools('a', '1'))
+    const id = await new Caller(office, first.app).begin('work')
+    steps.finish('one')
+    await steps.heard('two on a')
+    first.view.kill()
+    const next = office.instance(steps.tools('b', '2'))
+    let left = 0
+    next.view.before = (operation) => {
+      if (operation === 'change' && (left += 1) === 12) throw new Error('The store is away.')
+    }
+    while (left < 40) {
+      office.elapse(60_000)
+      await new Promise((resolve) => void setImmediate(resolve))
+    }
+    next.view.kill()
+    steps.finish('two', 'three')
+    const { app } = office.instance(steps.tools('c', '1'))
+    office.elapse(60_000)
+    expect(await new Caller(office, app).said(id)).toBe('one,two,three')
   })
 
   test('a task that has only asked goes on under another version, with the answers it has', async () => {

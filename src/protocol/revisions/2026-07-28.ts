@@ -11,6 +11,11 @@ export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel'
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo'
 export const META_SUBSCRIPTION = 'io.modelcontextprotocol/subscriptionId'
 
+/** Ours, in a result that only asks for a retry: why. */
+export const META_DEFERRED = 'com.mcp-rally/deferred'
+/** The instance has another version of the tool. Another instance may have the right one, so the client waits longer each time. */
+export const DEFERRED_VERSION = 'version'
+
 /** The extension that lets a call become a task. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
