@@ -239,6 +239,19 @@ export class Answering {
   }
 }
 
+/** Holds answers to open questions for a later pass, under the pins of these questions. Other answers are dropped. */
+export function holdAnswers(flowState: FlowState, answers: Answers | undefined): FlowState {
+  const open = new Map(flowState.open)
+  const held = new Map(flowState.held)
+  for (const [key, shown] of flowState.open) {
+    const raw = own(answers, key)
+    if (raw === undefined) continue
+    open.delete(key)
+    held.set(key, { ...shown, answer: { raw } })
+  }
+  return { ...flowState, open, held }
+}
+
 function own<T>(record: Readonly<Record<string, T>> | undefined, key: string): T | undefined {
   return record !== undefined && Object.hasOwn(record, key) ? record[key] : undefined
 }

@@ -1,5 +1,4 @@
 // What a flow carries between rounds beside its journal: the questions it left open and the answers it has not used yet.
-import type { Answers } from './answering.ts'
 import { FlowError } from './errors.ts'
 import type { Action, AnswerPayload, Journal } from './journal.ts'
 
@@ -75,20 +74,6 @@ export function keepAnswers(journal: Journal, flowState: FlowState): FlowState {
     held.set(entry.key, { pin, asked, answer: { action, value } })
   }
   return { ...flowState, held }
-}
-
-/** Holds answers to open questions for a later pass, under the pins of these questions. Other answers are dropped. */
-export function holdAnswers(flowState: FlowState, answers: Answers | undefined): FlowState {
-  const open = new Map(flowState.open)
-  const held = new Map(flowState.held)
-  for (const [key, shown] of flowState.open) {
-    if (answers === undefined || !Object.hasOwn(answers, key)) continue
-    const { [key]: raw } = answers
-    if (raw === undefined) continue
-    open.delete(key)
-    held.set(key, { ...shown, answer: { raw } })
-  }
-  return { ...flowState, open, held }
 }
 
 function readRow(row: unknown): [string, string, number, ...unknown[]] {

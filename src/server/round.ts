@@ -1,9 +1,10 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
 import type { Answers } from '../flow/answering.ts'
+import { holdAnswers } from '../flow/answering.ts'
 import type { Carrier, Ending, Log, PassHost, Progress, Suspension } from '../flow/carrier.ts'
 import { noTask } from '../flow/errors.ts'
 import type { FlowState } from '../flow/flow-state.ts'
-import { emptyState, holdAnswers, readFlowState } from '../flow/flow-state.ts'
+import { emptyState, readFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Capability } from '../flow/question.ts'
 import type { FlowTarget, SavedFlow } from '../flow/run.ts'
