@@ -112,7 +112,7 @@ function asking(...messages: string[]): Handler {
 /** A process of its own with the same keys. */
 function appOf(version: string | undefined, handler: Handler): Rally {
   const app = rally({ name: 'versions', version: '1.0.0', keys, logger: SILENT })
-  return app.tool('t', version === undefined ? {} : { version }, (_args, io) => handler(io as unknown as Io))
+  return app.tool('t', version === undefined ? {} : { version }, (_args, io) => handler(io))
 }
 
 let id = 0

@@ -661,11 +661,11 @@ describe('deploys', () => {
     await steps.heard('two on a')
     first.view.kill()
     const next = office.instance(steps.tools('b', '2'))
-    let left = 0
+    const changes: unknown[] = []
     next.view.before = (operation) => {
-      if (operation === 'change' && (left += 1) === 12) throw new Error('The store is away.')
+      if (operation === 'change' && changes.push(operation) === 12) throw new Error('The store is away.')
     }
-    while (left < 40) {
+    while (changes.length < 40) {
       office.elapse(60_000)
       await new Promise((resolve) => void setImmediate(resolve))
     }
