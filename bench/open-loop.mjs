@@ -59,6 +59,8 @@ async function measure({ port, tool, connections, rate, milliseconds }) {
   for (const deadline = performance.now() + lastResponsesWithin; performance.now() < deadline; await after(50))
     if (run.idle.length === run.open.size) break
   for (const { socket } of run.open) socket.destroy()
+  // With those that were answered after the end: for what the server spent on one.
+  const answers = { served: run.served, refused: run.refused }
   const sorted = Float64Array.from(run.latencies).toSorted()
   return {
     seconds: elapsed,
@@ -68,6 +70,7 @@ async function measure({ port, tool, connections, rate, milliseconds }) {
     failed: failed / elapsed,
     p50: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
     p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+    answers,
     generatorLoad: (user + system) / 1e6 / elapsed,
   }
 }

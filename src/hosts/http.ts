@@ -124,11 +124,26 @@ export class HttpEndpoint {
 
   /** Answers the body that the exchange has read. */
   receive(exchange: HttpExchange, body: string, bytes: number): void {
-    const { header, cancel, caller } = exchange
     // Again: while the bodies of many requests were read, none of them counted.
     const refused = load.refusal(this.limits)
     if (refused !== undefined) return exchange.reply(refused)
     load.enter(exchange, bytes)
+    if (load.backlog.mustWait()) this.#answerLater(exchange, body)
+    else this.#answer(exchange, body)
+  }
+
+  #answerLater(exchange: HttpExchange, body: string): void {
+    const { maxLagMs, tooLate } = this.limits
+    load.backlog.add((isLate) => {
+      // Nobody waits for the answer to a cancelled request.
+      if (!isLate && !exchange.cancel.cancelled) return this.#answer(exchange, body)
+      load.leave(exchange)
+      exchange.reply(tooLate)
+    }, maxLagMs)
+  }
+
+  #answer(exchange: HttpExchange, body: string): void {
+    const { header, cancel, caller } = exchange
     const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
     const context = { principal: caller?.principal, cancel, notify, overHttp: true }
     const reply = answerBody(this.app, body, exchange, context)

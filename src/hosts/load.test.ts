@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import type { Reply } from '../server/reply.ts'
 import type { BodyReading, LoadLimits, Served } from './load.ts'
-import { Load, loadLimits, Turn } from './load.ts'
+import { Load, loadLimits } from './load.ts'
 
 const MIB = 1024 * 1024
 
@@ -18,11 +18,6 @@ function reading(load: Load, received: number, limits: LoadLimits, refused: stri
   }
   load.beginBody(body)
   return body
-}
-
-function compute(): void {
-  const until = performance.now() + 30
-  while (performance.now() < until);
 }
 
 function served(): Served {
@@ -58,19 +53,6 @@ test('a request counts from its body to its reply, and once', () => {
   load.leave(first)
   expect(load.refusal(limits)).toBeUndefined()
   expect(load.bytes.used).toBe(100)
-})
-
-test('requests that wait behind many others in one turn of the event loop are refused, and in the next turn they are not', async () => {
-  const turn = new Turn()
-  const limits = loadLimits({ maxLagMs: 20 }, MIB)
-  expect(turn.refusal(limits)).toBeUndefined()
-  compute()
-  // One slow handler is no overload.
-  for (let n = 0; n < 20; n += 1) expect(turn.refusal(limits)).toBeUndefined()
-  compute()
-  expect(turn.refusal(limits)?.text).toContain('maxLagMs')
-  await new Promise((resolve) => setImmediate(resolve))
-  expect(turn.refusal(limits)).toBeUndefined()
 })
 
 test('a body that has not ended in time is refused with 408, and its timer ends', () => {

@@ -6,13 +6,14 @@ import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError, RallyError } from '../p
 import { shown } from '../protocol/text.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply } from '../server/reply.ts'
+import { Backlog } from './backlog.ts'
 
 export interface LoadOptions {
   /** How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503. Default 1 000. */
   maxInFlight?: number
   /**
-   * How long one turn of the event loop may take to serve requests, in milliseconds. Past it the others that wait in their
-   * sockets get a 503. Only Node hosts see this. Default 1 000.
+   * How long a request may wait to be served because the event loop is busy with others, in milliseconds. Past it further requests
+   * get a 503. Default 1 000.
    */
   maxLagMs?: number
   /**
@@ -27,10 +28,15 @@ export interface LoadOptions {
 
 /** The limits of one endpoint, and what it answers past them. */
 export interface LoadLimits extends Required<LoadOptions> {
-  readonly tooMany: Reply
-  readonly tooLate: Reply
+  readonly tooMany: BusyReply
+  readonly tooLate: BusyReply
   readonly tooManyBytes: Reply
   readonly tooSlow: Reply
+}
+
+interface BusyReply extends Reply {
+  /** The whole response as it is sent over HTTP 1.1 on a connection that stays open. Made once: a refusal must cost little. */
+  readonly bytes: Uint8Array
 }
 
 const DEFAULT_MAX_IN_FLIGHT = 1_000
@@ -101,12 +107,12 @@ const SMALL_BODY = 16 * 1024
 
 const SWEEP_MS = 250
 const IDLE_SWEEPS = 40
-/** So many requests of one turn of the event loop are served however long they take: one slow handler is no overload. */
-const TURN_REQUESTS = 16
 
 export class Load {
   /** The bytes of bodies that are being read or served. */
   readonly bytes = new ByteBudget(Number.POSITIVE_INFINITY)
+  /** The requests that were read and are not served yet. They count as in flight. */
+  readonly backlog = new Backlog()
   readonly #reading = new Set<BodyReading>()
   #inFlight = 0
   #now = 0
@@ -114,8 +120,9 @@ export class Load {
   #idleSweeps = 0
 
   /** The reply to a request that must be refused now. */
-  refusal({ maxInFlight, tooMany }: LoadLimits): Reply | undefined {
-    return this.#inFlight >= maxInFlight ? tooMany : undefined
+  refusal({ maxInFlight, tooMany, maxLagMs, tooLate }: LoadLimits): BusyReply | undefined {
+    if (this.#inFlight >= maxInFlight) return tooMany
+    return this.backlog.waitMs > maxLagMs ? tooLate : undefined
   }
 
   /** Counts the request as served until `leave`. */
@@ -177,40 +184,17 @@ export class Load {
   }
 }
 
-/**
- * How late the event loop is. Requests that wait in their sockets are not in flight yet: each is read, served and answered while
- * the others wait. When one turn of the loop takes long because it serves many of them, the rest of the turn is refused.
- */
-export class Turn {
-  /** Those of this turn. While there are fewer than `TURN_REQUESTS`, also those of earlier turns. */
-  #requests = 0
-  #began = 0
-
-  /** Counts a request that came from a socket. Returns the reply if it must be refused. */
-  refusal({ maxLagMs, tooLate }: LoadLimits): Reply | undefined {
-    if (this.#requests === TURN_REQUESTS) return performance.now() - this.#began < maxLagMs ? undefined : tooLate
-    this.#requests += 1
-    if (this.#requests < TURN_REQUESTS) return undefined
-    this.#began = performance.now()
-    setImmediate(this.#end)
-    return undefined
-  }
-
-  readonly #end = (): void => {
-    this.#requests = 0
-  }
-}
-
 /** One for the process: its heap and its core are what all endpoints share. */
 export const load = new Load()
-export const turn = new Turn()
 
-function busy(why: string): Reply {
+function busy(why: string): BusyReply {
   const error = new ProtocolError(INTERNAL_ERROR, `The server is overloaded: ${why}. Try again in a second.`)
   const reply = errorReply(undefined, error, BUSY)
-  // All that a response needs, made once: a refusal must cost little.
   const length = String(Buffer.byteLength(reply.text))
-  return { ...reply, headers: { 'Content-Type': 'application/json', 'Content-Length': length, 'Retry-After': '1' } }
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': length, 'Retry-After': '1' }
+  const lines = Object.entries({ ...headers, Connection: 'keep-alive' }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const bytes = Buffer.from(`HTTP/1.1 503 Service Unavailable\r\n${lines.join('')}\r\n${reply.text}`)
+  return { ...reply, headers, bytes }
 }
 
 function timedOut(bodyMs: number): Reply {

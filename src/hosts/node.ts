@@ -14,7 +14,7 @@ import type { HttpExchange, HttpOptions } from './http.ts'
 import { atCaller } from '../protocol/errors.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
-import { BUSY, load, TIMED_OUT, turn } from './load.ts'
+import { BUSY, load, TIMED_OUT } from './load.ts'
 import { Outbox } from './outbox.ts'
 import { SlowReaders } from './slow-readers.ts'
 
@@ -28,7 +28,7 @@ export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
   const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs, endpoint.maxUnreadBytes))
   return (request, response) => {
-    const overload = endpoint.overload() ?? turn.refusal(endpoint.limits)
+    const overload = endpoint.overload()
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
     response.writeHead(overload.status, overload.headers).end(overload.text)

@@ -11,8 +11,9 @@ import { HttpEndpoint } from './http.ts'
 import { watchHalfClosed } from './half-closed.ts'
 import type { HealthOptions } from './health.ts'
 import { probeHandler } from './health.ts'
-import { checkLimits } from './load.ts'
+import { checkLimits, load } from './load.ts'
 import { handlerOf } from './node.ts'
+import { refuseEarly } from './refuse-early.ts'
 import type { Stop } from './signals.ts'
 import { forgetSignals, stopOnSignals } from './signals.ts'
 
@@ -86,6 +87,12 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   }
   const server = new PatientServer(listener, headersMs, endpoint.limits.bodyMs)
   server.maxConnections = maxConnections
+  // A draining instance closes its connections, and says so in its responses.
+  const refusal = (): Uint8Array | undefined => (app.draining ? undefined : load.refusal(endpoint.limits)?.bytes)
+  server.on('connection', (socket: Socket) => {
+    load.backlog.accepted()
+    refuseEarly(socket, refusal)
+  })
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forgetSignals(stop)))
   const stop: Stop = (signal) => {
