@@ -6,6 +6,9 @@ const source = (file: string): string => new URL(`./src/${file}`, import.meta.ur
 export default defineConfig({
   resolve: {
     alias: [
+      { find: '#json-schema-libraries', replacement: source('schema/libraries/node.cjs') },
+      { find: '#http-client', replacement: source('client/transports/http-node.ts') },
+      { find: '#stdio-transport', replacement: source('client/transports/stdio.ts') },
       { find: /^mcp-rally$/, replacement: source('index.ts') },
       { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
       { find: /^mcp-rally\/client$/, replacement: source('client.ts') },

@@ -70,7 +70,7 @@ async function routeTo(server: ServerAddress, options: ClientOptions, limits: Li
   if (typeof server !== 'object' || server === null) throw wrongServer(server)
   if ('dispatch' in server) return { address: 'app', open: (receive) => new MemoryTransport(server, receive) }
   if (typeof server.command !== 'string') throw wrongServer(server)
-  const { StdioTransport } = await import('./transports/stdio.ts')
+  const { StdioTransport } = await import('#stdio-transport')
   let transport: InstanceType<typeof StdioTransport>
   return {
     address: server.command,
@@ -95,11 +95,11 @@ async function httpRoute(
   }
 }
 
-/** Node's own HTTP client is more than twice as fast as its fetch. */
+/** In Node it is Node's own, which is more than twice as fast as its fetch. `imports` of package.json says which one where. */
 async function platformClient(url: URL): Promise<HttpClient> {
   try {
-    const { nodeClient } = await import('./transports/http-node.ts')
-    return nodeClient(url)
+    const { platformHttpClient } = await import('#http-client')
+    return platformHttpClient(url)
   } catch (cause) {
     if (typeof globalThis.fetch !== 'function') throw cause
     return fetchClient(url, (address, init) => globalThis.fetch(address, init))

@@ -1,9 +1,7 @@
 // Validates with @cfworker/json-schema, which interprets the schema. For hosts that forbid code generation.
-import { createRequire } from 'node:module'
 import type * as cfworker from '@cfworker/json-schema'
+import { cfworker as load } from '#json-schema-libraries'
 import type { Draft } from './json-schema.ts'
-
-const load = createRequire(import.meta.url)
 
 /** `parts` are the schema and all schemas inside it. They are modified. */
 export function withCfworker(
@@ -11,7 +9,7 @@ export function withCfworker(
   parts: readonly Record<string, unknown>[],
   draft: Draft,
 ): (value: unknown) => string[] {
-  const library: typeof cfworker = load('@cfworker/json-schema')
+  const library = load()
   for (const part of parts) {
     if (part['$dynamicRef'] !== undefined)
       throw new Error('"$dynamicRef" is not supported where code generation is forbidden')

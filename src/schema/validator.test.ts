@@ -1,10 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import * as fc from 'fast-check'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { RallyError } from '../protocol/errors.ts'
 import { compileJsonSchema } from './validator.ts'
 
@@ -236,52 +231,4 @@ describe('a schema is refused', () => {
     }
     expect(refusal(schema)).toBe('was accepted')
   })
-})
-
-describe('as built', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'rally-validator-'))
-  const root = fileURLToPath(new URL('../../', import.meta.url))
-
-  beforeAll(() => {
-    const options =
-      '--module nodenext --target es2023 --rewriteRelativeImportExtensions --skipLibCheck --types node --rootDir src'
-    const compiler = join(root, 'node_modules/typescript/bin/tsc')
-    const source = join(root, 'src/schema/validator.ts')
-    const args = [compiler, source, '--ignoreConfig', '--outDir', folder, ...options.split(' ')]
-    execFileSync(process.execPath, args, { cwd: root })
-    writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  })
-  afterAll(() => {
-    rmSync(folder, { recursive: true })
-  })
-
-  test('importing it loads no schema library, and making a validator does', () => {
-    const script = `
-      import { createRequire } from 'node:module'
-      import { compileJsonSchema } from './schema/validator.js'
-      const loaded = () => Object.keys(createRequire(import.meta.url).cache).length > 0
-      const before = loaded()
-      compileJsonSchema({ type: 'string' }, 'here')
-      console.log(JSON.stringify([before, loaded()]))`
-    expect(run(script)).toEqual([false, true])
-  })
-
-  test('it works in a process that forbids code generation', () => {
-    const script = `
-      import { compileJsonSchema } from './schema/validator.js'
-      const validate = compileJsonSchema(${JSON.stringify(deploy)}, 'here')
-      const again = compileJsonSchema({ type: 'string' }, 'here')
-      console.log(JSON.stringify([validate({ env: 'prod' }), validate({ env: 1 }), again(1)]))`
-    expect(run(script, '--disallow-code-generation-from-strings')).toEqual([
-      [],
-      ['/env type "number" is invalid. Expected "string"'],
-      ['type "number" is invalid. Expected "string"'],
-    ])
-  })
-
-  function run(script: string, ...flags: string[]): unknown {
-    const args = [...flags, '--input-type=module', '-e', script]
-    return JSON.parse(execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' }))
-  }
 })

@@ -58,7 +58,7 @@ function compiled(
 ): Validator {
   try {
     try {
-      return withAjv(schema, draft)
+      return withAjv(schema, draft) ?? withCfworker(schema, parts, draft)
     } catch (error) {
       // Ajv generates code, which some hosts forbid. The other validator is slower and interprets the schema.
       if (error instanceof Error && error.name === 'EvalError') return withCfworker(schema, parts, draft)

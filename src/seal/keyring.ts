@@ -46,9 +46,19 @@ export function keyring(secrets: readonly KeySecret[]): Keyring {
   return ring(secrets, false)
 }
 
-/** A ring of one random secret, for a server without `keys`. */
+/** A ring of one random secret, for a server without `keys`. Made when it is first used: a Worker has no random numbers before a request. */
 export function ephemeral(): Keyring {
-  return ring([randomBytes(secretBytes)], true)
+  let made: Keyring | undefined
+  const own = (): Keyring => (made ??= ring([randomBytes(secretBytes)], true))
+  return {
+    ephemeral: true,
+    get minting() {
+      return own().minting
+    },
+    get byId() {
+      return own().byId
+    },
+  }
 }
 
 const secretBytes = 32

@@ -27,19 +27,23 @@ test('what is published is the compiled code, its types and the documents, and n
     'SECURITY.md',
     'package.json',
   ])
-  expect(compiled.filter((path) => !/\.(js|d\.ts)$/.test(path) || /\.test(-d)?\./.test(path))).toEqual([])
+  const code = compiled.filter((path) => path !== 'dist/platform/libraries.cjs')
+  expect(code.filter((path) => !/\.(js|d\.ts)$/.test(path) || /\.test(-d)?\./.test(path))).toEqual([])
   // Each entry comes with its types; what entries share is beside them.
   const entries = compiled.filter((path) => /^dist\/[^/]+\.js$/.test(path))
   const typed = entries.filter((path) => compiled.includes(path.replace(/\.js$/, '.d.ts')))
   expect(typed).toEqual(entries)
-  expect(compiled.filter((path) => path.endsWith('.js') && !/^dist\/(shared\/)?[^/]+$/.test(path))).toEqual([])
+  expect(compiled.filter((path) => path.endsWith('.js') && !/^dist\/(shared\/|platform\/)?[^/]+$/.test(path))).toEqual(
+    [],
+  )
 })
 
-test('every file that the exports name is published', async () => {
-  const { exports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+test('every file that the exports and the imports name is published', async () => {
+  const { exports, imports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
     exports: Record<string, string | Record<string, string>>
+    imports: Record<string, Record<string, string>>
   }
-  const named = Object.values(exports).flatMap((target) =>
+  const named = [...Object.values(exports), ...Object.values(imports)].flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
   )
   expect(named.map((path) => path.slice('./'.length)).filter((path) => !paths.includes(path))).toEqual([])

@@ -1,4 +1,5 @@
 // The stream on which a legacy HTTP server sends messages outside of calls. It is reopened when it is lost.
+import { unref } from '../../protocol/timers.ts'
 import { backoff } from '../../protocol/backoff.ts'
 import { type ClientError, isConnectionLoss } from '../errors.ts'
 import type { ResponseHandler, ResponseHead, ResponseReader } from '../transports/http-response.ts'
@@ -99,7 +100,7 @@ export class ServerEventStream implements ResponseHandler {
     clearTimeout(this.#readyTimer)
     this.#attempts += 1
     const delay = Math.min(retryMs ?? backoff(this.#attempts, RETRY), RETRY.maxMs)
-    this.#retry = setTimeout(() => this.#open(), Math.max(delay, MIN_DELAY_MS)).unref()
+    this.#retry = unref(setTimeout(() => this.#open(), Math.max(delay, MIN_DELAY_MS)))
   }
 
   #giveUp(state: 'lost' | 'refused'): void {

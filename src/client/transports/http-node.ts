@@ -7,7 +7,7 @@ import { wasSent } from './http-client.ts'
 /** Less than the 5 s after which a Node server closes an idle connection: a request sent while it closes is lost. */
 const IDLE_MS = 4_000
 
-export function nodeClient(url: URL): HttpClient {
+export function platformHttpClient(url: URL): HttpClient {
   const { request, Agent } = url.protocol === 'https:' ? https : http
   const agent = new Agent({ keepAlive: true, timeout: IDLE_MS })
   const { hostname, port, pathname, search, host } = url

@@ -1,4 +1,5 @@
 // Reads one HTTP response as it arrives: a body of bounded size, or a stream of events of bounded size each.
+import { unref } from '../../protocol/timers.ts'
 import { ByteBuffer, textOf, type ByteBudget } from '../../protocol/byte-buffer.ts'
 import { ClientError, lost, tooLarge, tooMuchBuffered, unreachable } from '../errors.ts'
 import { reasonOf } from '../../protocol/text.ts'
@@ -74,7 +75,7 @@ export class ResponseReader implements HttpResponseListener {
   finish(): void {
     this.#isOver = true
     this.#free()
-    this.#endOfStream = setTimeout(this.#abort, END_OF_STREAM_MS).unref()
+    this.#endOfStream = unref(setTimeout(this.#abort, END_OF_STREAM_MS))
   }
 
   head(status: number, header: HeaderLookup): void {

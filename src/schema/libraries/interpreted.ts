@@ -1,0 +1,6 @@
+// The validators of Workers and browsers, which forbid code generation: the interpreter alone.
+import * as library from '@cfworker/json-schema'
+import type * as libraries from '#json-schema-libraries'
+
+export const ajv: typeof libraries.ajv = undefined
+export const cfworker: typeof libraries.cfworker = () => library

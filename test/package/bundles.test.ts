@@ -1,0 +1,135 @@
+// The package in bundles: a server as one file without node_modules, and the client for browsers.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import * as esbuild from 'esbuild'
+import * as vite from 'vite'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import webpack from 'webpack'
+import { Consumer } from './consumer.ts'
+
+const execute = promisify(execFile)
+
+const SERVER = `
+  import { rally } from 'mcp-rally'
+  import { connect } from 'mcp-rally/client'
+  import { serve } from 'mcp-rally/node'
+  const properties = { env: { type: 'string', minLength: 1 } }
+  const app = rally({ name: 'bundled', version: '1.0.0' })
+  app.tool('deploy', { input: { type: 'object', properties, required: ['env'] } }, async ({ env }, io) =>
+    (await io.confirm('sure', 'Sure?')) ? 'Deployed ' + env : 'Not deployed',
+  )
+  const $schema = 'http://json-schema.org/draft-07/schema#'
+  app.tool('older', { input: { $schema, type: 'object', properties } }, ({ env }) => env)
+  const texts = []
+  const serving = await serve(app, { port: 0, handleSignals: false })
+  for (const server of [app, serving.url]) {
+    const client = await connect(server, { onElicit: async () => ({ action: 'accept', content: { confirm: true } }) })
+    for (const [tool, args] of [['deploy', { env: 'prod' }], ['deploy', { env: '' }], ['older', { env: 'x' }]]) {
+      texts.push((await client.callTool(tool, args)).content[0].text)
+    }
+    await client.close()
+  }
+  await serving.close()
+  console.log(JSON.stringify(texts))
+`
+
+const BROWSER = `
+  import { connect } from 'mcp-rally/client'
+  export async function call(url) {
+    const client = await connect(url, { onElicit: async () => ({ action: 'accept', content: { confirm: true } }) })
+    return client.callTool('deploy', { env: 'prod' })
+  }
+`
+
+let consumer: Consumer
+beforeAll(async () => {
+  consumer = await Consumer.install([])
+  await consumer.write({ 'server.mjs': SERVER, 'browser.mjs': BROWSER })
+})
+afterAll(() => consumer.remove())
+
+describe('a server that esbuild bundles into one file', () => {
+  test('works without node_modules, with plain JSON Schema too', async () => {
+    const out = join(consumer.folder, 'server-out.mjs')
+    const { warnings } = await esbuild.build({
+      ...NO_CONFIG,
+      entryPoints: [join(consumer.folder, 'server.mjs')],
+      outfile: out,
+      platform: 'node',
+      format: 'esm',
+    })
+    expect(warnings).toEqual([])
+    const away = await mkdtemp(join(tmpdir(), 'rally-bundle-'))
+    try {
+      await rename(out, join(away, 'server.mjs'))
+      const { stdout } = await execute(process.execPath, ['server.mjs'], { cwd: away, timeout: 20_000 })
+      const invalid = 'Invalid arguments for deploy: /env must NOT have fewer than 1 characters'
+      expect(JSON.parse(stdout)).toEqual(['Deployed prod', invalid, 'x', 'Deployed prod', invalid, 'x'])
+    } finally {
+      await rm(away, { recursive: true })
+    }
+  })
+})
+
+describe('the client, bundled for a browser', () => {
+  test('by esbuild, without a warning', async () => {
+    const { warnings, outputFiles } = await esbuild.build({
+      ...NO_CONFIG,
+      entryPoints: [join(consumer.folder, 'browser.mjs')],
+      platform: 'browser',
+      format: 'esm',
+      write: false,
+    })
+    expect(warnings).toEqual([])
+    expectNoNode(outputFiles.map(({ text }) => text))
+  })
+
+  test('by vite, without a warning', async () => {
+    const said: string[] = []
+    const note = (message: string): void => void said.push(message)
+    const built = (await vite.build({
+      root: consumer.folder,
+      configFile: false,
+      customLogger: { ...vite.createLogger('silent'), warn: note, warnOnce: note, error: note },
+      build: { write: false, minify: false, lib: { entry: join(consumer.folder, 'browser.mjs'), formats: ['es'] } },
+    })) as { output: { code?: string }[] }[]
+    expect(said).toEqual([])
+    expectNoNode(built.flatMap(({ output }) => output.map(({ code = '' }) => code)))
+  })
+
+  test('by webpack, without a warning', async () => {
+    const path = join(consumer.folder, 'webpack')
+    const stats = await new Promise<webpack.Stats | undefined>((resolve, reject) => {
+      webpack(
+        {
+          context: consumer.folder,
+          entry: './browser.mjs',
+          mode: 'production',
+          target: 'web',
+          performance: false,
+          optimization: { minimize: false },
+          experiments: { outputModule: true },
+          output: { path, library: { type: 'module' } },
+        },
+        (error, done) => (error ? reject(error) : resolve(done)),
+      )
+    })
+    expect(stats?.toJson({ all: false, warnings: true, errors: true })).toMatchObject({ warnings: [], errors: [] })
+    const files = await readdir(path)
+    expectNoNode(await Promise.all(files.map((file) => readFile(join(path, file), 'utf8'))))
+  })
+})
+
+/** The bundle of a user, who has no TypeScript configuration of ours. */
+const NO_CONFIG = { bundle: true, logLevel: 'silent', tsconfigRaw: '{}' } as const
+
+function expectNoNode(texts: readonly string[]): void {
+  const text = texts.join('\n')
+  expect(text.includes('callTool')).toBe(true)
+  expect(
+    text.match(/.{0,60}(?:(?:from|import|import\() ?['"]node:|\brequire\(|child_process|new Function\().{0,60}/g),
+  ).toBeNull()
+}
