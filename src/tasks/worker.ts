@@ -23,8 +23,11 @@ export interface WorkerOptions {
   readonly watchdogMs: number
 }
 
-/** The store is also polled: no event tells that the lease of a dead worker has expired. */
-const POLL_MS = 1_000
+/**
+ * The store is also polled: no event tells that the lease of a dead worker has expired. With jitter: of instances that poll in step, one
+ * would always come after another, and might never get the task that only it has the right version for.
+ */
+const POLL: Backoff = { firstMs: 1_000, jitter: [0.5, 1.5] }
 const SWEEP_MS = 60_000
 /** How often a task that must run alone looks whether it is. */
 const ALONE_POLL_MS = 50
@@ -40,6 +43,7 @@ export class Worker {
   readonly #underway = new Underway<Pass>()
   readonly #runs = new Map<string, TaskRun>()
   readonly #timers: NodeJS.Timeout[] = []
+  #polling: NodeJS.Timeout | undefined
   readonly #trials: Trials
   readonly #watchdog: Watchdog
   /** The run that is, or waits to be, the only one. */
@@ -100,7 +104,7 @@ export class Worker {
       if (event.type === 'due') this.pull()
       else this.#runs.get(event.id)?.look(event.version)
     })
-    this.#every(POLL_MS, () => this.pull())
+    this.#poll()
     this.#every(this.#options.leaseMs / 3, () => void this.#renew())
     this.#every(SWEEP_MS, () => void this.#sweep())
     this.pull()
@@ -234,6 +238,16 @@ export class Worker {
     this.#mayBeDue = true
   }
 
+  #poll(): void {
+    this.#polling = setTimeout(
+      () => {
+        this.pull()
+        this.#poll()
+      },
+      backoff(1, POLL),
+    ).unref()
+  }
+
   #every(ms: number, run: () => void): void {
     // Unreferenced: the host that serves the app keeps the process alive.
     this.#timers.push(setInterval(run, ms).unref())
@@ -245,6 +259,7 @@ export class Worker {
     this.#unwatch?.()
     this.#unwatch = undefined
     for (const timer of this.#timers.splice(0)) clearInterval(timer)
+    clearTimeout(this.#polling)
     void this.#watchdog.close()
     for (const resolve of this.#onIdle.splice(0)) resolve()
   }
