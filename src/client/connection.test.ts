@@ -14,7 +14,7 @@ function newLink(): Connection {
       logger: { warn: () => {}, error: () => {} },
       onListChanged: () => {},
     },
-    () => ({ usesParamHeaders: false, send: () => () => {}, close: async () => {} }),
+    () => ({ usesParamHeaders: false, canLoseRequests: false, send: () => () => {}, close: async () => {} }),
   )
 }
 

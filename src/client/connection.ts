@@ -6,6 +6,7 @@ import type { ClientCapabilities, Implementation, LoggingLevel, RequestId } from
 import {
   META_CAPABILITIES,
   META_CLIENT_INFO,
+  META_IDEMPOTENCY_KEY,
   META_LOG_LEVEL,
   META_VERSION,
   TASK_METHODS,
@@ -16,6 +17,7 @@ import { Deadline } from './deadline.ts'
 import type { RetryFormat } from './discovery.ts'
 import { chooseRevision, RETRY_FORMAT, REVISIONS } from './discovery.ts'
 import { ClientError, closed } from './errors.ts'
+import { hedged } from './hedge.ts'
 import type { NotificationListener, NotificationOptions } from './notifications.ts'
 import { Notifications } from './notifications.ts'
 import type { ProgressUpdate } from './options.ts'
@@ -44,8 +46,12 @@ export interface ClientRequest {
   /** The user's call that this request belongs to. */
   readonly call?: ClientCall
   readonly onProgress?: ((progress: ProgressUpdate) => void) | undefined
+  /** Tells a server that knows repeats which requests are the same one. */
+  readonly idempotencyKey?: string | undefined
   /** True if the request may be sent again when its response was lost. */
   readonly isIdempotent: boolean
+  /** False if it must not be sent again while the server may still work on it. Default: true if it is idempotent. */
+  readonly mayOverlap?: boolean
 }
 
 export interface ServerResult {
@@ -225,8 +231,9 @@ export class Connection {
   }
 
   async #exchange(request: ClientRequest, deadline: Deadline): Promise<RpcResponse> {
+    const { onProgress, isIdempotent, mayOverlap = isIdempotent } = request
+    if (mayOverlap && this.#transport.canLoseRequests) return this.#hedge(request, deadline)
     const id = this.nextId()
-    const { onProgress } = request
     if (onProgress === undefined) return this.#send(id, request, deadline)
     const unlisten = this.notifications.onProgress(id, onProgress)
     try {
@@ -236,18 +243,33 @@ export class Connection {
     }
   }
 
+  async #hedge(request: ClientRequest, deadline: Deadline): Promise<RpcResponse> {
+    const { onProgress } = request
+    const unlisten: (() => void)[] = []
+    try {
+      return await hedged(deadline, (callbacks) => {
+        const id = this.nextId()
+        if (onProgress !== undefined) unlisten.push(this.notifications.onProgress(id, onProgress))
+        return this.#transport.send(this.#outgoing(id, request), callbacks)
+      })
+    } finally {
+      for (const stop of unlisten) stop()
+    }
+  }
+
   #send(id: number, request: ClientRequest, deadline: Deadline): Promise<RpcResponse> {
     const outgoing = this.#outgoing(id, request)
     return deadline.wait((resolve, reject) => this.#transport.send(outgoing, { resolve, reject, deadline }))
   }
 
   #outgoing(id: number, request: ClientRequest): OutgoingRequest {
-    const { method, name, params, paramsText, extraText = '', headers = [], call, onProgress } = request
+    const { method, name, params, paramsText, extraText = '', headers = [], call, onProgress, idempotencyKey } = request
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const members = paramsText ?? (params === undefined ? '' : JSON.stringify(params).slice(1, -1))
     const rest = members === '' ? '' : `,${members}`
     const meta = TASK_METHODS.has(method) ? this.#taskMeta : this.#meta
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}}${rest}}${extraText}}`
+    const key = idempotencyKey === undefined ? '' : `,"${META_IDEMPOTENCY_KEY}":"${idempotencyKey}"`
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}${key}}${rest}}${extraText}}`
     return { id, method, revision: this.#revision, name, headers, text, params, call }
   }
 

@@ -42,6 +42,11 @@ export class Deadline {
     return this.#controller.signal
   }
 
+  /** The time that was left before the current wait. */
+  get leftMs(): number {
+    return this.#leftMs
+  }
+
   /** True if no time is left. */
   get isExpired(): boolean {
     return this.#leftMs <= 0

@@ -1,6 +1,8 @@
 // Sends the rounds of one call. A server may refuse a round without having done anything, until the client sends other
 // headers or the user has visited a page. Such a round is sent again.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import { META_IDEMPOTENCY_KEY } from '../protocol/revisions/2026-07-28.ts'
 import { headersOf } from '../schema/param-headers.ts'
 import type { AnswerContext } from './answers/answerers.ts'
 import type { CheckedAnswers } from './answers/answering.ts'
@@ -20,6 +22,8 @@ export class RoundSender {
   readonly #onProgress: CallOptions['onProgress']
   #hasRefetchedTools = false
   #visits: RequiredVisits | undefined
+  /** Of the first round, the same for all of its attempts. */
+  #key: string | undefined
 
   constructor(
     context: ClientContext,
@@ -43,10 +47,23 @@ export class RoundSender {
     const { inParams, beside } = (connection.retryFormat ?? RETRY_FORMAT).writeRetry(answers, state)
     const paramsText = callText + inParams
     for (;;) {
-      const isIdempotent = state !== undefined || (isTool && tools.isIdempotent(name))
+      const isSafe = state !== undefined || (isTool && tools.isIdempotent(name))
+      const repeats = isSafe ? undefined : this.#repeats
+      const idempotencyKey = repeats === undefined ? undefined : (this.#key ??= newIdempotencyKey())
       const headers = isTool && connection.usesParamHeaders ? this.#headers() : []
       const onProgress = this.#onProgress
-      const request = { method, name, paramsText, extraText: beside, headers, call, isIdempotent, onProgress }
+      const request = {
+        method,
+        name,
+        paramsText,
+        extraText: beside,
+        headers,
+        call,
+        isIdempotent: isSafe || repeats !== undefined,
+        mayOverlap: isSafe || repeats === 'recorded',
+        idempotencyKey,
+        onProgress,
+      }
       try {
         return (await connection.request(request, this.#deadline)).result
       } catch (error) {
@@ -58,6 +75,17 @@ export class RoundSender {
         await lists.fetch('tools', this.#deadline)
       }
     }
+  }
+
+  /**
+   * What the server does with a first round that is repeated. `known`: its steps and tasks keep their ids. `recorded`: the response
+   * comes from a record, and a repeat waits while the first attempt runs. Undefined: it would be another call.
+   */
+  get #repeats(): 'known' | 'recorded' | undefined {
+    const { server, connection } = this.#context
+    const extension = server.capabilities.extensions?.[META_IDEMPOTENCY_KEY]
+    if (connection.retryFormat !== RETRY_FORMAT || !isObject(extension)) return undefined
+    return extension['records'] === true ? 'recorded' : 'known'
   }
 
   #headers(): string[] {
@@ -77,6 +105,14 @@ export class RoundSender {
     })
     return this.#visits.allow(error)
   }
+}
+
+/** 128 random bits, as hexadecimal digits. */
+function newIdempotencyKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16))
+  let key = ''
+  for (const byte of bytes) key += (byte + 256).toString(16).slice(1)
+  return key
 }
 
 function isHeaderMismatch(error: unknown): boolean {

@@ -32,6 +32,8 @@ export interface Keyring {
 export interface RingKey {
   readonly id: Buffer
   readonly of: Readonly<Record<Purpose, KeyObject>>
+  /** Derives the ids of flows from idempotency keys. It seals nothing. */
+  readonly flowIds: KeyObject
 }
 
 export const keyIdBytes = 8
@@ -97,7 +99,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
       `keys[${index}] is easy to guess: ${weakness}. Create one with \`openssl rand -base64 32\`.`,
     )
   }
-  const key = (purpose: Purpose): KeyObject => createSecretKey(derive(bytes, `purpose ${purpose}`, 32))
+  const key = (purpose: Purpose | 'flowIds'): KeyObject => createSecretKey(derive(bytes, `purpose ${purpose}`, 32))
   return {
     id: derive(bytes, 'key id', keyIdBytes),
     of: {
@@ -107,6 +109,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
       event: key('event'),
       cursor: key('cursor'),
     },
+    flowIds: key('flowIds'),
   }
 }
 

@@ -10,6 +10,7 @@
 // 8. A sub-key mints a bounded number of tokens for a bounded time. A bounded number is cached for opening.
 // 9. A later version opens the requestStates that this one sealed.
 
+import { createHmac, type KeyObject } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { digest } from './canonical.ts'
@@ -70,6 +71,8 @@ export interface SealFor<Value> {
 
 /** The seal of the requestState. */
 export interface Seal extends SealFor<Claims> {
+  /** The id of the flow that a request with this idempotency key starts. Undefined with a custom codec, which has no key for it. */
+  readonly keyedFlowId: ((idempotencyKey: string, binding: Binding) => string) | undefined
   /** The seal of another purpose, under a key of its own. `limits` default to those of this seal. */
   for<Value, Fields extends readonly unknown[]>(codec: PayloadCodec<Value, Fields>, limits?: SealLimits): SealFor<Value>
 }
@@ -89,6 +92,7 @@ export function createSeal(options: SealOptions): Seal {
   const terms = { ...readLimits(options), audience }
   return {
     ...sealFor({ encryption, terms, logger, now }, requestState),
+    keyedFlowId: encryption.flowIds && keyedFlowId(encryption.flowIds, audience),
     for: (codec, limits) => {
       // A digest, so that a long audience does not make session ids too long for a header.
       const others = { ...readLimits({ ...options, ...limits }), audience: digest(audience) }
@@ -97,8 +101,24 @@ export function createSeal(options: SealOptions): Seal {
   }
 }
 
+/**
+ * A client cannot choose the id, and gets the same one only for the same request: another principal, method, target or argument makes
+ * another id, as another key does. All instances that mint with the same secret agree on it.
+ */
+function keyedFlowId(secret: KeyObject, audience: string): NonNullable<Seal['keyedFlowId']> {
+  return (idempotencyKey, { method, target, argumentsDigest, principal = null }) =>
+    createHmac('sha256', secret)
+      .update(JSON.stringify([audience, method, target, argumentsDigest, principal, idempotencyKey]))
+      .digest('base64url')
+      .slice(0, FLOW_ID_LENGTH)
+}
+
+/** 128 bits and a little more, as long as a random id. */
+const FLOW_ID_LENGTH = 22
+
 interface Encryption {
   readonly ephemeral: boolean
+  readonly flowIds: KeyObject | undefined
   for(purpose: Purpose): StateCodec
 }
 
@@ -162,7 +182,8 @@ function positive(name: string, value: number | undefined, fallback: number): nu
 function readEncryption({ keys, codec }: SealOptions, now: () => number): Encryption {
   if (!codec) {
     const ring = keys === undefined ? ephemeral() : isKeyring(keys) ? keys : keyring(keys)
-    return { ephemeral: ring.ephemeral, for: (purpose) => tokens(ring, purpose, { now }) }
+    const { flowIds } = ring.minting
+    return { ephemeral: ring.ephemeral, flowIds, for: (purpose) => tokens(ring, purpose, { now }) }
   }
   if (keys !== undefined) {
     throw new RallyError('OPTION_INVALID', 'Pass `keys` or `codec`, not both: a codec has its own keys.')
@@ -170,7 +191,7 @@ function readEncryption({ keys, codec }: SealOptions, now: () => number): Encryp
   if (typeof codec.seal !== 'function' || typeof codec.open !== 'function') {
     throw new RallyError('OPTION_INVALID', '`codec` must have the two functions seal(plaintext) and open(token).')
   }
-  return { ephemeral: false, for: () => codec }
+  return { ephemeral: false, flowIds: undefined, for: () => codec }
 }
 
 function isKeyring(keys: readonly KeySecret[] | Keyring): keys is Keyring {

@@ -4,7 +4,7 @@ import { noTask } from '../flow/errors.ts'
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { DiscoverResult } from '../protocol/messages.ts'
 import { NOBODY } from '../protocol/shared-limit.ts'
-import { META_SUBSCRIPTION, TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
+import { META_IDEMPOTENCY_KEY, META_SUBSCRIPTION, TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { hasCapability } from './capabilities.ts'
 import { complete } from './completion.ts'
@@ -81,14 +81,22 @@ function completed({ completion: target, params = {} }: ResolvedRequest): Return
 }
 
 function discover(
-  { registry, instructions, tasks, serverMeta }: AppServices,
+  { registry, instructions, tasks, seal, once, serverMeta }: AppServices,
   _request: ResolvedRequest,
   _info: RequestInfo,
   { principal }: RequestContext,
 ): string {
+  const extensions = {
+    ...(tasks && { [TASKS_EXTENSION]: {} }),
+    // Another process would not know a repeat if the keys are this one's alone. Callers without a principal have no records.
+    ...(seal.keyedFlowId !== undefined &&
+      !seal.ephemeral && {
+        [META_IDEMPOTENCY_KEY]: { records: once !== undefined && principal !== undefined },
+      }),
+  }
   const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
     supportedVersions: [...SUPPORTED_REVISIONS],
-    capabilities: { ...registry.capabilities(), ...(tasks && { extensions: { [TASKS_EXTENSION]: {} } }) },
+    capabilities: { ...registry.capabilities(), ...(Object.keys(extensions).length > 0 && { extensions }) },
     ...(instructions !== undefined && { instructions }),
   }
   const members = JSON.stringify(discovered).slice(1, -1)

@@ -50,7 +50,10 @@ export interface AppOptions {
   listTtlMs?: number
   /** The most entries of a list in one response. Clients get the rest by cursor. Default 1000. */
   pageSize?: number
-  /** Records every state that was used, so that each works once: see SECURITY.md. Default: a state may be used again. */
+  /**
+   * Records every state that was used, so that each works once, and the responses of first rounds with an idempotency key: see
+   * SECURITY.md. Default: a state may be used again, and a first round that is repeated runs again.
+   */
   once?: OnceStore
   /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
   shed?: ShedLoad

@@ -5,6 +5,7 @@ import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import {
   META_CAPABILITIES,
   META_CLIENT_INFO,
+  META_IDEMPOTENCY_KEY,
   META_LOG_LEVEL,
   META_VERSION,
   REVISION,
@@ -20,6 +21,8 @@ export interface RequestInfo {
   capabilities: number
   logLevel: LoggingLevel | undefined
   progressToken: ProgressToken | undefined
+  /** The same for every attempt to send the request. */
+  idempotencyKey?: string | undefined
   /** How long the client wants a task of this request to be kept, in milliseconds. Default: the server decides. */
   taskTtlMs?: number | undefined
 }
@@ -43,7 +46,11 @@ export function readMeta(meta: Record<string, unknown> | undefined): RequestInfo
   if (progressToken !== undefined && !isId(progressToken)) {
     throw invalidMeta('progressToken must be a string or an integer')
   }
-  return { revision, capabilities: readCapabilities(capabilities), logLevel, progressToken }
+  const idempotencyKey = meta[META_IDEMPOTENCY_KEY]
+  if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
+    throw invalidMeta(`${META_IDEMPOTENCY_KEY} must be a string of 22 to 64 letters, digits, hyphens and underscores`)
+  }
+  return { revision, capabilities: readCapabilities(capabilities), logLevel, progressToken, idempotencyKey }
 }
 
 export function unsupportedVersion(requested: unknown): ProtocolError {
@@ -56,6 +63,13 @@ export function unsupportedVersion(requested: unknown): ProtocolError {
 
 export function isId(value: unknown): value is RequestId {
   return typeof value === 'string' || Number.isSafeInteger(value)
+}
+
+/** Long enough for 128 random bits. */
+const IDEMPOTENCY_KEY = /^[\w-]{22,64}$/
+
+function isIdempotencyKey(value: unknown): value is string {
+  return typeof value === 'string' && IDEMPOTENCY_KEY.test(value)
 }
 
 function isLevel(value: unknown): value is LoggingLevel {

@@ -19,9 +19,17 @@ export class RoundFlow implements Flow {
   readonly deferrals: number
   readonly versionDeferrals: number
   readonly #capabilities: number
+  readonly #newId: () => string
   #id: string | undefined
 
-  constructor({ revision, capabilities }: RequestInfo, claims: Claims | undefined, now: () => number) {
+  /** `newId` makes the id of a new flow. */
+  constructor(
+    { revision, capabilities }: RequestInfo,
+    claims: Claims | undefined,
+    now: () => number,
+    newId: () => string = newFlowId,
+  ) {
+    this.#newId = newId
     this.startedAt = claims?.startedAt ?? now()
     this.round = claims?.round ?? 0
     this.revision = claims?.revision ?? revision
@@ -32,7 +40,7 @@ export class RoundFlow implements Flow {
   }
 
   get id(): string {
-    return (this.#id ??= newFlowId())
+    return (this.#id ??= this.#newId())
   }
 
   declared(capability: Capability): boolean {

@@ -11,15 +11,13 @@ import type { FlowTarget, SavedFlow } from '../flow/run.ts'
 import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Interruptible, Underway } from '../flow/underway.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import { DEFERRED_VERSION, inputRequiredText, META_DEFERRED } from '../protocol/revisions/2026-07-28.ts'
-import { canonical, digest } from '../seal/canonical.ts'
+import { digest } from '../seal/canonical.ts'
 import type { Claims } from '../seal/claims.ts'
-import type { Binding } from '../seal/envelope.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { Seal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
-import { useOnce } from '../store/once.ts'
+import { bindingOf, useRound } from './single-use.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { RequestInfo } from './request.ts'
@@ -69,8 +67,8 @@ export function serveRound(host: RoundServices, target: Target, request: RoundRe
 }
 
 /** A task of which nothing has run yet. */
-export function newTask({ now }: RoundServices, target: Target, request: RoundRequest): TaskStart {
-  const flow = new RoundFlow(request.info, undefined, now)
+export function newTask(host: RoundServices, target: Target, request: RoundRequest): TaskStart {
+  const flow = new RoundFlow(request.info, undefined, host.now, keyedId(host, target, request))
   const { version } = target
   const claims = { ...flow.next({ version, flowState: emptyState(), journal: Journal.empty() }), round: 0 }
   const { args, principal, info, answers } = request
@@ -99,7 +97,26 @@ interface ResumedFlow {
   readonly isElsewhere: boolean
 }
 
+/** A repeat of the first round gets the response of the first attempt, if the app has a record of it. */
 function startFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
+  const { once } = host
+  // Everybody without a principal would share the records.
+  if (once === undefined || request.principal === undefined) return beginFlow(host, target, request)
+  const newId = keyedId(host, target, request)
+  if (newId === undefined) return beginFlow(host, target, request)
+  const used = { what: 'idempotency key', host, target, request } as const
+  return useRound(once, `call:${digest(newId())}`, used, () => beginFlow(host, target, request))
+}
+
+/** Makes the id of a flow whose first round has an idempotency key. Such a round may be repeated: its steps and tasks keep their ids. */
+function keyedId({ seal }: RoundServices, target: Target, request: RoundRequest): (() => string) | undefined {
+  const { idempotencyKey } = request.info
+  const { keyedFlowId } = seal
+  if (idempotencyKey === undefined || keyedFlowId === undefined) return undefined
+  return () => keyedFlowId(idempotencyKey, bindingOf(target, request))
+}
+
+function beginFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { task } = target
   if (task === 'always' || task === 'optional') {
     if (hasCapability(request.info.capabilities, 'tasks') && host.tasks !== undefined) {
@@ -139,32 +156,11 @@ function continueFlow(
   resumed: ResumedFlow,
 ): Promise<string | undefined> {
   const round = new Round(host, target, request, resumed)
-  return host.once === undefined ? round.run() : runOnce(host, host.once, target, request, round)
-}
-
-/**
- * The first use of a state wins. The same round again, because its response was lost, gets the same response. Any other use is
- * refused. What is used up is the flow's round, so another token of the same round is refused too.
- */
-async function runOnce(
-  host: RoundServices,
-  store: OnceStore,
-  target: Target,
-  request: RoundRequest,
-  round: Round,
-): Promise<string | undefined> {
-  const { answers = {}, cancel } = request
-  const options = {
-    note: digest(canonicalOf(answers, 'inputResponses')),
-    keepMs: host.seal.lifetimeMs,
-    gaveUp: () => cancel?.cancelled ?? false,
-  }
+  const { once } = host
+  if (once === undefined) return round.run()
+  // What is used up is the flow's round, so another token of the same round is refused too.
   const key = `state:${digest(`${round.flow.id}\n${round.flow.round}`)}`
-  const used = await useOnce(store, key, options, () => round.run())
-  if (used !== 'refused') return used?.record
-  const reason = 'it was already used with other answers'
-  host.logger.warn('A requestState was refused.', { reason, method: target.method, target: target.target })
-  throw new InvalidState(reason)
+  return useRound(once, key, { what: 'requestState', host, target, request }, () => round.run())
 }
 
 /** The client as carrier: it gets a sealed state, and sends it back with its answers. */
@@ -179,7 +175,7 @@ class Round implements Carrier<string | undefined> {
 
   constructor(host: RoundServices, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
     this.host = host
-    this.flow = new RoundFlow(request.info, resumed?.claims, host.now)
+    this.flow = new RoundFlow(request.info, resumed?.claims, host.now, keyedId(host, target, request))
     this.journal = resumed?.saved.journal ?? Journal.empty()
     this.flowState = resumed?.saved.flowState ?? emptyState()
     this.#target = target
@@ -290,23 +286,6 @@ class Round implements Carrier<string | undefined> {
 
 /** How many instances in a row may have another version. Most clients give up after ten rounds. */
 const MOST_VERSION_DEFERRALS = 5
-
-const LONGEST_PLAIN = 64
-
-function bindingOf({ method, target }: Target, { args, principal }: RoundRequest): Binding {
-  const text = canonicalOf(args, 'arguments')
-  // Short arguments are bound as they are, without a digest. No digest starts with a brace, so the two cannot be confused.
-  return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }
-}
-
-function canonicalOf(value: unknown, what: string): string {
-  try {
-    return canonical(value)
-  } catch (cause) {
-    // A number that JSON can write and JavaScript cannot represent, such as 1e999.
-    throw new ProtocolError(INVALID_PARAMS, `Invalid ${what}: ${cause instanceof Error ? cause.message : ''}`)
-  }
-}
 
 function interimText(outcome: Suspension, token: string, serverMeta: string): string {
   return inputRequiredText(outcome.kind === 'asks' ? outcome.questions : undefined, token, serverMeta)

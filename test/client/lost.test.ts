@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createServer, request as httpRequest } from 'node:http'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { Rally } from 'mcp-rally'
-import { rally } from 'mcp-rally'
+import type { Rally, RallyOptions } from 'mcp-rally'
+import { MemoryOnceStore, MemoryStore, rally } from 'mcp-rally'
 import type { Client, PendingCall } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
@@ -14,7 +14,7 @@ import type { Received } from './scripted.ts'
 import { textOf } from './wires.ts'
 
 /** What becomes of a request on its way. */
-type Fate = 'through' | 'lost before' | 'lost after' | 'cut short' | 502 | 503 | 504
+type Fate = 'through' | 'lost before' | 'lost after' | 'cut short' | 'swallowed' | 'swallowed after' | 502 | 503 | 504
 
 /** Stands between client and server, and loses what it is told to. */
 class BadProxy {
@@ -47,9 +47,11 @@ class BadProxy {
     this.seen.push(message)
     const fate = message.method === 'server/discover' ? 'through' : (this.fates.shift() ?? 'through')
     if (fate === 'lost before') return void response.destroy()
+    if (fate === 'swallowed') return
     if (typeof fate === 'number') return void response.writeHead(fate).end('<html>')
     const answer = await forward(this.#to, request, body)
     if (fate === 'lost after') return void response.destroy()
+    if (fate === 'swallowed after') return
     if (fate === 'through') return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(answer)
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': answer.length })
     response.write(answer.slice(0, 10), () => response.destroy())
@@ -89,12 +91,14 @@ class Connection {
     this.served = served
   }
 
-  static async open(): Promise<Connection> {
+  static async open({ caller, timeoutMs = 60_000, ...options }: Opening = {}): Promise<Connection> {
     const served: Served = { count: 0, keys: [] }
-    const serving = await serve(countingApp(served), { port: 0, handleSignals: false })
+    const authenticate = caller === undefined ? {} : { authenticate: () => ({ principal: caller }) }
+    const app = countingApp(served, options)
+    const serving = await serve(app, { port: 0, handleSignals: false, ...authenticate })
     const proxy = new BadProxy(serving.url)
     const sure = { action: 'accept', content: { sure: true } } as const
-    const client = await connect(await proxy.listen(), { onElicit: () => sure })
+    const client = await connect(await proxy.listen(), { onElicit: () => sure, timeoutMs })
     closing.push(async () => {
       await client.close()
       await proxy.close()
@@ -108,14 +112,23 @@ class Connection {
   }
 }
 
+interface Opening extends Pick<RallyOptions, 'keys' | 'once' | 'store'> {
+  /** The principal of every request. */
+  readonly caller?: string
+  readonly timeoutMs?: number
+}
+
+const KEYS = ['a secret of the client tests, long enough']
+
 interface Served {
   count: number
   /** Idempotency keys of the step that was done. */
   keys: string[]
 }
 
-function countingApp(served: Served): Rally {
-  const app = rally({ name: 'counting', version: '1', keys: ['a secret of the client tests, long enough'] })
+function countingApp(served: Served, options: Opening): Rally {
+  const logger = { warn() {}, error() {} }
+  const app = rally({ name: 'counting', version: '1', logger, ...options })
   const count = (): string => `call ${(served.count += 1)}`
   app.tool('plain', {}, count)
   app.tool('reading', { annotations: { readOnlyHint: true } }, count)
@@ -127,14 +140,24 @@ function countingApp(served: Served): Rally {
       return count()
     })
   })
+  app.tool('stepping', {}, (_args, io) =>
+    io.step('ship', ({ idempotencyKey }) => {
+      served.keys.push(idempotencyKey)
+      return count()
+    }),
+  )
+  if (options.store !== undefined) app.tool('lengthy', { task: 'always' }, count)
   app.prompt('asked', { arguments: z.object({ a: z.string() }), complete: { a: ['one'] } }, ({ a }) => a)
   return app
 }
 
+const keyIn = ({ params }: Received): unknown =>
+  (params['_meta'] as Record<string, unknown>)['com.mcp-rally/idempotency-key']
+
 describe.concurrent.each<Fate>(['lost before', 'lost after', 'cut short', 503])(
   'a response that is lost (%s)',
   (fate) => {
-    test('of a call is not asked for again, and the error says that it may have happened', async () => {
+    test('of a call is not asked for again where the server does not know repeats, and the error says so', async () => {
       const connection = await Connection.open()
       const { client, proxy } = connection
       proxy.fates.push(fate)
@@ -174,7 +197,7 @@ describe.concurrent('a response that is lost', () => {
   test('of a lookup is asked for again', async () => {
     const { client, proxy } = await Connection.open()
     proxy.fates.push('lost after')
-    expect(await client.listTools()).toHaveLength(4)
+    expect(await client.listTools()).toHaveLength(5)
     proxy.fates.push('lost before', 504)
     expect(await client.listPrompts()).toHaveLength(1)
     proxy.fates.push(502)
@@ -191,6 +214,82 @@ describe.concurrent('a response that is lost', () => {
     expect(connection.calls).toHaveLength(4)
     const { pending } = lost as { pending: PendingCall }
     expect(await client.resume(pending)).toMatchObject({ content: [{ text: 'call 1' }] })
+  })
+})
+
+describe.concurrent.each<Fate>(['lost before', 'lost after', 'cut short', 503])(
+  'the first round of a call, whose response is lost (%s),',
+  (fate) => {
+    const hasRun = fate === 'lost after' || fate === 'cut short'
+
+    test('is repeated under its key where the server knows repeats, and its step has the same key', async () => {
+      const connection = await Connection.open({ keys: KEYS })
+      connection.proxy.fates.push(fate, fate)
+      expect(textOf(await connection.client.callTool('stepping'))).toMatch(/^call [123]$/)
+      expect(connection.served.keys).toHaveLength(hasRun ? 3 : 1)
+      expect(new Set(connection.served.keys).size).toBe(1)
+      expect(connection.calls).toHaveLength(3)
+      expect(new Set(connection.calls.map(keyIn)).size).toBe(1)
+      // Another call is another flow.
+      await connection.client.callTool('stepping')
+      expect(new Set(connection.served.keys).size).toBe(2)
+      expect(new Set(connection.calls.map(keyIn)).size).toBe(2)
+    })
+
+    test('is answered from its record where there is one, and nothing runs twice', async () => {
+      const connection = await Connection.open({ keys: KEYS, once: new MemoryOnceStore(), caller: 'ada' })
+      for (const tool of ['plain', 'stepping']) {
+        connection.proxy.fates.push(fate, fate)
+        expect(textOf(await connection.client.callTool(tool))).toBe(`call ${tool === 'plain' ? 1 : 2}`)
+      }
+      connection.proxy.fates.push(fate)
+      expect(textOf(await connection.client.callTool('lasting'))).toBe('call 3')
+      expect(connection.served.count).toBe(3)
+    })
+
+    test('has no record without a caller', async () => {
+      const connection = await Connection.open({ keys: KEYS, once: new MemoryOnceStore() })
+      connection.proxy.fates.push(fate)
+      expect(textOf(await connection.client.callTool('stepping'))).toBe(`call ${hasRun ? 2 : 1}`)
+      expect(new Set(connection.served.keys).size).toBe(1)
+    })
+  },
+)
+
+test('a call that becomes a task is the same task when it is repeated', async () => {
+  const store = new MemoryStore()
+  const connection = await Connection.open({ keys: KEYS, store, caller: 'ada' })
+  connection.proxy.fates.push('lost after', 'lost after')
+  expect(textOf(await connection.client.callTool('lengthy'))).toBe('call 1')
+  expect(connection.calls).toHaveLength(3)
+  expect(connection.served.count).toBe(1)
+})
+
+describe.concurrent('a request that is swallowed without a sign', () => {
+  test.each(['swallowed', 'swallowed after'] as const)('is sent again in time: %s', async (fate) => {
+    const connection = await Connection.open({
+      keys: KEYS,
+      once: new MemoryOnceStore(),
+      caller: 'ada',
+      timeoutMs: 2_200,
+    })
+    connection.proxy.fates.push('through', fate)
+    const began = performance.now()
+    // A list, the first round of a call, and one with a state.
+    expect(await connection.client.listTools()).toHaveLength(5)
+    expect(textOf(await connection.client.callTool('plain'))).toBe('call 1')
+    expect(performance.now() - began).toBeLessThan(2_000)
+    connection.proxy.fates.push('through', fate)
+    expect(textOf(await connection.client.callTool('lasting'))).toBe('call 2')
+    expect(connection.served.count).toBe(2)
+    expect(connection.calls).toHaveLength(5)
+  })
+
+  test('is not sent again where the server has no record of it and may still work on it', async () => {
+    const connection = await Connection.open({ keys: KEYS, timeoutMs: 2_200 })
+    connection.proxy.fates.push('swallowed after')
+    await expect(connection.client.callTool('plain')).rejects.toMatchObject({ code: 'TIMEOUT' })
+    expect(connection.calls).toHaveLength(1)
   })
 })
 

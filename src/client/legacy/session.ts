@@ -59,6 +59,7 @@ export interface SessionInfo {
 
 export class Session implements Transport {
   readonly usesParamHeaders = false
+  readonly canLoseRequests = false
   readonly #options: SessionOptions
   readonly #channel: Channel
   readonly #questions: Questions

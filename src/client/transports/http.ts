@@ -17,6 +17,7 @@ export interface HttpOptions {
 
 export class HttpTransport implements Transport {
   readonly usesParamHeaders = true
+  readonly canLoseRequests = true
   readonly #http: HttpClient
   readonly #receive: ReceiveMessage
   readonly #limits: ResponseLimits
@@ -81,6 +82,10 @@ class Exchange implements ResponseHandler {
   start(send: (listener: HttpResponseListener) => () => void): () => void {
     this.#reader.start(send)
     return () => this.#reader.cancel()
+  }
+
+  head({ isStream }: ResponseHead): void {
+    if (isStream) this.#callbacks.started?.()
   }
 
   event(data: string): void {

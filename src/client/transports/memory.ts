@@ -17,6 +17,7 @@ export interface DispatchContext {
 
 export class MemoryTransport implements Transport {
   readonly usesParamHeaders = false
+  readonly canLoseRequests = false
   readonly #app: AppLike
   readonly #receive: ReceiveMessage
 

@@ -13,6 +13,7 @@ const RESTART = { firstMs: 100, maxMs: 5_000 }
 
 export class StdioTransport implements Transport {
   readonly usesParamHeaders = false
+  readonly canLoseRequests = false
   readonly #command: ServerCommand
   readonly #maxBytes: number
   readonly #logger: Logger

@@ -7,6 +7,8 @@ import type { Deadline } from '../deadline.ts'
 export interface Transport {
   /** True if a tool call repeats some of its arguments in HTTP headers. */
   readonly usesParamHeaders: boolean
+  /** True if a request can vanish without a sign, and reach the server over another connection. */
+  readonly canLoseRequests: boolean
   /** Returns a function that cancels the request and tells the server. The callbacks are not called after that. */
   send(request: OutgoingRequest, callbacks: ResponseCallbacks): () => void
   /** Sends a notification to a legacy server. A server that is gone is not an error. */
@@ -35,6 +37,8 @@ export interface OutgoingRequest {
 export interface ResponseCallbacks {
   /** Rewrites a draft's response into the form of 2026-07-28. The message is untrusted before and after. */
   readonly normalize?: ((message: Record<string, unknown>) => Record<string, unknown>) | undefined
+  /** The server has begun a stream of events, so the request has reached it. */
+  started?(): void
   resolve(response: RpcResponse): void
   reject(error: ClientError): void
   /** Of the call that waits. Legacy servers ask questions during the call, and its clock is paused meanwhile. */

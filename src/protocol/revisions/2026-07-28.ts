@@ -16,6 +16,12 @@ export const META_DEFERRED = 'com.mcp-rally/deferred'
 /** The instance has another version of the tool. Another instance may have the right one, so the client waits longer each time. */
 export const DEFERRED_VERSION = 'version'
 
+/**
+ * Ours, in the first round of a call: the same for every attempt to send it, so that the server knows a repeat. Also the name of the
+ * extension by which a server says that it knows repeats, and with `records` whether it records their responses for this caller.
+ */
+export const META_IDEMPOTENCY_KEY = 'com.mcp-rally/idempotency-key'
+
 /** The extension that lets a call become a task. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 

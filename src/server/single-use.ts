@@ -1,0 +1,64 @@
+// What a round is bound to, and rounds that are used once: a repeat, because the response was lost, gets the same response.
+import type { Answers } from '../flow/answering.ts'
+import type { TargetName } from '../flow/failure-log.ts'
+import type { Cancel } from '../protocol/cancel.ts'
+import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import type { Logger } from '../protocol/logger.ts'
+import { META_IDEMPOTENCY_KEY } from '../protocol/revisions/2026-07-28.ts'
+import { canonical, digest } from '../seal/canonical.ts'
+import type { Binding } from '../seal/envelope.ts'
+import { InvalidState } from '../seal/errors.ts'
+import type { OnceStore } from '../store/once.ts'
+import { useOnce } from '../store/once.ts'
+
+/** What is used once. */
+export type SingleUse = 'requestState' | 'idempotency key'
+
+export interface UsedRound {
+  readonly what: SingleUse
+  readonly host: { readonly logger: Logger; readonly seal: { readonly lifetimeMs: number } }
+  readonly target: TargetName
+  readonly request: { readonly answers: Answers | undefined; readonly cancel: Cancel | undefined }
+}
+
+/** The first use wins. The same round again, with the same answers, gets the same response. Any other use is refused. */
+export async function useRound(
+  store: OnceStore,
+  key: string,
+  { what, host, target, request }: UsedRound,
+  run: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const { answers = {}, cancel } = request
+  const options = {
+    note: digest(canonicalOf(answers, 'inputResponses')),
+    keepMs: host.seal.lifetimeMs,
+    gaveUp: () => cancel?.cancelled ?? false,
+  }
+  const used = await useOnce(store, key, options, run)
+  if (used !== 'refused') return used?.record
+  const reason = 'it was already used with other answers'
+  const article = what === 'requestState' ? 'A' : 'An'
+  host.logger.warn(`${article} ${what} was refused.`, { reason, method: target.method, target: target.target })
+  if (what === 'requestState') throw new InvalidState(reason)
+  throw new ProtocolError(INVALID_PARAMS, `Invalid params: ${META_IDEMPOTENCY_KEY}: ${reason}`)
+}
+
+const LONGEST_PLAIN = 64
+
+export function bindingOf(
+  { method, target }: TargetName,
+  { args, principal }: { readonly args: Record<string, unknown>; readonly principal: string | undefined },
+): Binding {
+  const text = canonicalOf(args, 'arguments')
+  // Short arguments are bound as they are, without a digest. No digest starts with a brace, so the two cannot be confused.
+  return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }
+}
+
+function canonicalOf(value: unknown, what: string): string {
+  try {
+    return canonical(value)
+  } catch (cause) {
+    // A number that JSON can write and JavaScript cannot represent, such as 1e999.
+    throw new ProtocolError(INVALID_PARAMS, `Invalid ${what}: ${cause instanceof Error ? cause.message : ''}`)
+  }
+}
