@@ -6,8 +6,9 @@ export interface AdmissionOptions {
   /** The host names that are served, without a port, or '*' for any. Default: the loopback names. */
   allowedHosts?: readonly string[] | '*'
   /**
-   * The browser origins that may call, such as 'https://app.example.com', or '*'. Scheme and port count. Default: https pages of
-   * `allowedHosts`, and http pages of the loopback names among them.
+   * The browser origins that may call, such as 'https://app.example.com', or '*'. Scheme and port count. Pages of these origins
+   * also get what a browser needs to call across origins (CORS). Default: https pages of `allowedHosts`, and http pages of the
+   * loopback names among them, without CORS.
    */
   allowedOrigins?: readonly string[] | '*'
 }

@@ -17,7 +17,10 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
   const endpoint = new HttpEndpoint(app, options)
   return (request) => {
     const overload = endpoint.overload()
-    if (overload !== undefined) return Promise.resolve(responseOf(overload))
+    if (overload !== undefined) {
+      const host = request.headers.get('host') ?? new URL(request.url).host
+      return Promise.resolve(responseOf(overload, endpoint.crossOrigin(host, request.headers.get('origin'))))
+    }
     const exchange = new FetchExchange(endpoint, request)
     endpoint.serve(exchange)
     return exchange.response
@@ -34,6 +37,7 @@ class FetchExchange implements HttpExchange, BodyReading {
   readonly #request: Request
   #respond: (response: Response) => void = () => {}
   #events: EventStream | undefined
+  #added: { headers: Readonly<Record<string, string>> } | undefined
   readonly #body = new ByteBuffer(load.bytes)
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   /** True when the body was read, or nothing more of it is wanted. */
@@ -114,6 +118,10 @@ class FetchExchange implements HttpExchange, BodyReading {
     this.#endpoint.receive(this, text, bytes)
   }
 
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    this.#added = { headers }
+  }
+
   /** Nothing more of the body is kept. A second call does nothing. */
   #endBody(): void {
     if (this.#isRead) return
@@ -132,9 +140,9 @@ class FetchExchange implements HttpExchange, BodyReading {
     // A stream of events outlives its reply, and ends with its request.
     if (reply?.events === undefined) this.#request.signal.removeEventListener('abort', this.#abort)
     if (this.#events !== undefined) this.#events.end(reply?.text)
-    else if (reply === undefined) this.#respond(new Response(null, { status: 202 }))
+    else if (reply === undefined) this.#respond(new Response(null, { status: 202, ...this.#added }))
     else if (reply.events !== undefined) this.#sendEvents(reply.events)
-    else this.#respond(responseOf(reply))
+    else this.#respond(responseOf(reply, this.#added?.headers))
   }
 
   #sendEvents(events: NonNullable<Reply['events']>): void {
@@ -144,16 +152,16 @@ class FetchExchange implements HttpExchange, BodyReading {
 
   #beginEvents(): EventStream {
     const stream = new EventStream(this.#abort, this.#endpoint)
-    this.#respond(new Response(stream.readable, { headers: EVENT_HEADERS }))
+    this.#respond(new Response(stream.readable, { headers: { ...EVENT_HEADERS, ...this.#added?.headers } }))
     return stream
   }
 
   readonly #abort = (): void => this.cancel.cancel()
 }
 
-function responseOf({ status, text, headers }: Reply): Response {
-  if (text === '') return new Response(null, { status, headers: { ...headers } })
-  return new Response(text, { status, headers: { 'Content-Type': 'application/json', ...headers } })
+function responseOf({ status, text, headers }: Reply, added?: Readonly<Record<string, string>>): Response {
+  if (text === '') return new Response(null, { status, headers: { ...headers, ...added } })
+  return new Response(text, { status, headers: { 'Content-Type': 'application/json', ...headers, ...added } })
 }
 
 class EventStream {

@@ -11,6 +11,7 @@ import type { Admission, AdmissionOptions } from './admission.ts'
 import { admission } from './admission.ts'
 import type { Sender } from './answer.ts'
 import { answerBody } from './answer.ts'
+import { corsHeaders, preflight } from './cors.ts'
 import { acceptsEvents, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
@@ -49,6 +50,8 @@ export interface HttpExchange extends Sender, Served {
   caller: AuthenticatedCaller | undefined
   /** Reads at most `maxBodyBytes` of the body, then calls `receive`, or `receiveTooLarge`, of the endpoint. */
   readBody(): void
+  /** Adds headers to the response, whatever that is. */
+  addHeaders(headers: Readonly<Record<string, string>>): void
   /** Sends a notification as an event, before the reply. Returns `false` when it was dropped. */
   notify(text: string): boolean
   /** Sends the response; `undefined` is a 202 without a body. Does nothing when a response was sent already. */
@@ -79,6 +82,7 @@ export class HttpEndpoint {
   readonly #path: string | undefined
   readonly #authenticate: Authenticate | undefined
   readonly #admit: Admission
+  readonly #allowedOrigins: AdmissionOptions['allowedOrigins']
   readonly #routes = new Map<string, Route>()
 
   /** Messages are taken at `path`. Default: at every path that has no route. */
@@ -95,12 +99,22 @@ export class HttpEndpoint {
     this.#path = path
     this.#authenticate = authenticate
     this.#admit = admission(options)
+    this.#allowedOrigins = options.allowedOrigins
     for (const [at, text] of authenticate?.documents ?? []) this.#routes.set(at, publicDocument(text))
   }
 
   /** The reply to any request while the process has too much to do. Hosts ask before they spend any work on a request. */
   overload(): Reply | undefined {
     return load.refusal(this.limits)
+  }
+
+  /** What a response to this page of another origin needs. `undefined` unless `allowedOrigins` names the origin. */
+  crossOrigin(
+    host: string | undefined,
+    origin: string | null | undefined,
+  ): Readonly<Record<string, string>> | undefined {
+    if (this.#allowedOrigins === undefined || !origin || this.#admit(host, origin) !== undefined) return undefined
+    return corsHeaders(origin, this.#allowedOrigins === '*')
   }
 
   /** Answers the request, after reading its body if it has one. */
@@ -173,9 +187,15 @@ export class HttpEndpoint {
     return refusal(404, `Nothing is served at this path; the endpoint is ${this.#path}.`)
   }
 
-  #refused({ method, host, header }: HttpExchange): Reply | undefined {
-    const problem = this.#admit(host, header('origin'))
+  #refused(exchange: HttpExchange): Reply | undefined {
+    const { method, host, header } = exchange
+    const origin = header('origin')
+    const problem = this.#admit(host, origin)
     if (problem !== undefined) return refusal(403, problem)
+    if (origin !== undefined && this.#allowedOrigins !== undefined) {
+      exchange.addHeaders(corsHeaders(origin, this.#allowedOrigins === '*'))
+      if (method === 'OPTIONS') return preflight(header)
+    }
     if (method !== 'POST') {
       const allowed = this.#allowsGet(header) ? 'GET, POST' : 'POST'
       return method === 'GET' && allowed !== 'POST'

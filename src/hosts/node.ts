@@ -31,7 +31,10 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
     const overload = endpoint.overload()
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
-    response.writeHead(overload.status, overload.headers).end(overload.text)
+    const { host, origin } = request.headers
+    response
+      .writeHead(overload.status, { ...overload.headers, ...endpoint.crossOrigin(host, origin) })
+      .end(overload.text)
   }
 }
 
@@ -106,6 +109,10 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     load.beginBody(this)
     this.#request.on('data', this.#receiveChunk)
     this.#request.on('end', this.#receiveEnd)
+  }
+
+  addHeaders(headers: Readonly<Record<string, string>>): void {
+    for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
   refuseBody(reply: Reply): void {

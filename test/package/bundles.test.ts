@@ -75,6 +75,20 @@ describe('a server that esbuild bundles into one file', () => {
 })
 
 describe('the client, bundled for a browser', () => {
+  test('has types that need the DOM and no types of Node', async () => {
+    const text = `
+      import { connect } from 'mcp-rally/client'
+      export async function call(url: URL): Promise<string> {
+        const client = await connect(url, { onElicit: () => ({ action: 'accept', content: { confirm: true } }) })
+        const { content } = await client.callTool('deploy', { env: 'prod' })
+        document.title = client.server.name
+        return content.map((block) => (block.type === 'text' ? block.text : '')).join('')
+      }
+    `
+    await consumer.write({ 'page.ts': text })
+    expect(await consumer.compile(['page.ts'], { lib: ['ES2023', 'DOM'], types: [] })).toBe('')
+  })
+
   test('by esbuild, without a warning', async () => {
     const { warnings, outputFiles } = await esbuild.build({
       ...NO_CONFIG,

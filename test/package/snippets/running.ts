@@ -48,6 +48,17 @@ export const runningPages: readonly Page[] = [
       },
       { has: 'app.fetch(' },
       {
+        has: 'allowedOrigins: [',
+        but: [['port: 3000', 'port: 0']],
+        use: `
+          const headers = { origin: 'https://app.example.com', 'access-control-request-method': 'POST' }
+          const { status, headers: given } = await fetch(url, { method: 'OPTIONS', headers })
+          console.log(status, given.get('access-control-allow-origin'))
+          await close()
+        `,
+        prints: ['204 https://app.example.com'],
+      },
+      {
         has: 'await stdio(app)',
         but: [['await stdio(app)', 'const input = new PassThrough()\ninput.end()\nawait stdio(app, { input })']],
         use: "console.log('ended')",
