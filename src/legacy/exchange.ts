@@ -37,7 +37,8 @@ export class Exchange implements Outlet {
   #stream: EventStream | undefined
   readonly #responses: string[] = []
   #over = false
-  #lost: (() => void) | undefined
+  /** Called when no client can read the answer any more. */
+  readonly #lost = new Set<() => void>()
   #streamId: string | undefined
 
   constructor(session: Session, streams: Streams, request: LegacyRequest) {
@@ -51,8 +52,9 @@ export class Exchange implements Outlet {
 
   send(text: string): boolean {
     const stream = this.#opened()
-    stream?.send(text)
-    return stream !== undefined
+    if (stream === undefined || stream.isForgotten) return false
+    stream.send(text)
+    return true
   }
 
   notify(text: string): boolean {
@@ -74,12 +76,12 @@ export class Exchange implements Outlet {
     this.#stream?.suspend(text, eventId)
   }
 
-  onLost(listener: (() => void) | undefined): void {
-    this.#lost = listener
-    const { peer } = this.#request
+  onLost(listener: () => void): () => void {
+    this.#lost.add(listener)
     // A client that has a stream can resume it while it is kept. Without a stream, a lost connection is the end.
-    if (this.#stream === undefined) peer.listen(listener && (() => this.#stream === undefined && this.#lost?.()))
-    else this.#stream.lost = listener
+    if (this.#stream === undefined) this.#request.peer.listen(() => this.#stream === undefined && this.#lose())
+    else if (this.#stream.isForgotten) this.#lose()
+    return () => void this.#lost.delete(listener)
   }
 
   /** Adds a response. Without a stream it waits for the other responses. */
@@ -95,6 +97,12 @@ export class Exchange implements Outlet {
     return this.#responses
   }
 
+  #lose(): void {
+    const listeners = [...this.#lost]
+    this.#lost.clear()
+    for (const listener of listeners) listener()
+  }
+
   #opened(): EventStream | undefined {
     return this.#over ? undefined : (this.#stream ??= this.#begin())
   }
@@ -108,7 +116,7 @@ export class Exchange implements Outlet {
       this.refusal = noRoomText(stream, 'event streams', 'maxStreams', this.#streams.shares)
       return undefined
     }
-    stream.lost = this.#lost
+    stream.lost = () => this.#lose()
     this.#open({
       status: 200,
       text: '',

@@ -33,6 +33,9 @@ export interface Outlet {
   notify(text: string): boolean
   /** Opens the stream, if there is one, so that the client sees that its request is being served. */
   open?(): void
-  /** Takes one listener, called when no client can read the messages any more. A connection that ends cancels its calls instead. */
-  onLost?(listener: (() => void) | undefined): void
+  /**
+   * Calls the listener when no client can read the messages any more. Returns a function that stops it. A connection that ends cancels
+   * its calls instead.
+   */
+  onLost?(listener: () => void): () => void
 }

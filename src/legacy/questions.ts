@@ -55,11 +55,13 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
     /** The keys of the questions, by the id of the request that asked. */
     const open = new Map<string, string>()
     let over = false
+    let stopListening: (() => void) | undefined
     const finish = (reason: string | undefined, settle: () => void): void => {
       if (over) return
       over = true
       clearTimeout(timer)
       cancel.listen(undefined)
+      stopListening?.()
       for (const id of open.keys()) {
         asks.forget(id)
         outlet.notify(withdrawal(id, reason))
@@ -88,6 +90,10 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
         return finish(undefined, () => reject(noStream(key, outlet)))
       }
     }
+    if (over) return
+    // Without the stream no answer leads to anything: the result could not be sent.
+    stopListening = outlet.onLost?.(() => finish(undefined, () => reject(streamLost(open))))
+    if (over) stopListening?.()
   })
 }
 
@@ -98,6 +104,13 @@ export function answerIn(result: unknown): Record<string, unknown> {
 
 export function askFailed(key: string, why: string): RallyError {
   return new RallyError('ASK_FAILED', `The client could not answer the question "${key}": ${why}`)
+}
+
+function streamLost(open: ReadonlyMap<string, string>): RallyError {
+  return new RallyError(
+    'NO_STREAM',
+    `The client did not answer ${quoted(open)} before its event stream was closed: it did not read the stream, or others needed the room (limits.maxStreams).`,
+  )
 }
 
 export function noStream(key: string, { refusal }: Pick<Outlet, 'refusal'>): RallyError {

@@ -38,7 +38,7 @@ export class EventStream {
   readonly id: string
   /** When its last reader left; `undefined` while there is a reader. */
   unreadSince: number | undefined
-  /** Called when no client can read it any more, now or later. */
+  /** Called when it is forgotten. */
   lost: (() => void) | undefined
   readonly #options: StreamOptions
   #events: { readonly number: number; readonly text: string }[] = []
@@ -48,6 +48,7 @@ export class EventStream {
   #wasRead = false
   #ended = false
   #suspended = false
+  #forgotten = false
 
   constructor(options: StreamOptions) {
     this.#options = options
@@ -61,6 +62,11 @@ export class EventStream {
 
   get keptBytes(): number {
     return this.#bytes
+  }
+
+  /** True if no client can read it any more, now or later. */
+  get isForgotten(): boolean {
+    return this.#forgotten
   }
 
   /** True if no event follows the one with this number, now or later. */
@@ -131,6 +137,7 @@ export class EventStream {
 
   /** Ends it for good: it cannot be resumed any more. */
   forget(): void {
+    this.#forgotten = true
     this.#ended = true
     this.#disconnect()
     this.#trimTo(0, 0)

@@ -146,7 +146,7 @@ export type LegacyErrorCode =
   | 'CALL_TIMEOUT'
   /** The revision of the client has no such question. */
   | 'MISSING_CAPABILITY'
-  /** The client has no event stream, so nothing can be asked. It must accept text/event-stream. */
+  /** The client has no event stream, or lost it before it answered. It must accept text/event-stream, and read it. */
   | 'NO_STREAM'
   /** Events were sent after the last one of their channel. */
   | 'CHANNEL_CLOSED'

@@ -57,6 +57,7 @@ export class TaskWait implements WaitingRequest {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
+      let stopListening: (() => void) | undefined
       outlet.open?.()
       const unfollow = follow(
         (task) => this.#onTask(task),
@@ -70,13 +71,13 @@ export class TaskWait implements WaitingRequest {
         unfollow()
         clearTimeout(timer)
         this.cancel.listen(undefined)
-        outlet.onLost?.(undefined)
+        stopListening?.()
         this.#questions.end()
         settle()
       }
       const leave = (): void => this.#finish(() => resolve(undefined))
       this.cancel.listen(leave)
-      outlet.onLost?.(leave)
+      stopListening = outlet.onLost?.(leave)
     })
   }
 
