@@ -4,6 +4,7 @@ import type { ChildProcess } from 'node:child_process'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { LimitOptions } from 'mcp-rally'
 import type { ServeOptions } from 'mcp-rally/node'
 import { expect, onTestFinished } from 'vitest'
 import { call, textOf } from '../wire/messages.ts'
@@ -11,6 +12,17 @@ import { Connection, fieldLines, post } from '../wire/socket.ts'
 
 const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
 const HEAP_MB = 256
+
+export interface AttackedAppOptions {
+  limits?: LimitOptions
+  file?: string
+}
+
+interface State {
+  used: number
+  peak: number
+  connections: number
+}
 
 export class Target {
   readonly port: number
@@ -22,11 +34,11 @@ export class Target {
     this.port = port
   }
 
-  /** Ends with the test. */
-  static async start(options: ServeOptions = {}): Promise<Target> {
+  /** With options of the app its callers have principals, and it has a store: in `file`, or in memory. Ends with the test. */
+  static async start(serve: ServeOptions = {}, app?: AttackedAppOptions): Promise<Target> {
     const child = fork(SERVER, {
       execArgv: [`--max-old-space-size=${HEAP_MB}`, '--expose-gc'],
-      env: { OPTIONS: JSON.stringify(options) },
+      env: { OPTIONS: JSON.stringify({ serve, app }) },
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
     onTestFinished(() => void child.kill('SIGKILL'))
@@ -42,9 +54,18 @@ export class Target {
     return ((await this.#state()).used - this.#base) / 1_000_000
   }
 
+  /** How many megabytes it used at most beyond those at its start. */
+  async peak(): Promise<number> {
+    return ((await this.#state()).peak - this.#base) / 1_000_000
+  }
+
   /** How many connections it has open. */
   async open(): Promise<number> {
     return (await this.#state()).connections
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}/mcp`
   }
 
   connect(): Promise<Connection> {
@@ -55,9 +76,9 @@ export class Target {
     return Promise.all(Array.from({ length: count }, () => this.connect()))
   }
 
-  async #state(): Promise<{ used: number; connections: number }> {
+  async #state(): Promise<State> {
     this.#child.send('state')
-    const [state] = (await once(this.#child, 'message')) as [{ used: number; connections: number }]
+    const [state] = (await once(this.#child, 'message')) as [State]
     return state
   }
 }

@@ -1,36 +1,7 @@
-// A server in a process with little memory, and callers of it.
+// A caller with a principal, and many requests of it.
 import { Agent, request } from 'node:http'
 import { onTestFinished } from 'vitest'
-import { Process } from '../drain/process.ts'
-
-interface Said {
-  readonly url?: string
-  readonly bytes?: number
-}
-
-const HEAP_MB = 256
-
-export interface Attacked {
-  readonly url: string
-  /** What it uses once everything was collected that can be. */
-  memory(): Promise<number>
-}
-
-export async function startAttacked(options: object = {}): Promise<Attacked> {
-  const execArgv = [`--max-old-space-size=${HEAP_MB}`, '--expose-gc']
-  const child = new Process<Said>(new URL('server.mjs', import.meta.url), options, undefined, execArgv)
-  onTestFinished(() => child.kill())
-  const { url = '' } = await child.until((said) => said.url !== undefined)
-  return {
-    url,
-    memory: async () => {
-      const heard = child.heard.length
-      child.tell({})
-      const { bytes = 0 } = await child.until((said) => child.heard.indexOf(said) >= heard)
-      return bytes
-    },
-  }
-}
+import type { Target } from './target.ts'
 
 export interface Answer {
   readonly status: number
@@ -46,7 +17,7 @@ export class Caller {
   readonly #principal: string
   readonly #agent = new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY })
 
-  constructor({ url }: Attacked, principal: string) {
+  constructor({ url }: Target, principal: string) {
     this.#url = url
     this.#principal = principal
     onTestFinished(() => this.#agent.destroy())

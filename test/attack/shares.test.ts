@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Attacked } from './attacked.ts'
-import { Caller, flood, startAttacked } from './attacked.ts'
+import { Caller, flood } from './caller.ts'
+import { Target } from './target.ts'
 
 const ask = (id: number): string =>
   JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'ask', arguments: {} } })
@@ -23,21 +23,21 @@ async function leaveOpen(attacker: Caller, calls: number): Promise<string[]> {
 }
 
 test('one caller that leaves its questions open does not keep others from being asked', async () => {
-  const attacked = await startAttacked({ limits: { maxStreams: 400 } })
-  const texts = await leaveOpen(new Caller(attacked, 'ann'), 200)
+  const target = await Target.start({}, { limits: { maxStreams: 400 } })
+  const texts = await leaveOpen(new Caller(target, 'ann'), 200)
   expect(texts.filter((text) => text.includes('elicitation/create'))).toHaveLength(100)
   expect(texts.at(-1)).toContain(
     'Too many event streams: one caller may use 100 of 400 (limits.maxStreams, limits.share).',
   )
-  const bob = new Caller(attacked, 'bob')
+  const bob = new Caller(target, 'bob')
   const headers = await bob.begin('2025-11-25', { elicitation: {} })
   expect((await bob.post(ask(1), headers, 'elicitation/create')).text).toContain('Sure?')
 })
 
 test('many callers that leave their questions open make room for one that has none', async () => {
-  const attacked = await startAttacked({ limits: { maxStreams: 200 } })
-  for (const principal of ['ann', 'cyd', 'dan', 'eve']) await leaveOpen(new Caller(attacked, principal), 50)
-  const bob = new Caller(attacked, 'bob')
+  const target = await Target.start({}, { limits: { maxStreams: 200 } })
+  for (const principal of ['ann', 'cyd', 'dan', 'eve']) await leaveOpen(new Caller(target, principal), 50)
+  const bob = new Caller(target, 'bob')
   const headers = await bob.begin('2025-11-25', { elicitation: {} })
   expect((await bob.post(ask(1), headers, 'elicitation/create')).text).toContain('Sure?')
 })
@@ -45,8 +45,8 @@ test('many callers that leave their questions open make room for one that has no
 const CARRIES = { elicitation: {}, state: { scopes: ['request'] } }
 
 /** A call whose result waits in the mailbox. Returns the function that fetches it. */
-async function finishedCall(attacked: Attacked, principal: string): Promise<() => Promise<string>> {
-  const caller = new Caller(attacked, principal)
+async function finishedCall(target: Target, principal: string): Promise<() => Promise<string>> {
+  const caller = new Caller(target, principal)
   const headers = await caller.begin('2025-11-25', CARRIES)
   const { text } = await caller.post(ask(1), headers)
   const [, eventId = ''] = /^id: (.*)\nretry.*\nevent: message$/m.exec(text) ?? []
@@ -59,9 +59,9 @@ async function finishedCall(attacked: Attacked, principal: string): Promise<() =
 }
 
 test('one caller does not flush the finished result of another out of the mailbox', async () => {
-  const attacked = await startAttacked({ limits: { maxWaitingBytes: 400_000 } })
-  const fetchResult = await finishedCall(attacked, 'bob')
-  const attacker = new Caller(attacked, 'ann')
+  const target = await Target.start({}, { limits: { maxWaitingBytes: 400_000 } })
+  const fetchResult = await finishedCall(target, 'bob')
+  const attacker = new Caller(target, 'ann')
   const headers = await attacker.begin('2025-03-26', CARRIES)
   // Each leaves an entry: three times what the mailbox holds.
   await flood(60, 4, async (i) => {
@@ -83,7 +83,7 @@ test('one caller uses its tasks up on two instances with one store, and another 
   const folder = mkdtempSync(join(tmpdir(), 'rally-attack-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const options = { file: join(folder, 'tasks.db'), limits: { maxOpenTasks: 50 } }
-  const [one, two] = await Promise.all([startAttacked(options), startAttacked(options)])
+  const [one, two] = await Promise.all([Target.start({}, options), Target.start({}, options)])
   const [first, second] = [new Caller(one, 'ann'), new Caller(two, 'ann')]
   const texts: string[] = []
   await flood(60, 4, async () => void texts.push(await create(first)))
