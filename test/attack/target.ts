@@ -27,6 +27,7 @@ interface State {
 export class Target {
   readonly port: number
   readonly #child: ChildProcess
+  readonly #connections = new Set<Connection>()
   #base = 0
 
   private constructor(child: ChildProcess, port: number) {
@@ -68,8 +69,16 @@ export class Target {
     return `http://127.0.0.1:${this.port}/mcp`
   }
 
-  connect(): Promise<Connection> {
-    return Connection.open(this.port)
+  async connect(): Promise<Connection> {
+    const connection = await Connection.open(this.port)
+    this.#connections.add(connection)
+    void connection.closed.then(() => this.#connections.delete(connection))
+    return connection
+  }
+
+  /** The attacker goes. */
+  disconnectAll(): void {
+    for (const { socket } of this.#connections) socket.destroy()
   }
 
   connections(count: number): Promise<Connection[]> {

@@ -1,4 +1,4 @@
-// `npm run drill`: the drills of tasks at their full size, against a PostgreSQL of their own or the one that --postgres names.
+// `npm run drill`: the drills at their full size. Those of tasks run against a PostgreSQL of their own or the one that --postgres names.
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 
@@ -6,7 +6,7 @@ const USAGE = `Usage: npm run drill -- [--postgres URL [--restart COMMAND]] [NAM
 
   --postgres URL       a database that the drill may fill; by default it brings its own
   --restart COMMAND    restarts that server; by default its connections are ended instead
-  NAME                 only the drills whose file has this in its name: kill, parked`
+  NAME                 only the drills whose file has this in its name: attacks, kill, parked, poison`
 
 const root = new URL('../..', import.meta.url)
 
