@@ -41,6 +41,13 @@ describe('the TypeScript of the README and the docs', () => {
   })
 })
 
+test('the README says whose OAuth code the client passes the conformance suite with', () => {
+  const helper = readFileSync(join(ROOT, 'test/conformance/client-oauth.mjs'), 'utf8')
+  const isOfficial = /from '@modelcontextprotocol\/client'/.test(helper)
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll(/\s+/g, ' ')
+  expect(readme.includes("with the official SDK's OAuth code beneath")).toBe(isOfficial)
+})
+
 test('the npm commands of the README are scripts of the package', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
   const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
