@@ -11,9 +11,11 @@ const CASES = (['exit', 'loop', 'rejection'] satisfies Poison[]).flatMap((poison
 
 describe('one poison task among 60 others', () => {
   let database: TestDatabase
+  const rows: object[] = []
   beforeAll(async () => {
     database = await startDatabase()
   }, 60_000)
+  afterAll(() => console.table(rows))
   afterAll(() => database?.stop())
 
   test.each(CASES)(
@@ -22,11 +24,19 @@ describe('one poison task among 60 others', () => {
     async ({ poison, instances, kind }) => {
       const schema = `poison_${process.pid}_${poison}_${instances}`
       const store = kind === 'SQLite' ? {} : { store: { url: database.url, schema } }
+      const began = performance.now()
       const report = await runPoisonDrill({ poison, instances, innocents: INNOCENTS, ...store })
       expect(report.innocents.map(({ status }) => status)).toEqual(Array.from({ length: INNOCENTS }, () => 'completed'))
       expect(report.poison.status).toBe('failed')
       expect(report.losses).toEqual([1, 2, 3, 4, 5])
-      console.log(`${poison}, ${instances} instances, ${kind}: ${report.restarts} restarts`)
+      rows.push({
+        poison,
+        instances,
+        store: kind,
+        completed: report.innocents.filter(({ status }) => status === 'completed').length,
+        restarts: report.restarts,
+        seconds: Math.round((performance.now() - began) / 1_000),
+      })
     },
   )
 })

@@ -36,7 +36,7 @@ async function heldBack(
 /** Claims the task as another worker, in a transaction that stays open until the returned function is called. */
 async function takeOver(): Promise<() => Promise<void>> {
   const takesNothing = { after: '', except: 'ada', leaseMs: 0 }
-  const { rows, commit } = await heldBack(() => tasks.claim(takesNothing), [LONG_MS, '', 'nobody'])
+  const { rows, commit } = await heldBack(() => tasks.claim(takesNothing), [LONG_MS, '', [], 'nobody'])
   expect(rows).toMatchObject([{ id: 't' }])
   return commit
 }
