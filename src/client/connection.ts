@@ -16,7 +16,7 @@ import type { ClientCall } from './call.ts'
 import { Deadline } from './deadline.ts'
 import type { RetryFormat } from './discovery.ts'
 import { chooseRevision, RETRY_FORMAT, REVISIONS } from './discovery.ts'
-import { ClientError, closed } from './errors.ts'
+import { ClientError, closed, retryAdviceOf } from './errors.ts'
 import { hedged } from './hedge.ts'
 import type { NotificationListener, NotificationOptions } from './notifications.ts'
 import { Notifications } from './notifications.ts'
@@ -63,6 +63,9 @@ const MAX_ATTEMPTS = 3
 
 /** With jitter, because all clients of a server lose their connections at the same time. */
 const RETRY = { firstMs: 100, factor: 3, jitter: [1, 1.5] } as const
+
+/** For a server that says when to send the request again: never earlier. */
+const WAIT = { factor: 1.25, jitter: [1, 1.5] } as const
 
 export class Connection {
   readonly notifications: Notifications
@@ -151,8 +154,9 @@ export class Connection {
         hasNegotiated = true
         this.useRevision(chooseRevision(isObject(data) ? data['supported'] : undefined, cause))
       } catch (error) {
-        if (!mayRetry(error, request) || attempt >= MAX_ATTEMPTS) throw error
-        await deadline.sleep(backoff(attempt, RETRY))
+        const delayMs = retryDelay(error, request, attempt)
+        if (delayMs === undefined || delayMs >= deadline.leftMs) throw error
+        await deadline.sleep(delayMs)
       }
     }
   }
@@ -294,7 +298,19 @@ function errorOf({ method }: ClientRequest, error: ProtocolError): Error {
   )
 }
 
-/** A request that was not sent may be sent again. One that may have been sent only if it is idempotent. */
-function mayRetry(error: unknown, { isIdempotent }: ClientRequest): boolean {
-  return error instanceof ClientError && (error.code === 'CONNECTION' || (error.code === 'LOST' && isIdempotent))
+/**
+ * How long to wait before the request is sent again; `undefined` if it must not be. A request that was not sent may be sent again, and
+ * so may one that the server did nothing with. One that may have had an effect only if it is idempotent. A server that names a time
+ * is waited for until the deadline; otherwise there are a few attempts.
+ */
+function retryDelay(error: unknown, { isIdempotent }: ClientRequest, attempt: number): number | undefined {
+  const advice = retryAdviceOf(error)
+  if (advice !== undefined) {
+    const { retryAfterMs, isUnprocessed } = advice
+    return isIdempotent || isUnprocessed
+      ? backoff(attempt, { ...WAIT, firstMs: Math.max(retryAfterMs, 100) })
+      : undefined
+  }
+  if (attempt >= MAX_ATTEMPTS || !(error instanceof ClientError)) return undefined
+  return error.code === 'CONNECTION' || (error.code === 'LOST' && isIdempotent) ? backoff(attempt, RETRY) : undefined
 }

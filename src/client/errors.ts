@@ -1,12 +1,15 @@
 // What can fail on the client's side. An error that the server reports is a ProtocolError.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
-import { RallyError } from '../protocol/errors.ts'
+import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import { cut } from '../protocol/text.ts'
+import type { RetryAdvice } from '../protocol/unavailable.ts'
+import { readRetryAdvice } from '../protocol/unavailable.ts'
 import type { PendingCall, SavedTask } from './saved.ts'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
   challenge?: string
+  retryAfterMs?: number | undefined
 }
 
 /** An error on the client's side. Switch on `code`. */
@@ -16,6 +19,8 @@ export class ClientError extends RallyError {
   readonly status: number | undefined
   /** The server's `WWW-Authenticate` header, with the code `UNAUTHORIZED`. */
   readonly challenge: string | undefined
+  /** How long the server asks to wait before the request is sent again. */
+  readonly retryAfterMs: number | undefined
   /** The last round of a call that failed after its first round. Pass it to `client.resume()` to continue. */
   pending: PendingCall | undefined
   /** The task that the call had become. It may still run: pass it to `client.task()`. */
@@ -26,6 +31,7 @@ export class ClientError extends RallyError {
     this.code = code
     this.status = options.status
     this.challenge = options.challenge
+    this.retryAfterMs = options.retryAfterMs
   }
 }
 
@@ -66,17 +72,33 @@ export function notStarted(why: string): ClientError {
 }
 
 /** The request may have reached the server. */
-export function lost(why: string, cause?: unknown): ClientError {
-  return new ClientError(
-    'LOST',
-    `The response was lost: ${why}. The request may or may not have taken effect.`,
-    cause === undefined ? {} : { cause },
-  )
+export function lost(why: string, cause?: unknown, advice?: RetryAdvice): ClientError {
+  return new ClientError('LOST', `The response was lost: ${why}. The request may or may not have taken effect.`, {
+    ...(cause !== undefined && { cause }),
+    retryAfterMs: advice?.retryAfterMs,
+  })
+}
+
+/** The request reached the server, which did nothing with it. */
+export function unavailable(why: string, { retryAfterMs }: RetryAdvice): ClientError {
+  return new ClientError('UNAVAILABLE', `The server is not available: ${sentence(why)} Nothing was done.`, {
+    status: 503,
+    retryAfterMs,
+  })
 }
 
 /** True if the server was out of reach, before or after the request was sent. */
 export function isConnectionLoss(error: unknown): boolean {
-  return error instanceof ClientError && (error.code === 'LOST' || error.code === 'CONNECTION')
+  return error instanceof ClientError && CONNECTION_LOSS.has(error.code)
+}
+
+const CONNECTION_LOSS: ReadonlySet<string> = new Set(['LOST', 'CONNECTION', 'UNAVAILABLE'])
+
+/** When the server asks for the request to be sent again, if it does. */
+export function retryAdviceOf(error: unknown): RetryAdvice | undefined {
+  if (error instanceof ProtocolError) return readRetryAdvice(error.data)
+  if (!(error instanceof ClientError) || error.retryAfterMs === undefined) return undefined
+  return { retryAfterMs: error.retryAfterMs, isUnprocessed: error.code === 'UNAVAILABLE' }
 }
 
 export function notResumable(revision: string, cause?: unknown): ClientError {

@@ -5,7 +5,7 @@ import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { Connection } from './connection.ts'
 import { MAX_TIMER_MS } from './deadline.ts'
-import { badResponse, ClientError, isConnectionLoss, wrongOption } from './errors.ts'
+import { badResponse, ClientError, isConnectionLoss, retryAdviceOf, wrongOption } from './errors.ts'
 import type { Lists } from './lists.ts'
 import type { ListName } from './notifications.ts'
 import { fits, MAX_BYTES } from './server-text.ts'
@@ -249,7 +249,11 @@ function readFilter(filter: unknown, { uris: wished = [] }: Subscription): Subsc
 }
 
 function isTransient(error: unknown): boolean {
-  return isConnectionLoss(error) || (error instanceof ClientError && error.code === 'TIMEOUT')
+  return (
+    isConnectionLoss(error) ||
+    retryAdviceOf(error) !== undefined ||
+    (error instanceof ClientError && error.code === 'TIMEOUT')
+  )
 }
 
 function notAcknowledged(ms: number): ClientError {

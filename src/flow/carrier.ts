@@ -3,6 +3,7 @@
 // The client (sealed state), a store (a task) and a live connection (an older client) are the three carriers.
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Logger } from '../protocol/logger.ts'
+import type { StoreOutages } from '../store/outages.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
 import type { TargetName } from './failure-log.ts'
@@ -58,6 +59,8 @@ export interface RunningPass {
 /** What a pass uses of the app it runs in. */
 export interface PassHost {
   readonly logger: Logger
+  /** Guards the store of a step that runs once. */
+  readonly outages: StoreOutages
   readonly strict: boolean
   readonly now: () => number
 }
@@ -78,6 +81,8 @@ export interface PassInput {
   readonly can: (capability: Capability) => boolean
   readonly limits: PassLimits
   readonly logger: Logger
+  /** Default: a failure of the store is a failure of the step. */
+  readonly outages?: StoreOutages | undefined
   /** Sends progress on the request's own stream. Absent if the client did not ask for progress. */
   readonly progress?: Progress | undefined
   /** Sends a log message on the request's own stream. Absent if the client did not ask for logs. */

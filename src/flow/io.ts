@@ -197,14 +197,13 @@ export class Io<A extends Asks = {}> {
     const fullKey = this.#prefix + key
     const scene = new StepScene(this.#pass, fullKey)
     if (once === undefined) return this.#pass.step(fullKey, () => run(scene))
-    return this.#pass.step(fullKey, () =>
-      stepOnce(
-        once,
-        `step:${scene.idempotencyKey}`,
-        () => this.#pass.ended,
-        () => run(scene),
-      ),
-    )
+    const pass = this.#pass
+    const own = {
+      outages: pass.input.outages,
+      gaveUp: () => pass.ended,
+      fail: (error: unknown) => pass.fail(error, fullKey),
+    }
+    return pass.step(fullKey, () => stepOnce(once, `step:${scene.idempotencyKey}`, own, () => run(scene)))
   }
 
   /**

@@ -43,6 +43,7 @@ export function runTarget<T>(
     can: (capability) => carrier.can(capability),
     limits: { journalBytes: carrier.maxJournalBytes, passMs: target.timeoutMs ?? carrier.timeoutMs },
     logger: host.logger,
+    outages: host.outages,
     progress: carrier.progress,
     log: carrier.log,
     wantsHandover: () => carrier.wantsHandover(),

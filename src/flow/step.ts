@@ -1,7 +1,9 @@
 // The context and the options of a step.
 import { toJsonText } from '../protocol/json.ts'
-import type { OnceStore } from '../store/once.ts'
+import type { OnceOutcome, OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
+import type { StoreOutages } from '../store/outages.ts'
+import { StoreUnavailable } from '../store/outages.ts'
 import { parked } from './call.ts'
 import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
@@ -56,18 +58,33 @@ export class StepScene implements StepContext {
   }
 }
 
+/** What a step that runs once uses of its pass. */
+interface OncePass {
+  readonly outages?: StoreOutages | undefined
+  readonly gaveUp: () => boolean
+  readonly fail: (error: unknown) => Promise<never>
+}
+
 /** Runs a side effect that no other pass of the flow, on any instance, runs again. */
 export async function stepOnce<T>(
   store: OnceStore,
   key: string,
-  gaveUp: () => boolean,
+  { outages, gaveUp, fail }: OncePass,
   run: () => T | Promise<T>,
 ): Promise<T> {
   let own: { value: T } | undefined
-  const used = await useOnce(store, key, { note: '', keepMs: STEP_KEPT_MS, gaveUp }, async () => {
-    own = { value: await run() }
-    return recordOf(own.value)
-  })
+  let used: OnceOutcome | undefined
+  const options = { note: '', keepMs: STEP_KEPT_MS, gaveUp }
+  try {
+    used = await useOnce(outages?.once(store) ?? store, key, options, async () => {
+      own = { value: await run() }
+      return recordOf(own.value)
+    })
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error
+    // The step has not failed, so no failure is recorded: the pass ends, and the next one tries the step again.
+    if (own === undefined) return fail(error)
+  }
   // The pass records the value, and reports the error if it is not JSON.
   if (own !== undefined) return own.value
   if (used === undefined || used === 'refused') return parked()

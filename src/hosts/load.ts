@@ -2,8 +2,9 @@
 // are refused at once (503) instead of waiting without bound.
 import { getHeapStatistics } from 'node:v8'
 import { ByteBudget } from '../protocol/byte-buffer.ts'
-import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { INVALID_REQUEST, ProtocolError, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
+import { Unavailable } from '../protocol/unavailable.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply } from '../server/reply.ts'
 import { Backlog } from './backlog.ts'
@@ -97,8 +98,6 @@ export interface Served {
   servedBytes: number | undefined
 }
 
-/** The status when the process has too much to do. */
-export const BUSY = 503
 /** The status when a body takes too long to come. */
 export const TIMED_OUT = 408
 
@@ -188,13 +187,18 @@ export class Load {
 export const load = new Load()
 
 function busy(why: string): BusyReply {
-  const error = new ProtocolError(INTERNAL_ERROR, `The server is overloaded: ${why}. Try again in a second.`)
-  const reply = errorReply(undefined, error, BUSY)
+  const reply = errorReply(undefined, overloaded(why))
   const length = String(Buffer.byteLength(reply.text))
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': length, 'Retry-After': '1' }
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': length, ...reply.headers }
   const lines = Object.entries({ ...headers, Connection: 'keep-alive' }).map(([name, value]) => `${name}: ${value}\r\n`)
   const bytes = Buffer.from(`HTTP/1.1 503 Service Unavailable\r\n${lines.join('')}\r\n${reply.text}`)
   return { ...reply, headers, bytes }
+}
+
+/** Nothing was done with the request. */
+export function overloaded(why: string): Unavailable {
+  const advice = { retryAfterMs: 1_000, isUnprocessed: true }
+  return new Unavailable(`The server is overloaded: ${why}. Try again in a second.`, advice)
 }
 
 function timedOut(bodyMs: number): Reply {

@@ -7,6 +7,7 @@ import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
+import { UNAVAILABLE } from '../server/reply.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
 import type { ProbedResponse } from './half-closed.ts'
 import { PROBE } from './half-closed.ts'
@@ -14,7 +15,7 @@ import type { HttpExchange, HttpOptions } from './http.ts'
 import { atCaller } from '../protocol/errors.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
-import { BUSY, load, TIMED_OUT } from './load.ts'
+import { load, TIMED_OUT } from './load.ts'
 import { Outbox } from './outbox.ts'
 import { SlowReaders } from './slow-readers.ts'
 
@@ -180,7 +181,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   }
 
   #isUnread(status: number | undefined): boolean {
-    return status === TOO_LARGE || ((status === BUSY || status === TIMED_OUT) && !this.#request.complete)
+    return status === TOO_LARGE || ((status === UNAVAILABLE || status === TIMED_OUT) && !this.#request.complete)
   }
 
   /** The client has closed its side of the connection: see half-closed.ts. */

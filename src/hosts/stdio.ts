@@ -1,13 +1,14 @@
 // Standard streams as a host: one JSON message per line, and any number of calls at once.
 import type { Readable, Writable } from 'node:stream'
 import { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 import type { LegacyConnection } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
+import { overloaded } from './load.ts'
 import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/message-kind.ts'
 
 export interface StdioOptions {
@@ -70,7 +71,8 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     }
     // A subscription only waits, and there is a limit for them.
     const counts = id !== undefined && request.method !== 'subscriptions/listen'
-    if (counts && inFlight >= maxInFlight) return send(errorReply(id, tooMany(maxInFlight)).text)
+    if (counts && inFlight >= maxInFlight)
+      return send(errorReply(id, overloaded(`${maxInFlight} calls are running already (\`maxInFlight\`)`)).text)
     if (counts) inFlight += 1
     const cancel = new Cancel()
     if (id !== undefined) running.set(id, cancel)
@@ -107,11 +109,6 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     output.on('error', () => input.resume())
     output.on('close', () => input.resume())
   })
-}
-
-function tooMany(maxInFlight: number): ProtocolError {
-  const why = `The server is overloaded: ${maxInFlight} calls are running already (\`maxInFlight\`). Try again in a second.`
-  return new ProtocolError(INTERNAL_ERROR, why)
 }
 
 /** Stops the call that a cancellation names. Only a notification cancels: a request with the same method does not. */

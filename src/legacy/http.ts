@@ -2,9 +2,10 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
+import { Unavailable } from '../protocol/unavailable.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
-import { errorReply, internalError, resultReply } from '../server/reply.ts'
+import { errorReply, internalError, resultReply, UNAVAILABLE } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
 import { resolve } from '../server/resolve.ts'
 import { isInitialize, isResponse } from '../server/message-kind.ts'
@@ -61,6 +62,7 @@ export class HttpSessions {
       return await this.#inSession(request, (session) => this.#listen(session, request))
     } catch (error) {
       if (error instanceof HttpRefusal) return errorReply(undefined, error, error.status)
+      if (error instanceof Unavailable) return errorReply(undefined, error)
       this.#host.app.logger.error('A GET of a 2025-era client failed.', { error })
       return errorReply(undefined, internalError(), 500)
     }
@@ -145,12 +147,14 @@ export class HttpSessions {
     const suspender = isBatch ? undefined : this.#carried.suspenderOn(exchange, session, principal)
     for (const { text } of refused) exchange.tell(text)
     const responses = requests.map(async (each) => {
-      const text = await respond(this.#host, { request: each, session, outlet: exchange, principal, suspender })
-      if (text !== undefined) exchange.tell(text)
+      const reply = await respond(this.#host, { request: each, session, outlet: exchange, principal, suspender })
+      if (reply !== undefined) exchange.tell(reply.text)
+      return reply
     })
-    const all = Promise.all(responses).then((): Reply | undefined => {
+    const all = Promise.all(responses).then(([reply]): Reply | undefined => {
       const texts = exchange.end()
       this.#sessions.settle(session)
+      if (!isBatch && reply?.status === UNAVAILABLE && texts.length > 0) return reply
       return texts.length === 0 ? undefined : { status: 200, text: isBatch ? `[${texts.join(',')}]` : texts.join('') }
     })
     // A stream, if something is sent before the responses; otherwise the responses as JSON.

@@ -14,6 +14,7 @@ import { methodNotFound } from '../server/dispatch.ts'
 import { noRoomError } from '../server/limits.ts'
 import { METHODS } from '../server/methods.ts'
 import { readRound } from '../server/params.ts'
+import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
@@ -31,8 +32,11 @@ import { serveTask } from './tasks/methods.ts'
 /** In these revisions a resource that does not exist has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
 
-/** The text of the response; `undefined` when the client has cancelled. Never throws. */
-export async function respond(host: LegacyHost, incoming: SessionRequest): Promise<string | undefined> {
+/**
+ * The response; `undefined` when the client has cancelled. Never throws. In a session an error has the status 200, except one that says
+ * to try again later.
+ */
+export async function respond(host: LegacyHost, incoming: SessionRequest): Promise<Reply | undefined> {
   const { request, session } = incoming
   const { id, method } = request
   try {
@@ -40,11 +44,14 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
     if (served === undefined) return undefined
     // A handler's result is text already: the flow ends only when its result has proven to be JSON.
     const neutral = typeof served === 'string' ? (JSON.parse(served) as Result) : served
-    return JSON.stringify({ jsonrpc: '2.0', id, ...inWordsOf(session.revision, method, neutral) })
+    return {
+      text: JSON.stringify({ jsonrpc: '2.0', id, ...inWordsOf(session.revision, method, neutral) }),
+      status: 200,
+    }
   } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request)).text
+    if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request), 200)
     host.app.logger.error(`Serving ${method} failed.`, { error })
-    return errorReply(id, internalError()).text
+    return errorReply(id, internalError(), 200)
   }
 }
 
@@ -127,8 +134,9 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   if (wish !== undefined) return createTask(host, target, readRound(request, info, { principal }, NO_RETRY))
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
-  const round = readRound(request, info, { principal, cancel: running.cancel, notify }, NO_RETRY)
-  const suspend = suspender?.suspend({ request, level, version: target.version })
+  const progress = { highest: resumed?.progress }
+  const round = readRound(request, info, { principal, cancel: running.cancel, notify, progress }, NO_RETRY)
+  const suspend = suspender?.suspend({ request, level, version: target.version, progress })
   // A resumed call takes the place of the segment that asked, which is about to end.
   session.enter(id, running, resumed !== undefined)
   try {

@@ -1,6 +1,7 @@
 // One request of a session, as its method sees it.
 import type { LoggingLevel } from '../protocol/messages.ts'
 import type { ResolvedRequest } from '../server/resolve.ts'
+import type { SentProgress } from '../server/context.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
 import type { Call, SuspendCall } from './call.ts'
 import type { Outlet } from './host.ts'
@@ -26,6 +27,7 @@ export interface Suspender {
     readonly request: ResolvedRequest
     readonly level: LoggingLevel
     readonly version: string | undefined
+    readonly progress: SentProgress
   }): SuspendCall
 }
 
@@ -33,6 +35,8 @@ export interface Suspender {
 export interface ResumedCall {
   /** The log level when the call began. */
   readonly level: LoggingLevel
+  /** The highest progress that the client was sent before. */
+  readonly progress: number | undefined
   /** Returns what `Call.run` returns. */
   run(call: LiveCall): Promise<string | undefined>
 }

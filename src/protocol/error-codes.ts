@@ -121,6 +121,10 @@ export type StoreErrorCode =
   | 'STORE_PATH'
   /** A newer version wrote the database, or its encoding is not UTF-8. Update mcp-rally, or use another database. */
   | 'STORE_SCHEMA'
+  /** The SQLite file was deleted or replaced while the store had it open. Restore it, or restart the process. */
+  | 'STORE_FILE_CHANGED'
+  /** A connection pooler in transaction or statement mode is in front of PostgreSQL. Connect directly, or in session mode. */
+  | 'STORE_POOLER'
   /** A text is longer than the store can hold. */
   | 'STORE_LIMIT'
   /** The journal to write is not the text of a JSON array. */
@@ -169,6 +173,8 @@ export type ClientErrorCode =
   | 'CONNECTION'
   /** The server's program could not be started. Check `command`, `args` and `cwd`. */
   | 'COMMAND'
+  /** The server did nothing with the request: it is overloaded, or its store is away. Try again after `retryAfterMs`. */
+  | 'UNAVAILABLE'
   /** The response was lost: the server may or may not have done what was asked. Check before you call again, or resume `pending`. */
   | 'LOST'
   /** The server refused the caller (HTTP 401 or 403). `challenge` says what it wants. */

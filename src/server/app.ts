@@ -6,6 +6,7 @@ import type { Logger } from '../protocol/logger.ts'
 import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
+import { StoreOutages } from '../store/outages.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import { Handover } from './handover.ts'
@@ -203,6 +204,7 @@ export class App {
     { info, logger, seal, limits, timeoutMs, strict }: ResolvedOptions,
     tasks: AppParts['tasks'],
   ): AppServices {
+    const outages = new StoreOutages(logger)
     const services: AppServices & { tasks: Tasks | undefined } = {
       seal,
       logger,
@@ -211,7 +213,8 @@ export class App {
       limits,
       timeoutMs,
       strict,
-      once,
+      once: once && outages.once(once),
+      outages,
       instructions,
       handover: this.#handover,
       registry: this.#registry,

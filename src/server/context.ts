@@ -16,8 +16,15 @@ export interface RequestContext {
    * dropped because the reader is too far behind. Default: there is no stream.
    */
   readonly notify?: ((text: string) => unknown) | undefined
+  /** For a call of which this is not the first request. Default: nothing was sent. */
+  readonly progress?: SentProgress | undefined
   /** Default false. */
   readonly overHttp?: boolean | undefined
+}
+
+/** What a client was told about the progress of a call: the numbers only rise, over all segments of the call. */
+export interface SentProgress {
+  highest: number | undefined
 }
 
 /** What the app shares with everything that serves its messages. */

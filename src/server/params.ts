@@ -68,15 +68,15 @@ export function readAnswers(given: unknown): Answers | undefined {
   return answers
 }
 
-function progressOf({ progressToken }: RequestInfo, { notify }: RequestContext): Progress | undefined {
+function progressOf({ progressToken }: RequestInfo, { notify, progress }: RequestContext): Progress | undefined {
   if (progressToken === undefined || notify === undefined) return undefined
-  let last = -Infinity
-  return (progress, total, message) => {
+  const sent = progress ?? { highest: undefined }
+  return (reached, total, message) => {
     // The protocol wants every number to be higher than the one before. Concurrent steps do not know each other's.
-    if (!Number.isFinite(progress) || progress <= last) return
-    last = progress
+    if (!Number.isFinite(reached) || reached <= (sent.highest ?? -Infinity)) return
+    sent.highest = reached
     const known = Number.isFinite(total) ? total : undefined
-    notify(notification('notifications/progress', { progressToken, progress, total: known, message }))
+    notify(notification('notifications/progress', { progressToken, progress: reached, total: known, message }))
   }
 }
 

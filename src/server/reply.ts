@@ -10,6 +10,7 @@ import {
   UNSUPPORTED_VERSION,
 } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
+import { Unavailable } from '../protocol/unavailable.ts'
 
 export interface Reply {
   /** One JSON-RPC response. */
@@ -34,10 +35,15 @@ export function resultReply(id: RequestId, resultText: string): Reply {
   return { text: `{"jsonrpc":"2.0","id":${idText(id)},"result":${resultText}}`, status: 200 }
 }
 
-/** An error in the request itself has a status of its own. An error while serving it is a 200. */
+/** The status when a request is to be sent again later. */
+export const UNAVAILABLE = 503
+
+/** An error in the request itself has a status of its own, and so has one to try again later. Another error while serving it is a 200. */
 export function errorReply(id: RequestId | undefined, error: ProtocolError, status = statusOf(error.rpcCode)): Reply {
   const idPart = id === undefined ? '' : `"id":${idText(id)},`
-  return { text: `{"jsonrpc":"2.0",${idPart}"error":${errorText(error)}}`, status }
+  const text = `{"jsonrpc":"2.0",${idPart}"error":${errorText(error)}}`
+  if (error instanceof Unavailable) return { text, status: UNAVAILABLE, headers: { 'Retry-After': error.retryAfter } }
+  return status === UNAVAILABLE ? { text, status, headers: { 'Retry-After': '1' } } : { text, status }
 }
 
 export function internalError(): ProtocolError {

@@ -12,6 +12,8 @@ export interface TaskStore {
   create(task: NewTask): Promise<TaskRecord>
   /** Returns `undefined` if there is no such task. */
   read(id: string): Promise<TaskRecord | undefined>
+  /** The versions of the tasks of these ids that exist, in any order: a cheap way to learn which of many have changed. */
+  versions(ids: readonly string[]): Promise<TaskVersion[]>
   /** Returns tasks of an owner, the oldest first (by `createdAt`, then `id`), starting after the task `after`. */
   list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]>
   /**
@@ -79,6 +81,8 @@ export interface TaskRecord {
   /** Grows with every `change`. An `append` does not count as a change. */
   readonly version: number
 }
+
+export type TaskVersion = Pick<TaskRecord, 'id' | 'version'>
 
 export interface TaskUsage {
   /** How many have not ended. */

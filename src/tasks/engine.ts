@@ -13,6 +13,7 @@ import { Followers } from './followers.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
 import type { NewTask, TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
+import { StoreUnavailable } from '../store/outages.ts'
 import { isEnd } from '../store/tasks.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
 import { TaskUsages } from './usage.ts'
@@ -39,8 +40,9 @@ export class TaskEngine implements Tasks {
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
-  constructor(host: AppServices, store: TaskStore, options: CheckedTasksOptions) {
+  constructor(host: AppServices, unguarded: TaskStore, options: CheckedTasksOptions) {
     const { ttlMs, pollMs } = options
+    const store = host.outages.tasks(unguarded)
     this.#host = host
     this.#store = store
     this.#ttlMs = ttlMs
@@ -174,12 +176,17 @@ export class TaskEngine implements Tasks {
     try {
       await this.#usages.add(newTask.owner, wanted)
     } catch (error) {
+      // In round 0, nothing of the call has run.
+      if (error instanceof StoreUnavailable) throw round === 0 ? error.unprocessed() : error
       return this.#existing(newTask, error)
     }
     try {
       const task = await this.#store.create(newTask)
       this.#worker.pull()
       return task
+    } catch (error) {
+      const isUnprocessed = error instanceof StoreUnavailable && round === 0 && error.wroteNothing
+      throw isUnprocessed ? error.unprocessed() : error
     } finally {
       this.#usages.written(newTask.owner, wanted)
     }

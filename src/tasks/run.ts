@@ -25,6 +25,7 @@ import type { AppServices } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
+import { logUnlessOutage, StoreUnavailable } from '../store/outages.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
 import { countLoss, countTry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
@@ -211,6 +212,8 @@ export class TaskRun implements JournalWriter {
     if (outcome.kind === 'failed') {
       const { error } = outcome
       if (error instanceof LeaseLost || error instanceof StoreFault) throw error
+      // The store of a step that runs once.
+      if (error instanceof StoreUnavailable) throw new StoreFault(error)
       if (isInterrupted(error)) return this.#release()
     }
     const ending = await endingOf(tool, outcome, { host: this.#host.app, flow: { id: flowId } })
@@ -349,7 +352,8 @@ export class TaskRun implements JournalWriter {
 
   /** The store failed, or our own code did. */
   async #releaseAfter(error: unknown): Promise<void> {
-    this.#host.app.logger.error('Running a task failed; it will be retried.', { task: this.#digest, error })
+    const details = { task: this.#digest, error: error instanceof StoreFault ? error.cause : error }
+    logUnlessOutage(this.#host.app.logger, 'Running a task failed; it will be retried.', details)
     try {
       await this.#retryLater(
         'retries',

@@ -10,6 +10,7 @@ import { Underway } from '../flow/underway.ts'
 import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
+import { logUnlessOutage } from '../store/outages.ts'
 import { TaskRun } from './run.ts'
 import type { TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
@@ -100,10 +101,15 @@ export class Worker {
   }
 
   #start(): void {
-    this.#unwatch = this.#store.watch((event) => {
-      if (event.type === 'due') this.pull()
-      else this.#runs.get(event.id)?.look(event.version)
-    })
+    try {
+      this.#unwatch = this.#store.watch((event) => {
+        if (event.type === 'due') this.pull()
+        else this.#runs.get(event.id)?.look(event.version)
+      })
+    } catch {
+      // The store has failed, which is in the log. The next request starts the worker.
+      return
+    }
     this.#poll()
     this.#every(this.#options.leaseMs / 3, () => void this.#renew())
     this.#every(SWEEP_MS, () => void this.#sweep())
@@ -210,7 +216,7 @@ export class Worker {
         else run.look(version)
       }
     } catch (error) {
-      this.#app.logger.error('Cannot renew the leases of tasks.', { error })
+      logUnlessOutage(this.#app.logger, 'Cannot renew the leases of tasks.', { error })
     }
   }
 
@@ -218,13 +224,13 @@ export class Worker {
     try {
       while ((await this.#store.sweep()) > 0);
     } catch (error) {
-      this.#app.logger.error('Cannot delete tasks that have outlived their ttl.', { error })
+      logUnlessOutage(this.#app.logger, 'Cannot delete tasks that have outlived their ttl.', { error })
     }
   }
 
   /** Waits before the next claim when the store has failed. */
   async #pause(error: unknown): Promise<void> {
-    this.#app.logger.error('Cannot claim a task from the store. The next try is in a few seconds.', { error })
+    logUnlessOutage(this.#app.logger, 'Cannot claim a task. The next try is in a few seconds.', { error })
     this.#failures += 1
     const ms = backoff(this.#failures, STORE_RETRY)
     await new Promise<void>((resolve) => {

@@ -80,6 +80,18 @@ export class Carrying {
       io.log('warning', 'It is done.')
       return sure ? `Counted ${effects.filter((each) => each.startsWith(by)).length}.` : 'Left as it was.'
     })
+    app.tool('climb', {}, async (_args, io) => {
+      for (const [key, reports] of [
+        ['a', [1, 3]],
+        ['b', [4, 2, 5]],
+        ['c', [1, 6]],
+      ] as const) {
+        await io.step(key, ({ progress }) => reports.forEach((each) => progress(each)))
+        await io.confirm(`sure ${key}`.replace(' ', '_'), 'Sure?')
+      }
+      await io.step('d', ({ progress }) => progress(6))
+      return 'Climbed.'
+    })
     app.tool('hold', {}, async (_args, io) => {
       await io.confirm('sure', 'Sure?')
       effects.push('holding')

@@ -104,6 +104,22 @@ describe.each(hosts)('$name', (host) => {
     expect(textOf(last)).toBe('The client could not answer the question "confirm": The user has left.')
   })
 
+  test('progress only rises, over all segments of a call', async () => {
+    const params = { name: 'climb', arguments: {}, _meta: { progressToken: 7 } }
+    const segments = [await readSegment(await on.session.request('tools/call', params))]
+    for (let segment = segments[0]; segment?.last?.method !== undefined; segment = segments.at(-1)) {
+      await on.session.post(answerTo(segment.last, accepted({ confirm: true })))
+      segments.push(await fetchSegment(on.session, segment.lastId))
+    }
+    const reported = segments.map(({ messages }) =>
+      messages.flatMap(({ method, params: { progress } = {} }) =>
+        method === 'notifications/progress' ? progress : [],
+      ),
+    )
+    expect(reported).toEqual([[1, 3], [4, 5], [6], []])
+    expect(textOf(segments.at(-1)?.last)).toBe('Climbed.')
+  })
+
   test('each step runs once, and the messages of a segment arrive in order and once', async () => {
     const first = await readSegment(
       await on.session.request('tools/call', { name: 'count', arguments: { by: 'A' }, _meta: { progressToken: 7 } }),

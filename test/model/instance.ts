@@ -208,6 +208,7 @@ export class Instance implements Server {
           return tasks.create(task)
         }),
       read: (id) => call(() => tasks.read(id)),
+      versions: (ids) => call(() => tasks.versions(ids)),
       list: (owner, limit, after) => call(() => tasks.list(owner, limit, after)),
       claim: (request) => {
         let claimedAt = 0

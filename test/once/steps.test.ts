@@ -4,7 +4,7 @@ import { MemoryOnceStore, rally, send } from 'mcp-rally'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Round } from '../wire/messages.ts'
-import { accept, askedIn, call, resultOf, textOf } from '../wire/messages.ts'
+import { accept, askedIn, call, errorOf, resultOf, textOf } from '../wire/messages.ts'
 
 /** A bank that charges once, on as many instances as one likes. A state may be used again: only the step is guarded. */
 class Bank {
@@ -191,16 +191,25 @@ describe('a step that is done once', () => {
     expect(await lost).toBeUndefined()
   })
 
-  test('fails with the reason where the store cannot be asked', async () => {
+  test('does not fail where the store cannot be asked: the client is told to try again, and the next round runs it', async () => {
+    let isDown = true
+    const store = new MemoryOnceStore()
     const bank = new Bank({
-      claim: () => Promise.reject(new Error('The store is down.')),
-      renew: () => false,
-      settle: () => false,
-      release: () => {},
+      claim: async (...args) => {
+        if (isDown) throw new Error('The store is down.')
+        return store.claim(...args)
+      },
+      renew: (...args) => store.renew(...args),
+      settle: (...args) => store.settle(...args),
+      release: (...args) => store.release(...args),
     })
-    const response = await pay(bank.instance(), await bank.begin())
-    expect(textOf(response)).toBe('The store is down.')
+    const begun = await bank.begin()
+    const response = await pay(bank.instance(), begun)
+    expect(errorOf(response)).toMatchObject({ code: -32603, data: { retryAfterMs: 1000 } })
     expect(bank.charges).toEqual([])
+    isDown = false
+    expect(textOf(await pay(bank.instance(), begun))).toBe('"charged"')
+    expect(bank.charges).toHaveLength(1)
   })
 })
 

@@ -17,6 +17,7 @@ export class Fences {
     return {
       create: async (task) => this.#created(await tasks.create(task)),
       read: (id) => tasks.read(id),
+      versions: (ids) => tasks.versions(ids),
       list: (owner, limit, after) => tasks.list(owner, limit, after),
       claim: async (request) => this.#claimed(await tasks.claim(request)),
       renew: async (leases, leaseMs) => {

@@ -41,6 +41,7 @@ function atTheTime(tasks: TaskStore, setClock: () => Promise<unknown>): TaskStor
   return {
     create: (task) => at(() => tasks.create(task)),
     read: (id) => at(() => tasks.read(id)),
+    versions: (ids) => at(() => tasks.versions(ids)),
     list: (owner, limit, after) => at(() => tasks.list(owner, limit, after)),
     claim: (request) => at(() => tasks.claim(request)),
     renew: (leases, leaseMs) => at(() => tasks.renew(leases, leaseMs)),

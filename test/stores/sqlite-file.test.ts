@@ -1,4 +1,4 @@
-import { chmodSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { sqlite } from 'mcp-rally/sqlite'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { SqliteDatabase } from '../../src/store/sqlite/driver.ts'
@@ -45,6 +45,37 @@ describe('the file', () => {
     expect(modes).toEqual([0o600, 0o600, 0o600])
     await store.close()
   })
+
+  test.each(['deleted', 'replaced'])(
+    'that is %s while it is open is noticed, and works again when it is back',
+    async (how) => {
+      vi.useFakeTimers({ toFake: ['performance'] })
+      const store = sqlite(folder.file())
+      const id = 't'
+      await store.tasks.create(newTask(id))
+      renameSync(folder.file(), `${folder.file()}.moved`)
+      if (how === 'replaced') writeFileSync(folder.file(), '')
+      // Looked at once a second at the most.
+      expect(await store.tasks.read(id)).toMatchObject({ id })
+      vi.advanceTimersByTime(1_000)
+      const changed = {
+        code: 'STORE_FILE_CHANGED',
+        message:
+          `SQLite: the file ${folder.file()} was deleted or replaced while the store had it open. ` +
+          'Put the file back, or restart this process to use what is there now.',
+      }
+      await expect(store.tasks.read(id)).rejects.toMatchObject(changed)
+      await expect(store.tasks.create(newTask('u'))).rejects.toMatchObject(changed)
+      await expect(store.once.claim('k', 'n', 1)).rejects.toMatchObject(changed)
+      await expect(store.mailbox.leave('c', 1, 'x', 1_000)).rejects.toMatchObject(changed)
+      renameSync(`${folder.file()}.moved`, folder.file())
+      vi.advanceTimersByTime(1_000)
+      expect(await store.tasks.read('u')).toBeUndefined()
+      expect(await store.tasks.read(id)).toMatchObject({ id })
+      await store.close()
+      vi.useRealTimers()
+    },
+  )
 
   test('that is there already keeps the mode that somebody gave it', async () => {
     writeFileSync(folder.file(), '')

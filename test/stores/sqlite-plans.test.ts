@@ -43,8 +43,8 @@ function statements(): string[] {
 }
 
 test('nothing is looked for row by row, and nothing is sorted', () => {
-  // Of these there is one row, and one for each table that counts.
-  const SMALL = /^SCAN (rally_count|sqlite_sequence)$/
+  // Of these there is one row, and one for each table that counts. What `json_each` reads is the parameter.
+  const SMALL = /^SCAN (rally_count|sqlite_sequence|json_each VIRTUAL TABLE INDEX \d+:)$/
   const asked = statements()
   expect(asked.length).toBeGreaterThan(Object.keys(SQL).length)
   const slow = asked.filter((sql) => planOf(sql).some((step) => /SCAN|TEMP B-TREE/.test(step) && !SMALL.test(step)))

@@ -142,7 +142,7 @@ describe('what a step gives', () => {
     expect(await outlast(office, caller, id)).toMatchObject({ result: { content: [{ text: 'one,two,three' }] } })
     expect(steps.ran).toEqual(['one on a', 'one on a', 'two on a', 'three on a'])
     expect(steps.done[0]).toEqual(steps.done[1])
-    expect(instance.logged).toEqual([expect.stringContaining('Running a task failed; it will be retried.')])
+    expect(instance.logged).toEqual([expect.stringContaining('The store failed. Until it works again')])
   })
 
   test('that was written, but the store did not say so, is not done again', async () => {
@@ -214,10 +214,10 @@ describe('a store that fails', () => {
   test('when a call becomes a task is an error of that call, and not of the process', async () => {
     const { caller, instance } = opened(asking)
     instance.view.before = (operation) => operation === 'create' && fails(1)()
-    expect(await caller.call('ask')).toMatchObject({ error: { code: -32603, message: 'Internal error' } })
+    expect(await caller.call('ask')).toMatchObject({ error: { code: -32603, data: { retryAfterMs: 1000 } } })
     instance.view.before = (operation) => operation === 'read' && fails(1)()
     const id = await caller.begin('ask')
-    await expect(caller.get(id)).rejects.toThrow('Internal error')
+    await expect(caller.get(id)).rejects.toThrow('store is not available')
   })
 })
 

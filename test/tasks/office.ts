@@ -16,6 +16,7 @@ import type {
   TaskRecord,
   TaskStore,
   TaskUsage,
+  TaskVersion,
 } from '../../src/store/tasks.ts'
 
 export const LEASE_MS = 15_000
@@ -158,6 +159,10 @@ export class View implements TaskStore {
 
   read(id: string): Promise<TaskRecord | undefined> {
     return this.#reach('read', [id], () => this.#tasks.read(id))
+  }
+
+  versions(ids: readonly string[]): Promise<TaskVersion[]> {
+    return this.#reach('versions', [ids], () => this.#tasks.versions(ids))
   }
 
   list(owner: string, limit: number, after?: { id: string; createdAt: number }): Promise<TaskRecord[]> {

@@ -221,7 +221,7 @@ describe('listening to tasks', () => {
     instance.view.before = () => {}
     await instance.view.change(id, {}, { message: 'Two.' })
     expect(await listening.next()).toMatchObject({ statusMessage: 'Two.' })
-    expect(instance.logged).toEqual([expect.stringContaining('Cannot read a task that a client follows')])
+    expect(instance.logged).toEqual([expect.stringContaining('The store failed. Until it works again')])
   })
 
   test('tells of changes of which no news comes too, a while later', async () => {

@@ -258,7 +258,7 @@ describe('an instance that drains', () => {
     while (instance.logged.length === 0) await microtasks()
     instance.app.drain()
     await instance.app.idle()
-    expect(instance.logged).toEqual([expect.stringContaining('Cannot claim a task from the store.')])
+    expect(instance.logged).toEqual([expect.stringContaining('The store failed. Until it works again')])
   })
 
   test('listens to its store no more', async () => {

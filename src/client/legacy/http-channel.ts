@@ -1,7 +1,7 @@
 // The HTTP channel of a session with a legacy server: requests and answers by POST, one event stream by GET for messages
 // outside of calls, and a DELETE at the end.
 import { backoff } from '../../protocol/backoff.ts'
-import { ClientError, isConnectionLoss, lost } from '../errors.ts'
+import { ClientError, isConnectionLoss, lost, retryAdviceOf } from '../errors.ts'
 import type { HeadersOption } from '../options.ts'
 import type { HttpClient, HttpResponseListener } from '../transports/http-client.ts'
 import type { HttpOptions } from '../transports/http.ts'
@@ -26,6 +26,8 @@ const NOTIFY_ATTEMPTS = 3
 /** An answer with carried state holds the whole call, and any instance of the server can take it. */
 const NOTIFY_CARRIED_ATTEMPTS = 6
 const NOTIFY_RETRY = { firstMs: 100 }
+/** How long a server is waited for that says when to send the message again. */
+const NOTIFY_OUTAGE_MS = 60_000
 const DELETE_MS = 1_000
 
 export class HttpChannel implements Channel {
@@ -88,6 +90,7 @@ export class HttpChannel implements Channel {
     }
     this.#notifications += 1
     const { sessionId } = this.#headers
+    const since = performance.now()
     const maxAttempts = isCarried ? NOTIFY_CARRIED_ATTEMPTS : NOTIFY_ATTEMPTS
     try {
       for (let attempt = 1; ; attempt += 1) {
@@ -96,9 +99,12 @@ export class HttpChannel implements Channel {
         } catch (error) {
           // Another session may have started in the meantime.
           if (isSessionLost(error) && sessionId === this.#headers.sessionId) this.#events.sessionLost()
-          const mayRetry = isConnectionLoss(error) && !isSessionLost(error) && attempt < maxAttempts
+          const { retryAfterMs = 0 } = retryAdviceOf(error) ?? {}
+          const isWithin = retryAfterMs === 0 ? attempt < maxAttempts : performance.now() - since < NOTIFY_OUTAGE_MS
+          const mayRetry = isConnectionLoss(error) && !isSessionLost(error) && isWithin
           if (!mayRetry || this.#isClosed) throw error
-          await new Promise((resolve) => void setTimeout(resolve, backoff(attempt, NOTIFY_RETRY)))
+          const delayMs = Math.max(backoff(Math.min(attempt, maxAttempts), NOTIFY_RETRY), retryAfterMs)
+          await new Promise((resolve) => void setTimeout(resolve, delayMs))
         }
       }
     } finally {

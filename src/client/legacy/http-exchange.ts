@@ -2,7 +2,7 @@
 import { backoff } from '../../protocol/backoff.ts'
 import { METHOD_NOT_FOUND } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
-import { badResponse, type ClientError, isConnectionLoss, lost } from '../errors.ts'
+import { badResponse, type ClientError, isConnectionLoss, lost, retryAdviceOf } from '../errors.ts'
 import type { ResponseHandler, ResponseHead, ResponseReader } from '../transports/http-response.ts'
 import { statusError } from '../transports/http-status.ts'
 import { isResponse, parseMessages, readResponse } from '../transports/message.ts'
@@ -92,8 +92,10 @@ export class HttpExchange implements ResponseHandler {
     // The server continues only after the answer, and the user may take long.
     if (this.#options.whenAnswered(() => this.failed(error))) return
     const { retryMs = RETRY.firstMs } = this.#cursor
-    const minMs = this.#attempts === 0 ? MIN_DELAY_MS : backoff(this.#attempts + 1, RETRY)
-    this.#attempts += 1
+    const { retryAfterMs } = error
+    const minMs = retryAfterMs ?? (this.#attempts === 0 ? MIN_DELAY_MS : backoff(this.#attempts + 1, RETRY))
+    // A server that names a time is waited for until the deadline of the call.
+    if (retryAfterMs === undefined) this.#attempts += 1
     this.#isResumed = true
     this.#retry = setTimeout(
       () => {
@@ -106,7 +108,10 @@ export class HttpExchange implements ResponseHandler {
   #errorIn(text: string, head: ResponseHead): ClientError | undefined {
     const { status } = head
     // The server has already accepted the request, and its outcome is unknown.
-    if (this.#isResumed && status !== 200) return lost(`its stream cannot be resumed (HTTP ${status})`)
+    if (this.#isResumed && status !== 200) {
+      const why = `its stream cannot be resumed (HTTP ${status})`
+      return lost(why, undefined, retryAdviceOf(statusError(head, text)))
+    }
     if (status === 404 && this.#options.hasSession && errorCodeIn(text) !== METHOD_NOT_FOUND) return sessionLost()
     return statusError(head, text)
   }

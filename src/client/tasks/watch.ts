@@ -1,6 +1,7 @@
 // Follows the state of a task: by notifications if the server sends them, and otherwise by polling.
 import { backoff } from '../../protocol/backoff.ts'
 import { isObject } from '../../protocol/json.ts'
+import { readRetryAdvice } from '../../protocol/unavailable.ts'
 import type { Connection } from '../connection.ts'
 import type { Deadline } from '../deadline.ts'
 import { badResponse, ClientError, isConnectionLoss } from '../errors.ts'
@@ -149,7 +150,8 @@ export class TaskWatch {
           if (what === 'subscriptions/acknowledged') this.#acknowledged(params, attempt)
           if (what === 'tasks' && params['taskId'] === id) this.#notified(params)
         })
-        if (error !== undefined) return
+        // Without a time to try again, the server does not notify about tasks.
+        if (error !== undefined && readRetryAdvice(error.data) === undefined) return
       } catch (error) {
         if (!isConnectionLoss(error)) return
       } finally {

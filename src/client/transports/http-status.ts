@@ -1,7 +1,8 @@
 // The error for an HTTP status that does not answer the request, with what the server says about it.
 import { isObject } from '../../protocol/json.ts'
 import { cut, shown } from '../../protocol/text.ts'
-import { badResponse, ClientError, lost, sentence } from '../errors.ts'
+import { readRetryAdvice } from '../../protocol/unavailable.ts'
+import { badResponse, ClientError, lost, sentence, unavailable } from '../errors.ts'
 import type { ResponseHead } from './http-response.ts'
 
 /** Returns undefined if the body may be the answer: with status 200, or with a JSON-RPC error in it. */
@@ -17,7 +18,13 @@ export function statusError(head: ResponseHead, text: string): ClientError | und
     case 503:
     case 504: {
       const words = wordsIn(body)
-      return lost(`the server is not available (HTTP ${status})${words === undefined ? '' : `: ${words}`}`)
+      const advice = readRetryAdvice(dataIn(body), header('retry-after'))
+      if (advice?.isUnprocessed) return unavailable(words ?? `HTTP ${status}`, advice)
+      return lost(
+        `the server is not available (HTTP ${status})${words === undefined ? '' : `: ${words}`}`,
+        undefined,
+        advice,
+      )
     }
   }
   if (isObject(body) && body['jsonrpc'] === '2.0' && isObject(body['error'])) return undefined
@@ -51,6 +58,11 @@ function wordsIn(body: unknown): string | undefined {
   const { error, error_description: description, message, detail } = body
   const inner = isObject(error) ? error['message'] : undefined
   return firstWords([inner, description, message, detail, error])
+}
+
+/** The data of a JSON-RPC error. */
+function dataIn(body: unknown): unknown {
+  return isObject(body) && isObject(body['error']) ? body['error']['data'] : undefined
 }
 
 /** `Bearer error="insufficient_scope", error_description="...", scope="..."`. */

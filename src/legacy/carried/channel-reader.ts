@@ -7,6 +7,7 @@ import type { Limits } from '../../server/limits.ts'
 import { sharesOf } from '../../server/limits.ts'
 import type { EventSink } from '../../server/reply.ts'
 import type { Mailbox } from '../../store/mailbox.ts'
+import { logUnlessOutage } from '../../store/outages.ts'
 import { RETRY_ASKED_MS } from '../stream.ts'
 import type { EventPosition } from './event-position.ts'
 import { endsSegment } from './event-position.ts'
@@ -52,7 +53,7 @@ export class ChannelReader {
       this.#wake()
     })
     this.#read().catch((error: unknown) => {
-      logger.error('The mailbox could not be read.', { error })
+      logUnlessOutage(logger, 'The mailbox could not be read.', { error })
       this.end()
     })
   }

@@ -2,6 +2,7 @@
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../../protocol/errors.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { errorReply } from '../../server/reply.ts'
+import { logUnlessOutage } from '../../store/outages.ts'
 import type { Outlet } from '../host.ts'
 import type { Session } from '../session.ts'
 import { endOf, mailboxName, mailboxOwner, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
@@ -46,7 +47,7 @@ export class ChannelWriter implements Outlet {
     this.#stored = this.#stored
       .then(() => this.#store(number, text))
       .catch((error: unknown) => {
-        this.#host.app.logger.warn('A notification could not be stored in the mailbox.', { error })
+        logUnlessOutage(this.#host.app.logger, 'A notification could not be stored in the mailbox.', { error })
       })
       .finally(() => (this.#pending -= 1))
     return true

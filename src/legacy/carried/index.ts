@@ -13,6 +13,7 @@ import type { Resolved } from '../../server/resolve.ts'
 import { isResponse } from '../../server/message-kind.ts'
 import type { Mailbox } from '../../store/mailbox.ts'
 import { MemoryMailbox } from '../../store/memory/mailbox.ts'
+import { logUnlessOutage } from '../../store/outages.ts'
 import type { Exchange } from '../exchange.ts'
 import { HttpRefusal, noRoomRefusal } from '../exchange.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
@@ -67,7 +68,7 @@ export class CarriedCalls {
     const mailbox =
       shared instanceof MemoryMailbox || shared === undefined
         ? (shared ?? new MemoryMailbox({ now, maxBytes: maxWaitingBytes, share }))
-        : new MailboxShare(shared, maxWaitingBytes, now)
+        : new MailboxShare(app.outages.mailbox(shared), maxWaitingBytes, now)
     this.#legacy = legacy
     this.#readers = new ChannelReaders(mailbox, logger, limits)
     this.#host = {
@@ -193,7 +194,8 @@ export class CarriedCalls {
       })
     } catch (error) {
       // The reason why a state is invalid has been logged.
-      if (!(error instanceof InvalidState)) this.#host.app.logger.error('A call could not be resumed.', { error })
+      if (!(error instanceof InvalidState))
+        logUnlessOutage(this.#host.app.logger, 'A call could not be resumed.', { error })
     }
   }
 
@@ -218,7 +220,7 @@ export class CarriedCalls {
     }
   }
 
-  #run(
+  async #run(
     session: Session,
     answer: CarriedAnswer,
     outlet: Outlet,
@@ -226,7 +228,15 @@ export class CarriedCalls {
     principal: string | undefined,
   ): Promise<string | undefined> {
     const resumed = resumedCall(this.#host, answer)
-    return respond(this.#legacy, { request: answer.request, session, outlet, principal, suspender, resumed })
+    const reply = await respond(this.#legacy, {
+      request: answer.request,
+      session,
+      outlet,
+      principal,
+      suspender,
+      resumed,
+    })
+    return reply?.text
   }
 
   /** A copy for a client that loses its stream before it has read the question. Never throws. */
@@ -235,7 +245,8 @@ export class CarriedCalls {
     try {
       await mailbox.leave(name, number, text, questionMs, mailboxOwner(session))
     } catch (error) {
-      app.logger.warn('A question could not be stored. A client that loses its stream now will not see it.', { error })
+      const why = 'A question could not be stored. A client that loses its stream now will not see it.'
+      logUnlessOutage(app.logger, why, { error })
     }
   }
 

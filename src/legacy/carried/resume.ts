@@ -9,6 +9,7 @@ import { resolve } from '../../server/resolve.ts'
 import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
 import { useOnce } from '../../store/once.ts'
+import { logUnlessOutage } from '../../store/outages.ts'
 import type { Response } from '../asks.ts'
 import { responseIn } from '../asks.ts'
 import type { ResumePoint } from '../call.ts'
@@ -79,6 +80,7 @@ export async function resumeOnce(
 export function resumedCall({ app }: CarriedHost, { state, response }: CarriedAnswer): ResumedCall {
   return {
     level: state.level,
+    progress: state.progress,
     async run({ running, target, round, suspend }) {
       const ended = { host: app, flow: { id: state.flow.flowId } }
       if ('error' in response) return failureText(target, askFailed(state.key, response.error), ended, state.key)
@@ -105,7 +107,7 @@ export async function recordCancelled(
   } catch (error) {
     // A caller that has used its share could fill the log too.
     if (isMailboxFull(error)) return
-    app.logger.warn('A cancellation could not be stored in the mailbox.', { error })
+    logUnlessOutage(app.logger, 'A cancellation could not be stored in the mailbox.', { error })
   }
 }
 

@@ -32,6 +32,8 @@ export interface CallState {
   readonly remaining: readonly Question[]
   /** The keys of the questions of this round that sent the user to a page. */
   readonly visits: readonly string[]
+  /** The highest progress that the client was sent, if any. States of older versions do not have it. */
+  readonly progress?: number | undefined
   readonly flow: FlowClaims
 }
 
@@ -60,7 +62,7 @@ export class CallStates {
   }
 }
 
-/** A change to `CallState` is a new layout. */
+/** A change to `CallState` is a new layout, except a member that may be absent. */
 const LAYOUT = 1
 
 type CallFields = [

@@ -31,7 +31,7 @@ export function suspenderTo(
   const { channel, segment, ask } = outlet
   return {
     segment,
-    suspend: ({ request, level, version }) => {
+    suspend: ({ request, level, version, progress }) => {
       const { id, method } = request
       return async (
         [question, ...remaining],
@@ -51,6 +51,7 @@ export function suspenderTo(
           answers,
           remaining,
           visits,
+          progress: progress.highest,
           flow: { flowId, startedAt, round, version, carry: writeFlowState(flowState), journal: journal.text() },
         }
         const token = await states.mint(state, session, principal, () => journal.largest(3))

@@ -250,7 +250,8 @@ test('an answer that the store cannot take ends the wait, and the log has the re
   const [, id = ''] = /"id":"(ask-[\w-]+)"/.exec(parts.join('')) ?? []
   await client.answer(id, { action: 'accept', content: { confirm: true } })
   await vi.waitFor(() => expect(parts.at(-1)).toBe('end'))
-  expect(parts.at(-2)).toContain('"error":{"code":-32603,"message":"Internal error"}')
+  const why = "The server's store is not available. Try again in a second."
+  expect(parts.at(-2)).toContain(`"error":{"code":-32603,"message":"${why}","data":{"retryAfterMs":1000}}`)
   expect(logged).toMatchObject([{ error: { message: 'The disk is full.' } }])
   await vi.waitFor(() => expect(server.held).toEqual(NOTHING), { timeout: 10_000 })
 })

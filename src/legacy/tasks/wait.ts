@@ -5,6 +5,7 @@ import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../..
 import type { OlderRevision } from '../../protocol/revisions/older.ts'
 import type { DetailedTask } from '../../protocol/messages.ts'
 import { olderTask } from '../../protocol/revisions/older.ts'
+import { StoreUnavailable } from '../../store/outages.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
 import type { WaitingRequest } from '../asks.ts'
 import type { Session } from '../session.ts'
@@ -104,6 +105,7 @@ export class TaskWait implements WaitingRequest {
 
   /** Only the messages of Rally's own errors go to the client. */
   #failBy(error: unknown): void {
+    if (error instanceof StoreUnavailable) return this.#finish(() => this.#reject(error))
     if (error instanceof RallyError) return this.#fail(error.message)
     const { host, taskId } = this.#waiting
     host.app.logger.error('Waiting for the result of a task failed.', { taskId, error })

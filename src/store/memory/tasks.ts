@@ -12,6 +12,7 @@ import type {
   TaskRecord,
   TaskStore,
   TaskUsage,
+  TaskVersion,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
@@ -65,6 +66,13 @@ export class MemoryTasks implements TaskStore {
 
   async read(id: string): Promise<TaskRecord | undefined> {
     return this.#find(id)?.record
+  }
+
+  async versions(ids: readonly string[]): Promise<TaskVersion[]> {
+    return ids.flatMap((id) => {
+      const version = this.#find(id)?.record.version
+      return version === undefined ? [] : [{ id, version }]
+    })
   }
 
   async list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]> {

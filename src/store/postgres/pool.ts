@@ -12,6 +12,8 @@ export interface PoolLike {
 
 /** One connection of a pool. A `PoolClient` of the package pg fits. */
 export interface ConnectionLike {
+  /** The id of its server process, as the server told the connection. A `PoolClient` has it. */
+  readonly processID?: unknown
   query(query: QueryLike): Promise<RowsLike>
   release(destroy?: boolean): void
   on(event: 'notification', listener: (notification: { payload?: string | undefined }) => void): unknown

@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
 import type { ConnectionLike, PoolLike } from './pool.ts'
+import { refusePooler } from './pooler.ts'
 
 /** How long to wait for another instance that changes the schema. */
 const LOCK_MS = 120_000
@@ -19,6 +20,7 @@ export async function setUp(pool: PoolLike, name: string): Promise<void> {
   connection.on('error', () => {})
   let failed = true
   try {
+    await refusePooler(pool, connection)
     if (!isCurrent(name, await versionOf(connection, name))) await upgrade(connection, name)
     failed = false
   } finally {

@@ -11,6 +11,7 @@ export interface TaskStatements {
   /** Deletes the entries of a journal that has been replaced. */
   readonly dropReplaced: NamedQuery
   readonly read: NamedQuery
+  readonly versions: NamedQuery
   readonly list: NamedQuery
   readonly journal: NamedQuery
   readonly renew: NamedQuery
@@ -27,6 +28,7 @@ export function taskStatements(schema: string, channel: string): TaskStatements 
     dropReplaced: namedQuery(`
       DELETE FROM ${entries} e USING ${tasks} t WHERE t.id = $1 AND e.task = t.id AND e.number <= t.journal_from`),
     read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = $1 AND ${ALIVE}`),
+    versions: namedQuery(`SELECT id, version FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
     list: namedQuery(`
       SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE owner = $1 AND (created_at, id) > ($2::bigint, $3) AND ${ALIVE}
       ORDER BY created_at, id LIMIT $4`),

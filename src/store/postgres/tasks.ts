@@ -16,6 +16,7 @@ import type {
   TaskRecord,
   TaskStore,
   TaskUsage,
+  TaskVersion,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST } from '../tasks.ts'
 import { AppendQueue } from './append-queue.ts'
@@ -76,6 +77,12 @@ export class PostgresTasks implements TaskStore {
     if (name === undefined) return undefined
     const [row] = await this.#database.run(this.#statements.read, [name])
     return row && recordOf(row)
+  }
+
+  async versions(ids: readonly string[]): Promise<TaskVersion[]> {
+    const names = ids.flatMap((id) => asName(id) ?? [])
+    const rows = await this.#database.run(this.#statements.versions, [names])
+    return rows.map((row) => ({ id: fromText(row['id']), version: Number(row['version']) }))
   }
 
   async list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]> {

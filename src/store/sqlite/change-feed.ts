@@ -51,6 +51,9 @@ export class ExternalWrites {
   }
 }
 
+/** The wait before rows are read again that could not be read. */
+const RETRY_MS = 50
+
 /** A table whose rows have a number that grows with every write. */
 export interface NumberedRows {
   /** The highest number so far. */
@@ -59,12 +62,17 @@ export interface NumberedRows {
   readonly report: (after: number) => number | undefined
 }
 
-/** Reports new rows while it is started. It also reports rows that this process wrote, if others wrote at the same time. */
+/**
+ * Reports new rows while it is started. It also reports rows that this process wrote, if others wrote at the same time. When there are
+ * many, other work of the event loop runs in between.
+ */
 export class ChangeFeed {
   readonly #writes: ExternalWrites
   readonly #rows: NumberedRows
   /** The number of the last row that was reported. */
   #position = 0
+  /** Reads what is left. */
+  #next: NodeJS.Timeout | undefined
   #unwatch: (() => void) | undefined
 
   constructor(writes: ExternalWrites, rows: NumberedRows) {
@@ -81,13 +89,27 @@ export class ChangeFeed {
   stop(): void {
     this.#unwatch?.()
     this.#unwatch = undefined
+    clearTimeout(this.#next)
+    this.#next = undefined
   }
 
   #reportNew(): void {
-    for (;;) {
-      const last = this.#rows.report(this.#position)
-      if (last === undefined) return
-      this.#position = last
-    }
+    clearTimeout(this.#next)
+    this.#next = undefined
+    const last = this.#rows.report(this.#position)
+    if (last === undefined) return
+    this.#position = last
+    this.#reportLater(0)
+  }
+
+  #reportLater(ms: number): void {
+    this.#next = setTimeout(() => {
+      try {
+        this.#reportNew()
+      } catch {
+        // The file cannot be read now.
+        this.#reportLater(RETRY_MS)
+      }
+    }, ms).unref()
   }
 }

@@ -27,7 +27,7 @@ const BUSY_MS = 5
 const OPENING_MS = 10_000
 const RETRY_MS = 10
 
-const IN_MEMORY = ':memory:'
+export const IN_MEMORY = ':memory:'
 
 export interface FileOptions {
   readonly synchronous: 'full' | 'normal'

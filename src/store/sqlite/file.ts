@@ -1,7 +1,15 @@
 // An open SQLite file, as the three parts of a store use it.
 import { ExternalWrites } from './change-feed.ts'
 import type { SqliteDatabase } from './driver.ts'
+import type { FileIdentity } from './file-identity.ts'
 import { GroupCommit } from './group-commit.ts'
+
+export interface SqliteFileOptions {
+  readonly pollMs: number
+  readonly now: () => number
+  /** Absent for a database in memory. */
+  readonly identity?: FileIdentity | undefined
+}
 
 export class SqliteFile {
   readonly database: SqliteDatabase
@@ -10,9 +18,9 @@ export class SqliteFile {
   readonly now: () => number
   #closing: Promise<void> | undefined
 
-  constructor(database: SqliteDatabase, { pollMs, now }: { pollMs: number; now: () => number }) {
+  constructor(database: SqliteDatabase, { pollMs, now, identity }: SqliteFileOptions) {
     this.database = database
-    this.commits = new GroupCommit(database)
+    this.commits = new GroupCommit(database, identity && (() => identity.check()))
     this.externalWrites = new ExternalWrites(database, pollMs)
     this.now = now
   }

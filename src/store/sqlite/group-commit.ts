@@ -31,13 +31,16 @@ const RETRY_MS = 10
 
 export class GroupCommit {
   readonly #database: SqliteDatabase
+  readonly #check: () => void
   readonly #pending: PendingWrite[] = []
   #isScheduled = false
   #isClosed = false
   #onEmpty: (() => void) | undefined
 
-  constructor(database: SqliteDatabase) {
+  /** `check` throws if the file must not be used now. Default: it may always be used. */
+  constructor(database: SqliteDatabase, check: () => void = () => {}) {
     this.#database = database
+    this.#check = check
   }
 
   /** Runs the function inside the next transaction. It may run twice (3). */
@@ -57,6 +60,7 @@ export class GroupCommit {
     for (;;) {
       if (this.#isClosed) throw closed()
       try {
+        this.#check()
         return run()
       } catch (error) {
         if (!shouldRetry(error, requestedAt)) throw toStoreError(error)
@@ -89,6 +93,7 @@ export class GroupCommit {
   /** Returns whether the transaction has begun. If another process is writing, it begins later. */
   #begin(writes: readonly PendingWrite[], mode: Mode): boolean {
     try {
+      this.#check()
       this.#database.exec('BEGIN IMMEDIATE')
       return true
     } catch (error) {

@@ -12,6 +12,7 @@ export const SQL = {
     VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, 0, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING seq`,
   createText: 'INSERT INTO rally_task_text VALUES (?, ?, ?, NULL)',
   read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
+  versions: `SELECT id, version FROM rally_task WHERE id IN (SELECT value FROM json_each(?)) AND ${ALIVE}`,
   list: `SELECT ${RECORD} WHERE owner = ? AND (created_at, id) > (?, ?) AND ${ALIVE} ORDER BY created_at, id LIMIT ?`,
 
   /** `octet_length` reads the header of a row, not its long texts. */

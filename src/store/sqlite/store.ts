@@ -1,7 +1,9 @@
 // A store in a SQLite file, which the processes of one machine can share.
+import { resolve } from 'node:path'
 import { atCaller } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
-import { openDatabase, toStoreError } from './driver.ts'
+import { IN_MEMORY, openDatabase, toStoreError } from './driver.ts'
+import { FileIdentity } from './file-identity.ts'
 import { SqliteFile } from './file.ts'
 import { SqliteMailbox } from './mailbox.ts'
 import { SqliteOnceStore } from './once.ts'
@@ -24,9 +26,10 @@ export interface SqliteOptions {
 export function sqlite(path: string, options: SqliteOptions = {}): Store {
   const { synchronous = 'full', pollMs = 50, now = Date.now } = options
   const database = atCaller(sqlite, () => openDatabase(path, { synchronous }))
+  const identity = path === IN_MEMORY ? undefined : new FileIdentity(resolve(path))
   try {
     upgrade(database)
-    const file = new SqliteFile(database, { pollMs, now })
+    const file = new SqliteFile(database, { pollMs, now, identity })
     return {
       tasks: new SqliteTasks(file),
       once: new SqliteOnceStore(file),

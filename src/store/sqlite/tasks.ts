@@ -14,6 +14,7 @@ import type {
   TaskRecord,
   TaskStore,
   TaskUsage,
+  TaskVersion,
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
@@ -71,6 +72,14 @@ export class SqliteTasks implements TaskStore {
     return this.#commits.read(() => {
       const [row] = this.#sql.read.all([toPlain(id), this.#now()]) as TaskRow[]
       return row && toRecord(row, decoder)
+    })
+  }
+
+  versions(ids: readonly string[]): Promise<TaskVersion[]> {
+    return this.#commits.read(() => {
+      const names = JSON.stringify(ids.map(toPlain))
+      const rows = this.#sql.versions.all([names, this.#now()]) as TaskVersion[]
+      return rows.map(({ id, version }) => ({ id: fromPlain(id), version }))
     })
   }
 

@@ -56,6 +56,22 @@ export function listing(hands: () => Hands): void {
       expect((await tasks.list('ada', 10)).map(({ status }) => status)).toEqual(ENDS)
     })
 
+    test('the versions of many tasks are read at once, without those that do not exist', async () => {
+      const { tasks, another, elapse, made } = hands()
+      await made('a')
+      await made('b', { owner: 'bob' })
+      await made('short', { ttlMs: TTL_MS })
+      await made('odd \0 "\ud800"')
+      await tasks.change('b', {}, { message: 'Changed.' })
+      const names = ['a', 'b', 'none', 'short', 'odd \0 "\ud800"', '']
+      const byId = async (): Promise<Record<string, number>> =>
+        Object.fromEntries((await another.versions(names)).map(({ id, version }) => [id, version]))
+      expect(await byId()).toEqual({ a: 1, b: 2, short: 1, 'odd \0 "\ud800"': 1 })
+      await elapse(PAST_TTL_MS)
+      expect(await byId()).toEqual({ a: 1, b: 2, 'odd \0 "\ud800"': 1 })
+      expect(await tasks.versions([])).toEqual([])
+    })
+
     test('a list of none is empty', async () => {
       const { tasks, made } = hands()
       await made('t')

@@ -1,0 +1,38 @@
+// An error that says: not now, send the same request again later. Over HTTP it is a 503 with `Retry-After`; its data says the same to
+// clients on other hosts.
+import { INTERNAL_ERROR, ProtocolError } from './errors.ts'
+import { isObject } from './json.ts'
+
+/** When to send a request again. */
+export interface RetryAdvice {
+  readonly retryAfterMs: number
+  /** True if the server did nothing with the request, so that any request may be sent again. */
+  readonly isUnprocessed: boolean
+}
+
+export class Unavailable extends ProtocolError {
+  readonly advice: RetryAdvice
+
+  constructor(message: string, advice: RetryAdvice, options?: ErrorOptions) {
+    const { retryAfterMs, isUnprocessed } = advice
+    super(INTERNAL_ERROR, message, { retryAfterMs, ...(isUnprocessed && { unprocessed: true }) }, options)
+    this.advice = advice
+  }
+
+  /** The value of the header `Retry-After`: whole seconds. */
+  get retryAfter(): string {
+    return String(Math.ceil(this.advice.retryAfterMs / 1_000))
+  }
+}
+
+/** A wait that is longer than this is not believed. */
+const MAX_RETRY_AFTER_MS = 60_000
+
+/** Reads the untrusted data of an error, and the header `Retry-After` if there is one. Returns `undefined` if neither names a time. */
+export function readRetryAdvice(data: unknown, header?: string): RetryAdvice | undefined {
+  const { retryAfterMs, unprocessed } = isObject(data) ? data : {}
+  const seconds = header !== undefined && /^\d{1,9}$/.test(header.trim()) ? Number(header) : undefined
+  const ms = typeof retryAfterMs === 'number' && retryAfterMs >= 0 ? retryAfterMs : seconds && seconds * 1_000
+  if (ms === undefined) return undefined
+  return { retryAfterMs: Math.min(ms, MAX_RETRY_AFTER_MS), isUnprocessed: unprocessed === true }
+}

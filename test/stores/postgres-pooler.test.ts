@@ -1,0 +1,95 @@
+// A pool whose connections share server processes, as behind PgBouncer in transaction mode, is refused. `npm run drill -- pooler` tries
+// the real one.
+import type { ConnectionLike, PoolLike } from 'mcp-rally/postgres'
+import { postgres } from 'mcp-rally/postgres'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useDatabase } from './database.ts'
+
+const database = useDatabase()
+let servers: pg.Client[]
+
+beforeAll(async () => {
+  servers = [1, 2].map(() => new pg.Client({ connectionString: database.url }))
+  for (const server of servers) {
+    server.on('error', () => {})
+    await server.connect()
+  }
+})
+afterAll(() => Promise.all(servers.map((server) => server.end())))
+
+/** `pick` is the server process of a query, by the number of its connection and of the query. */
+function pooler(pick: (connection: number, query: number) => number): PoolLike & { queries: string[] } {
+  let connections = 0
+  let count = 0
+  const queries: string[] = []
+  const ask = (connection: number, query: { text: string; values?: unknown[] }): Promise<pg.QueryResult> => {
+    queries.push(query.text)
+    const server = servers[pick(connection, (count += 1)) % servers.length] as pg.Client
+    return server.query(query.text, query.values)
+  }
+  const connect = async (): Promise<ConnectionLike> => {
+    const number = (connections += 1)
+    // A pooler makes up the id.
+    return { processID: 7, query: (query) => ask(number, query), release: () => {}, on: () => {} }
+  }
+  return { queries, connect, query: (query) => ask(0, query), on: () => {}, removeListener: () => {} }
+}
+
+test.each([
+  ['the same process to all', () => 0],
+  ['the next process to each query', (_connection: number, query: number) => query],
+])('a pooler that gives %s is refused with what to do', async (_how, pick) => {
+  const pool = pooler(pick)
+  const schema = database.nextSchema()
+  const store = postgres(pool, { schema })
+  for (const call of [() => store.tasks.read('t'), () => store.once.claim('k', 'n', 1)]) {
+    await expect(call()).rejects.toMatchObject({
+      code: 'STORE_POOLER',
+      message: expect.stringMatching(
+        /such as PgBouncer with `pool_mode = transaction`.*or to a pool with `pool_mode = session`/,
+      ),
+    })
+  }
+  expect(new Set(pool.queries)).toEqual(new Set(['SELECT pg_backend_pid() AS id']))
+  await store.close()
+})
+
+test('a pooler in session mode is used: each connection has a process of its own', async () => {
+  const store = postgres(
+    pooler((connection) => connection),
+    { schema: database.nextSchema() },
+  )
+  expect(await store.tasks.read('t')).toBeUndefined()
+  await store.close()
+})
+
+test('without a pooler the check is one query', async () => {
+  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  const asked: string[] = []
+  const recording: PoolLike = {
+    query: (query) => pool.query(query),
+    connect: async () => {
+      const connection = await pool.connect()
+      return new Proxy(connection, {
+        get: (target, name) => {
+          if (name === 'query') {
+            return (query: { text: string }) => {
+              asked.push(query.text)
+              return target.query(query)
+            }
+          }
+          const value: unknown = Reflect.get(target, name)
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value
+        },
+      })
+    },
+    on: (event, listener) => pool.on(event, listener),
+    removeListener: (event, listener) => pool.removeListener(event, listener),
+  }
+  const store = postgres(recording, { schema: database.nextSchema() })
+  await store.tasks.read('t')
+  expect(asked.filter((text) => text.includes('pg_backend_pid'))).toHaveLength(1)
+  await store.close()
+  await pool.end()
+})
