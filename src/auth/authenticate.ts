@@ -1,4 +1,5 @@
 // Who is calling: the function that an HTTP host calls before it reads a body.
+import type { Caller, CallerClaims } from '../flow/caller.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { shown } from '../protocol/text.ts'
@@ -10,14 +11,21 @@ export interface HttpRequest {
   header(name: string): string | undefined
 }
 
-/** The caller, and the scopes that the caller was granted. */
+/** The caller, and the scopes that the caller was granted. Handlers see all but `challenge` as `io.caller`. */
 export interface AuthenticatedCaller {
   /** Names the caller. Must not change when a token is refreshed: this string is bound to the state of a flow. */
   readonly principal: string
   /** The granted scopes. Default: none, so that a tool with `scopes` refuses the caller. */
   readonly scopes?: readonly string[]
+  /** More about the caller for handlers, such as a department: JSON, 4 096 bytes at most. Default: nothing. Never put a token into it. */
+  readonly claims?: CallerClaims
   /** Returns `WWW-Authenticate` for a call that needs more scopes than were granted. Default: `insufficient_scope` with these scopes. */
   readonly challenge?: (scopes: readonly string[]) => string
+}
+
+/** A caller whose properties are checked, and all there. */
+export interface IdentifiedCaller extends Caller {
+  readonly challenge?: ((scopes: readonly string[]) => string) | undefined
 }
 
 /** Returns the caller. Refuses by returning nothing (401) or by throwing an `AuthenticationError`. A plain function is enough. */
@@ -60,23 +68,34 @@ export class AuthenticationError extends RallyError {
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
-export async function identify(authenticate: Authenticate, request: HttpRequest): Promise<AuthenticatedCaller> {
+export async function identify(authenticate: Authenticate, request: HttpRequest): Promise<IdentifiedCaller> {
   const authenticated = await authenticate(request)
   if (!authenticated)
     throw new AuthenticationError(401, 'Authentication is required.', { 'WWW-Authenticate': 'Bearer' })
-  const { principal, scopes } = authenticated
+  return callerOf(authenticated, 'authenticate()')
+}
+
+/** Checks who the caller is said to be, and fills in what is missing. `where` is for the error. */
+export function callerOf(given: AuthenticatedCaller, where: string): IdentifiedCaller {
+  const { principal, scopes, claims, challenge } = given
   if (typeof principal !== 'string' || principal === '') {
-    throw new RallyError('CALLER_INVALID', 'authenticate(): `principal` must be a string that names the caller.')
+    throw new RallyError('CALLER_INVALID', `${where}: \`principal\` must be a string that names the caller.`)
   }
   // A lone surrogate has no bytes of its own: two such principals would have the same digest.
   if (/\p{Surrogate}/u.test(principal)) {
-    throw new RallyError('CALLER_INVALID', 'authenticate(): `principal` is not well-formed Unicode.')
+    throw new RallyError('CALLER_INVALID', `${where}: \`principal\` is not well-formed Unicode.`)
   }
   if (scopes !== undefined && !Array.isArray(scopes)) {
-    throw new RallyError('CALLER_INVALID', "authenticate(): `scopes` must be an array, such as ['deploy:write'].")
+    throw new RallyError('CALLER_INVALID', `${where}: \`scopes\` must be an array, such as ['deploy:write'].`)
   }
-  return authenticated
+  if (claims !== undefined && (typeof claims !== 'object' || claims === null || Array.isArray(claims))) {
+    throw new RallyError('CALLER_INVALID', `${where}: \`claims\` must be an object, such as { department: 'sales' }.`)
+  }
+  return { principal, scopes: scopes ?? NO_SCOPES, claims: claims ?? NO_CLAIMS, challenge }
 }
+
+const NO_SCOPES: readonly string[] = []
+const NO_CLAIMS: CallerClaims = {}
 
 /** What the caller is told when an authenticator failed. The log gets the rest. */
 export function authenticationErrorOf(error: unknown, logger: Logger): AuthenticationError {
@@ -89,7 +108,7 @@ export function authenticationErrorOf(error: unknown, logger: Logger): Authentic
 }
 
 /** The challenge to a caller who lacks some of the scopes; `undefined` when all were granted. */
-export function challengeOf(required: readonly string[], caller: AuthenticatedCaller | undefined): string | undefined {
+export function challengeOf(required: readonly string[], caller: IdentifiedCaller | undefined): string | undefined {
   const granted = caller?.scopes ?? []
   if (required.every((scope) => granted.includes(scope))) return undefined
   const challenge = caller?.challenge?.(required) ?? `Bearer error="insufficient_scope", scope="${required.join(' ')}"`

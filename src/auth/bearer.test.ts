@@ -3,7 +3,7 @@ import { bearer, type BearerOptions, type KeyFunction } from 'mcp-rally/bearer'
 import { CompactEncrypt, createLocalJWKSet, exportSPKI, importJWK, SignJWT, UnsecuredJWT } from 'jose'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { type Claims, sign, signingKey } from '../../test/interop/issuer.ts'
-import type { Authenticate, AuthenticatedCaller } from './authenticate.ts'
+import type { Authenticate, IdentifiedCaller } from './authenticate.ts'
 import { identify, AuthenticationError } from './authenticate.ts'
 
 const ISSUER = 'https://issuer.example.com'
@@ -513,12 +513,12 @@ function principal(subject: string, client: string): string {
   return JSON.stringify([ISSUER, subject, client])
 }
 
-function ask(authenticate: Authenticate, authorization: string | undefined): Promise<AuthenticatedCaller> {
+function ask(authenticate: Authenticate, authorization: string | undefined): Promise<IdentifiedCaller> {
   const header = (name: string): string | undefined => (name === 'authorization' ? authorization : undefined)
   return identify(authenticate, { method: 'POST', url: '/mcp', header })
 }
 
-function caller(authenticate: Authenticate, jwt: string): Promise<AuthenticatedCaller> {
+function caller(authenticate: Authenticate, jwt: string): Promise<IdentifiedCaller> {
   return ask(authenticate, `Bearer ${jwt}`)
 }
 

@@ -1,5 +1,7 @@
 // Bearer access tokens: an authenticator for JWTs that an OAuth issuer signed for this resource.
 import type { JWTPayload } from 'jose'
+import type { CallerClaims } from '../flow/caller.ts'
+import { checkedClaims } from '../flow/caller.ts'
 import { atCaller, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
@@ -32,6 +34,11 @@ export interface BearerOptions {
    * Default: no scope includes another.
    */
   implies?: Readonly<Record<string, readonly string[]>>
+  /**
+   * The claims of a token that handlers see in `io.caller.claims`, such as ['email', 'department']. Together 4 096 bytes at most.
+   * Name none that changes with every token, such as `exp`, `iat` and `jti`. Default: none.
+   */
+  claims?: readonly string[]
   /** The accepted signature algorithms. Default: RSA, ECDSA and EdDSA. Shared secrets are never accepted. */
   algorithms?: readonly BearerAlgorithm[]
   /** The `typ` that the header of a token must have, such as 'at+jwt' (RFC 9068). Default: 'at+jwt', 'JWT' or no `typ`. */
@@ -66,7 +73,8 @@ export function bearer(options: BearerOptions): Authenticate {
 
 function authenticateWith(options: BearerOptions): Authenticate {
   check(options)
-  const { maxTokenBytes = 8_192, cacheSeconds = 60, clockTolerance = 10, scopes: required = [] } = options
+  const { maxTokenBytes = 8_192, cacheSeconds = 60, clockTolerance = 10 } = options
+  const { scopes: required = [], claims: passedOn = [] } = options
   const resource = resourceUrl(options.resource ?? first(options.audience))
   const refusals = new Refusals(metadataUrl(resource), required)
   const verify = verifierOf({ ...options, clockTolerance })
@@ -81,7 +89,7 @@ function authenticateWith(options: BearerOptions): Authenticate {
     if (principal === undefined) throw refusals.noSubject()
     const scopes = scopesOf(claims, implied)
     if (!required.every((scope) => scopes.includes(scope))) throw refusals.insufficient()
-    const caller = { principal, scopes, challenge: refusals.insufficientScope }
+    const caller = { principal, scopes, claims: pick(claims, passedOn), challenge: refusals.insufficientScope }
     verified.remember(token, caller, ((claims.exp ?? 0) + clockTolerance) * 1_000)
     return caller
   }
@@ -94,6 +102,12 @@ function authenticateWith(options: BearerOptions): Authenticate {
     return verified.find(token) ?? callerOf(token)
   }
   return Object.assign(authenticate, { documents: metadataDocuments(resource, metadataOf(options)) })
+}
+
+function pick(claims: JWTPayload, names: readonly string[]): CallerClaims {
+  return checkedClaims(
+    Object.fromEntries(names.filter((name) => Object.hasOwn(claims, name)).map((name) => [name, claims[name]])),
+  )
 }
 
 /** Checks the length before anything else. */
@@ -136,6 +150,10 @@ function check(options: BearerOptions): void {
   if (jwks === undefined || jwks === null) throw invalid("`jwks` is missing. Pass the URL of the issuer's keys")
   if (!Array.isArray(scopes) || !scopes.every((scope) => SCOPE.test(scope))) {
     throw invalid(`\`scopes\` must be an array of scopes, got ${JSON.stringify(scopes)}`)
+  }
+  const { claims = [] } = options
+  if (!Array.isArray(claims) || !claims.every((name) => typeof name === 'string' && name !== '')) {
+    throw invalid(`\`claims\` must be an array of the names of claims, got ${JSON.stringify(claims)}`)
   }
   const known: readonly string[] = ALGORITHMS
   if (algorithms.length === 0 || !algorithms.every((algorithm) => known.includes(algorithm))) {

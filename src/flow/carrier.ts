@@ -6,6 +6,7 @@ import type { Logger } from '../protocol/logger.ts'
 import type { StoreOutages } from '../store/outages.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
+import type { CallSource } from './caller.ts'
 import type { TargetName } from './failure-log.ts'
 import type { FlowState, ShownQuestion } from './flow-state.ts'
 import type { Journal } from './journal.ts'
@@ -23,6 +24,8 @@ export interface Carrier<T> {
   readonly journal: Journal
   readonly flowState: FlowState
   readonly answers: Answers | undefined
+  /** Where the request came from that is being served. */
+  readonly source: CallSource
   /** Largest journal that it can keep, in bytes. */
   readonly maxJournalBytes: number
   /** Longest pass of a handler that declares no limit, in milliseconds. */
@@ -75,6 +78,8 @@ export interface PassInput {
   readonly flowState: FlowState
   /** The client's answers, each a JSON object; `undefined` if the client sent none. */
   readonly answers: Answers | undefined
+  /** Where the request came from. Absent only in tests. */
+  readonly source?: CallSource | undefined
   /** Schemas declared with the handler, by key. */
   readonly forms: ReadonlyMap<string, Form>
   /** What the current request declared: whether a question may be sent now. */

@@ -1,4 +1,5 @@
 // What a flow carries between rounds beside its journal: the questions it left open and the answers it has not used yet.
+import type { ClientInfo } from './caller.ts'
 import { FlowError } from './errors.ts'
 import type { Action, AnswerPayload, Journal } from './journal.ts'
 
@@ -24,6 +25,8 @@ export interface FlowState {
   held: Map<string, HeldAnswer>
   /** Present if the last round was taken by hand. `state` is the JSON value that the handler returned, if any. */
   byHand?: { readonly state?: unknown }
+  /** The client as the handler first read it: it is the same in every later pass. */
+  client?: ClientInfo
 }
 
 export function emptyState(): FlowState {
@@ -31,7 +34,7 @@ export function emptyState(): FlowState {
 }
 
 /** Compact and positional JSON. `readFlowState` is the inverse. */
-export function writeFlowState({ open, held, byHand }: FlowState): unknown {
+export function writeFlowState({ open, held, byHand, client }: FlowState): unknown {
   const rows: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
     Array.from(held, ([key, { pin, asked, answer }]) =>
@@ -42,6 +45,8 @@ export function writeFlowState({ open, held, byHand }: FlowState): unknown {
     ),
   ]
   if (byHand !== undefined) rows.push(byHand.state === undefined ? [] : [byHand.state])
+  else if (client !== undefined) rows.push(null)
+  if (client !== undefined) rows.push(client)
   return rows
 }
 
@@ -57,8 +62,14 @@ export function readFlowState(json: unknown): FlowState {
     if (action === 'raw') flowState.held.set(key, { pin, asked, answer: { raw: value as Record<string, unknown> } })
     else flowState.held.set(key, { pin, asked, answer: { action: action as Action, value } })
   }
-  if (json.length > 2) flowState.byHand = readByHand(json[2])
+  if (isByHandState(json)) flowState.byHand = readByHand(json[2])
+  if (json.length > 3) flowState.client = json[3] as ClientInfo
   return flowState
+}
+
+/** True if the last round was taken by hand. Takes what `writeFlowState` returned. */
+export function isByHandState(json: unknown): json is readonly [unknown, unknown, unknown] {
+  return Array.isArray(json) && json.length > 2 && json[2] !== null
 }
 
 /**

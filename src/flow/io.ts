@@ -4,6 +4,7 @@ import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
+import type { Caller, ClientInfo } from './caller.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { Recordable } from './lossless.ts'
 import type { Action } from './journal.ts'
@@ -37,6 +38,16 @@ const CONFIRM = prepareForm(
 const FIRST_POLL_MS = 100
 const LONGEST_POLL_MS = 1_000
 const DEFAULT_WAIT_MS = 10_000
+
+/** Of a pass without a source, as in a test. */
+const UNKNOWN_CLIENT: ClientInfo = {
+  name: undefined,
+  version: undefined,
+  revision: '',
+  capabilities: {},
+  extensions: {},
+}
+const NO_META = Object.freeze({})
 
 export class Io<A extends Asks = {}> {
   /** Never set. It lets TypeScript pass this `io` to a helper that asks fewer questions, and to no helper that asks more. */
@@ -232,6 +243,30 @@ export class Io<A extends Asks = {}> {
    */
   get responses(): RoundResponses {
     return new RoundResponses(this.#pass.input)
+  }
+
+  /**
+   * Who is calling: the principal, and the scopes and claims that `authenticate` returned. `undefined` if the caller is anonymous.
+   *
+   * The principal is the same in every round. Scopes and claims are those of the request being served, and a refreshed token may
+   * change them: use them only to refuse. Read in a step what picks a branch, a key or a text.
+   *
+   * @example
+   * if (!io.caller?.scopes.includes('expenses:approve')) throw new ToolError('You may not approve expenses.')
+   * const department = await io.step('department', () => io.caller?.claims['department'])
+   */
+  get caller(): Caller | undefined {
+    return this.#pass.input.source?.caller
+  }
+
+  /** The program that calls, as it describes itself. The same in every round, as it was when the flow first read it. */
+  get client(): ClientInfo {
+    return this.#pass.client ?? UNKNOWN_CLIENT
+  }
+
+  /** The `_meta` of the request being served: what the client sent beside the arguments. It may differ between rounds. */
+  get meta(): Readonly<Record<string, unknown>> {
+    return this.#pass.input.source?.meta ?? NO_META
   }
 
   /** The time of the last answer or step, in milliseconds since 1970. The same in every pass: use it instead of `Date.now()`. */

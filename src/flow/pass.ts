@@ -12,6 +12,7 @@
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
+import type { ClientInfo } from './caller.ts'
 import type { Asking, Call, CallKind } from './call.ts'
 import { visitToken } from './derive.ts'
 import {
@@ -142,6 +143,13 @@ export class Pass implements Settler, Asker, Interruptible {
 
   get now(): number {
     return this.input.flow.startedAt + this.#elapsed
+  }
+
+  /** As it was when the handler first read it, in whichever round. */
+  get client(): ClientInfo | undefined {
+    const { flowState, source } = this.input
+    if (flowState.client === undefined && source !== undefined) flowState.client = source.client
+    return flowState.client
   }
 
   /** Created on first use: most handlers never read it. */

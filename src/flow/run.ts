@@ -38,6 +38,7 @@ export function runTarget<T>(
     flow: carrier.flow,
     journal: carrier.journal,
     flowState: carrier.flowState,
+    source: carrier.source,
     answers: carrier.answers,
     forms: target.forms,
     can: (capability) => carrier.can(capability),

@@ -1,5 +1,5 @@
 // From the text of a body to the reply: whether the headers agree with it, whether the caller has the scopes, and who serves it.
-import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { authenticationErrorOf, challengeOf } from '../auth/authenticate.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -19,7 +19,7 @@ import { load } from './load.ts'
 /** What a body alone does not say about who sent it. */
 export interface Sender extends Served {
   readonly header: ReadHeader
-  readonly caller: AuthenticatedCaller | undefined
+  readonly caller: IdentifiedCaller | undefined
 }
 
 /** Requests that wait for something to happen, and cost nothing meanwhile. They have limits of their own. */
@@ -54,14 +54,14 @@ async function answerOlder(
   legacy: Legacy,
   request: Resolved,
   { header, caller }: Sender,
-  { principal, notify, cancel: peer = new Cancel() }: RequestContext,
+  { notify, cancel: peer = new Cancel() }: RequestContext,
 ): Promise<Reply | undefined> {
   const isBatch = Array.isArray(request.message)
   const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined =>
     (isBatch ? refuseMismatch(call, header, id, checkOlderHeaders) : undefined) ?? refuseUnscoped(app, call, caller, id)
   try {
     const takesEvents = notify !== undefined
-    return await legacy.post(request, { header, principal, takesEvents, peer, refuse })
+    return await legacy.post(request, { header, caller, takesEvents, peer, refuse })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(request.id, internalError(), 500)
@@ -88,7 +88,7 @@ function refuseMismatch(
 function refuseUnscoped(
   app: App,
   { scopes: required }: Resolved,
-  caller: AuthenticatedCaller | undefined,
+  caller: IdentifiedCaller | undefined,
   id: RequestId | undefined,
 ): Reply | undefined {
   if (required === undefined) return undefined

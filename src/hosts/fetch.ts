@@ -1,5 +1,5 @@
 // A fetch handler as a host, for Hono, Bun, Deno and Workers: reads a Request and writes a Response.
-import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
@@ -29,7 +29,7 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
 
 class FetchExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
-  caller: AuthenticatedCaller | undefined
+  caller: IdentifiedCaller | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
   readonly response: Promise<Response>

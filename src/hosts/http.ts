@@ -1,6 +1,6 @@
 // Every decision of an HTTP host: routes, admission, methods, body limits, authentication. The Node and the fetch host differ
 // only in how they read a request and write its response.
-import type { Authenticate, AuthenticatedCaller } from '../auth/authenticate.ts'
+import type { Authenticate, IdentifiedCaller } from '../auth/authenticate.ts'
 import { authenticationErrorOf, identify } from '../auth/authenticate.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
@@ -47,7 +47,7 @@ export interface HttpExchange extends Sender, Served {
   /** Cancelled when the client has disconnected. */
   readonly cancel: Cancel
   /** Set by the endpoint as soon as the caller is authenticated. */
-  caller: AuthenticatedCaller | undefined
+  caller: IdentifiedCaller | undefined
   /** Reads at most `maxBodyBytes` of the body, then calls `receive`, or `receiveTooLarge`, of the endpoint. */
   readBody(): void
   /** Adds headers to the response, whatever that is. */
@@ -159,7 +159,7 @@ export class HttpEndpoint {
   #answer(exchange: HttpExchange, body: string): void {
     const { header, cancel, caller } = exchange
     const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
-    const context = { principal: caller?.principal, cancel, notify, overHttp: true }
+    const context = { caller, cancel, notify, overHttp: true }
     const reply = answerBody(this.app, body, exchange, context)
     if (reply instanceof Promise) {
       void reply.then((later) => {
@@ -217,7 +217,7 @@ export class HttpEndpoint {
     try {
       if (legacy === undefined) return refusal(405, 'Send messages by POST.', { Allow: 'POST' })
       const takesEvents = acceptsEvents(header('accept'))
-      return await legacy.get({ header, principal: caller?.principal, takesEvents, peer })
+      return await legacy.get({ header, caller, takesEvents, peer })
     } catch (error) {
       logger.error('Opening a stream failed.', { error })
       return errorReply(undefined, internalError(), 500)

@@ -2,7 +2,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
@@ -45,7 +45,7 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
  */
 class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
-  caller: AuthenticatedCaller | undefined
+  caller: IdentifiedCaller | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
   readonly #endpoint: HttpEndpoint

@@ -1,5 +1,7 @@
 // Standard streams as a host: one JSON message per line, and any number of calls at once.
 import type { Readable, Writable } from 'node:stream'
+import type { AuthenticatedCaller } from '../auth/authenticate.ts'
+import { callerOf } from '../auth/authenticate.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
@@ -16,6 +18,8 @@ export interface StdioOptions {
   input?: Readable
   /** Default `process.stdout`. */
   output?: Writable
+  /** Who is at the other end: what handlers see as `io.caller`, and what states and tasks are bound to. Default: anonymous. */
+  caller?: AuthenticatedCaller
   /** The longest line, in bytes. Default 4 194 304. */
   maxLineBytes?: number
   /** How many calls run at a time. A further one is answered with an error. Default 1 000. */
@@ -33,6 +37,7 @@ const MAX_WAITING_BYTES = 1024 * 1024
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
   const { maxInFlight = DEFAULT_MAX_IN_FLIGHT } = options
+  const caller = options.caller && callerOf(options.caller, 'stdio(): `caller`')
   const running = new Map<RequestId, Cancel>()
   let inFlight = 0
   const send = (text: string): void => {
@@ -56,7 +61,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     }
     const request = app.resolve(message)
     if (app.legacy !== undefined && (older === undefined ? isInitialize(request) : !namesRevision(request))) {
-      older ??= app.legacy.connect({ send, notify: sendUnlessBehind })
+      older ??= app.legacy.connect({ caller, send, notify: sendUnlessBehind })
       return void older.then(
         (connection) => connection.receive(request),
         (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
@@ -79,7 +84,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
-    void app.serve(request, { cancel, notify }).then((reply) => {
+    void app.serve(request, { caller, cancel, notify }).then((reply) => {
       if (counts) inFlight -= 1
       if (id !== undefined) running.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)

@@ -19,6 +19,7 @@ import type { InputRequest } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
+import { RequestSource } from '../server/source.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import type { Question } from './questions.ts'
 import { askAll, writeQuestions } from './questions.ts'
@@ -115,6 +116,7 @@ export class Call implements Stoppable {
       journal,
       flowState,
       answers,
+      source: new RequestSource(request, app.limits),
       maxJournalBytes: app.seal.maxPlaintextBytes,
       timeoutMs: app.timeoutMs,
       underway,

@@ -97,7 +97,13 @@ export class Connection implements LegacyConnection {
       if (session === undefined) throw invalid('initialize first')
       const outlet = this.#outlet
       const suspender = this.#carried.suspenderOnConnection(outlet, session)
-      const reply = await respond(this.#host, { request: message, session, outlet, principal: undefined, suspender })
+      const reply = await respond(this.#host, {
+        request: message,
+        session,
+        outlet,
+        caller: this.#wire.caller,
+        suspender,
+      })
       return reply?.text
     } catch (error) {
       return errorReply(message.id, error instanceof ProtocolError ? error : internalError()).text

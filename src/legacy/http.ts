@@ -68,7 +68,7 @@ export class HttpSessions {
     }
   }
 
-  async #initialize(message: Resolved, { principal }: LegacyRequest): Promise<Reply> {
+  async #initialize(message: Resolved, { caller }: LegacyRequest): Promise<Reply> {
     if (message.kind === 'invalid') throw message.problem
     const { id, params = {} } = message
     if (id === undefined) throw new HttpRefusal(400, 'id must be a string or an integer')
@@ -79,8 +79,8 @@ export class HttpSessions {
       if (error instanceof ProtocolError) return errorReply(id, error)
       throw error
     }
-    const token = await this.#ids.mint(claims, principal)
-    const text = initializeText(this.#host.app, claims.revision, principal)
+    const token = await this.#ids.mint(claims, caller?.principal)
+    const text = initializeText(this.#host.app, claims.revision, caller?.principal)
     return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
   }
 
@@ -95,16 +95,16 @@ export class HttpSessions {
     }
   }
 
-  async #find({ header, principal }: LegacyRequest): Promise<Session> {
+  async #find({ header, caller }: LegacyRequest): Promise<Session> {
     const version = header('mcp-protocol-version')
     if (version !== undefined && olderRevision(version, this.#host.optedIn) === undefined) {
       throw new HttpRefusal(400, 'the MCP-Protocol-Version header names a revision that has no sessions here')
     }
     const token = header('mcp-session-id')
     if (token === undefined) throw new HttpRefusal(400, 'the Mcp-Session-Id header is missing')
-    const claims = await this.#ids.open(token, principal)
+    const claims = await this.#ids.open(token, caller?.principal)
     if (claims === undefined) throw new HttpRefusal(404, 'this session does not exist, initialize a new one')
-    const session = this.#sessions.of(claims, principal)
+    const session = this.#sessions.of(claims, caller?.principal)
     if (typeof session === 'string') throw noRoomRefusal(session, 'sessions', 'maxSessions', this.#sessions.shares)
     return session
   }
@@ -142,12 +142,12 @@ export class HttpSessions {
     request: LegacyRequest,
     isBatch: boolean,
   ): Promise<Reply | undefined> {
-    const { principal } = request
+    const { caller } = request
     const exchange = new Exchange(session, this.#streams, request)
-    const suspender = isBatch ? undefined : this.#carried.suspenderOn(exchange, session, principal)
+    const suspender = isBatch ? undefined : this.#carried.suspenderOn(exchange, session, caller)
     for (const { text } of refused) exchange.tell(text)
     const responses = requests.map(async (each) => {
-      const reply = await respond(this.#host, { request: each, session, outlet: exchange, principal, suspender })
+      const reply = await respond(this.#host, { request: each, session, outlet: exchange, caller, suspender })
       if (reply !== undefined) exchange.tell(reply.text)
       return reply
     })

@@ -6,6 +6,7 @@ import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'
+import { callerNamed } from '../../test/wire/messages.ts'
 import { RawServer } from '../../test/legacy/raw-server.ts'
 
 const KEYS = ['a secret of the memory tests, long enough']
@@ -42,7 +43,7 @@ async function beginSession(server: RawServer, more: object = {}, principal?: st
   const headers: Record<string, string> = {}
   const request = {
     header: (name: string) => headers[name],
-    principal,
+    caller: callerNamed(principal),
     takesEvents: true,
     peer: new Cancel(),
   }
@@ -232,7 +233,7 @@ test('10,000 sessions are remembered at most, and those that do nothing are forg
 test('A connection is forgotten when it closes, and so is what it waits for', async () => {
   const { server } = newServer({ askMs: 60_000, keepMs: 60_000 })
   const said: string[] = []
-  const wire = { send: (text: string) => void said.push(text), notify: () => true }
+  const wire = { caller: undefined, send: (text: string) => void said.push(text), notify: () => true }
   const connection = await server.connect(wire)
   const params = {
     protocolVersion: '2025-06-18',
@@ -277,7 +278,7 @@ test('The bus is listened to as long as there is somebody to tell', async () => 
     },
   }
   const { server } = newServer({ askMs: 60_000, keepMs: 60_000 }, bus)
-  const connection = await server.connect({ send: () => {}, notify: () => true })
+  const connection = await server.connect({ caller: undefined, send: () => {}, notify: () => true })
   expect(listeners).toBe(1)
   const ended = read(await server.get(await beginSession(server)))
   connection.close()

@@ -20,6 +20,8 @@ import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
 import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
+import type { SourceRequest } from '../server/source.ts'
+import { RequestSource } from '../server/source.ts'
 import { bytesOfUris, MOST_URIS } from '../server/subscriptions.ts'
 import { startingPoint, Call } from './call.ts'
 import type { LegacyHost } from './host.ts'
@@ -87,7 +89,10 @@ function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Ser
   const shared = METHODS.get(method)
   if (shared?.isOffered?.(app) === false) throw methodNotFound(method)
   const own = method.startsWith('tasks/') ? serveTask : SESSION_METHODS.get(method)
-  const served = own === undefined ? shared?.value?.(app, request) : own(host, incoming)
+  const served =
+    own === undefined
+      ? shared?.value?.(app, request, new RequestSource(sourceOf(incoming), app.limits))
+      : own(host, incoming)
   if (served === undefined) throw methodNotFound(method)
   return served
 }
@@ -114,28 +119,23 @@ async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Ser
 const NO_RETRY = {}
 
 async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served> {
-  const { request, session, outlet, principal, suspender, resumed } = incoming
+  const { request, session, outlet, caller, suspender, resumed } = incoming
   const { id, method, params = {} } = request
   const target = targetOf(request)
-  const { revision, capabilities } = session
-  const { rounds } = revision
+  const { rounds } = session.revision
   const level = resumed?.level ?? session.level
   if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
   const wish = method === 'tools/call' && hasTasks(host, session) ? readRequestedTask(target, params) : undefined
-  const info: RequestInfo = {
-    revision: revision.name,
-    capabilities: wish === undefined ? capabilities : withTasks(capabilities),
-    logLevel: level,
-    progressToken: progressTokenOf(request),
-    taskTtlMs: wish?.ttlMs,
-  }
+  const known = infoOf(incoming)
+  const info =
+    wish === undefined ? known : { ...known, capabilities: withTasks(known.capabilities), taskTtlMs: wish.ttlMs }
   if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
   // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
-  if (wish !== undefined) return createTask(host, target, readRound(request, info, { principal }, NO_RETRY))
+  if (wish !== undefined) return createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
   const progress = { highest: resumed?.progress }
-  const round = readRound(request, info, { principal, cancel: running.cancel, notify, progress }, NO_RETRY)
+  const round = readRound(request, info, { caller, cancel: running.cancel, notify, progress }, NO_RETRY)
   const suspend = suspender?.suspend({ request, level, version: target.version, progress })
   // A resumed call takes the place of the segment that asked, which is about to end.
   session.enter(id, running, resumed !== undefined)
@@ -145,6 +145,22 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   } finally {
     if (session.calls.get(id) === running) session.calls.delete(id)
   }
+}
+
+/** What a client of 2026-07-28 says in every request, from what this one said when its session began. */
+function infoOf({ request, session, resumed }: SessionRequest): RequestInfo {
+  return {
+    revision: session.revision.name,
+    capabilities: session.capabilities,
+    logLevel: resumed?.level ?? session.level,
+    progressToken: progressTokenOf(request),
+    clientInfo: session.client,
+    extensions: undefined,
+  }
+}
+
+function sourceOf(incoming: SessionRequest): SourceRequest {
+  return { info: infoOf(incoming), meta: incoming.request.meta, caller: incoming.caller }
 }
 
 function subscribe({ app, subscribed }: LegacyHost, { request, session }: SessionRequest): Served {

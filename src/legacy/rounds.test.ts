@@ -27,7 +27,7 @@ function newServer(): RawServer {
 async function beginSession(server: RawServer, protocolVersion: string): Promise<LegacyRequest> {
   const headers: Record<string, string> = {}
   const header = (name: string): string | undefined => headers[name]
-  const request = { header, principal: undefined, takesEvents: true, peer: new Cancel() }
+  const request = { header, caller: undefined, takesEvents: true, peer: new Cancel() }
   const clientInfo = { name: 'rounds', version: '1' }
   const params = { protocolVersion, capabilities: { elicitation: {} }, clientInfo }
   const reply = await server.send({ jsonrpc: '2.0', id: 0, method: 'initialize', params }, request)

@@ -15,13 +15,13 @@ import type { SessionRequest } from './session-request.ts'
 /** Returns the text of the result, final or not; `undefined` if the client cancelled the call. Throws the error to respond with. */
 export async function serveSessionRound(
   { app }: LegacyHost,
-  { request, session, outlet, principal }: SessionRequest,
+  { request, session, outlet, caller }: SessionRequest,
   rounds: Rounds,
   info: RequestInfo,
 ): Promise<string | undefined> {
   const cancel = new Cancel()
   const context: RequestContext = {
-    principal,
+    caller,
     cancel,
     notify: (text) => outlet.notify(text),
     overHttp: outlet.overHttp,

@@ -1,4 +1,5 @@
 // One request of a session, as its method sees it.
+import type { Caller } from '../flow/caller.ts'
 import type { LoggingLevel } from '../protocol/messages.ts'
 import type { ResolvedRequest } from '../server/resolve.ts'
 import type { SentProgress } from '../server/context.ts'
@@ -12,7 +13,7 @@ export interface SessionRequest {
   readonly request: ResolvedRequest
   readonly session: Session
   readonly outlet: Outlet
-  readonly principal: string | undefined
+  readonly caller: Caller | undefined
   /** Present if the client carries the call from each question to its answer (SEP-1685). */
   readonly suspender?: Suspender | undefined
   /** Present if an answer of such a client resumes the call. */

@@ -32,6 +32,7 @@ export class Session {
   readonly owner: string
   readonly revision: OlderRevision
   readonly capabilities: number
+  readonly client: { readonly name: string; readonly version: string }
   /** True if the client returns a state with each answer (SEP-1685). */
   readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
@@ -45,11 +46,13 @@ export class Session {
   #uses = 0
 
   /** A session opens only for the principal that began it. */
-  constructor({ id, revision, capabilities, carriesState }: SessionClaims, principal?: string) {
+  constructor(claims: SessionClaims, principal?: string) {
+    const { id, revision, capabilities, carriesState, clientName: name, clientVersion: version } = claims
     this.id = id
     this.owner = principal === undefined ? `session ${id}` : `principal ${principal}`
     this.revision = revision
     this.capabilities = capabilities
+    this.client = { name, version }
     this.carriesState = carriesState
   }
 

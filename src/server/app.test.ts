@@ -2,7 +2,7 @@ import type { Rally, RallyOptions } from 'mcp-rally'
 import { rally, send } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { call, errorOf, request, resultOf, textOf } from '../../test/wire/messages.ts'
+import { call, callerNamed, errorOf, request, resultOf, textOf } from '../../test/wire/messages.ts'
 import { checkMessage } from '../../test/wire/spec.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 
@@ -13,7 +13,7 @@ function newApp(options: Partial<RallyOptions> = {}): Rally {
 }
 
 async function textFrom(app: Rally, message: object, principal?: string): Promise<string> {
-  const reply = await app.dispatch(message, { principal })
+  const reply = await app.dispatch(message, { caller: callerNamed(principal) })
   checkMessage(JSON.parse(reply?.text ?? 'null'), Reflect.get(message, 'method'))
   return reply?.text ?? ''
 }

@@ -1,6 +1,7 @@
 // The capabilities of a client as bits. They are sealed with the flow, so that every pass sees the same.
 import type { Capability } from '../flow/question.ts'
 import { isObject } from '../protocol/json.ts'
+import type { ClientCapabilities } from '../protocol/messages.ts'
 import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 
 const CAPABILITIES: readonly Capability[] = [
@@ -31,6 +32,20 @@ export function readCapabilities(declared: Record<string, unknown>): number {
   if (isObject(roots)) bits |= bitOf('roots')
   if (isObject(extensions) && isObject(extensions[TASKS_EXTENSION])) bits |= bitOf('tasks')
   return bits
+}
+
+/** What the bits stand for, as a client declares it. Nothing else that the client declared is in it. */
+export function capabilitiesOf(bits: number): ClientCapabilities {
+  const has = (capability: Capability): boolean => hasCapability(bits, capability)
+  const form = has('elicitation.form')
+  const url = has('elicitation.url')
+  return {
+    ...((form || url) && { elicitation: { ...(form && { form: {} }), ...(url && { url: {} }) } }),
+    ...(has('sampling') && {
+      sampling: { ...(has('sampling.tools') && { tools: {} }), ...(has('sampling.context') && { context: {} }) },
+    }),
+    ...(has('roots') && { roots: {} }),
+  }
 }
 
 /** The bits of all of these. */

@@ -6,12 +6,18 @@ import { complete as completed, prepareCompleters, readReference } from './compl
 
 const META = { 'io.modelcontextprotocol/serverInfo': { name: 's', version: '1' } }
 
+const NOBODY = {
+  caller: undefined,
+  client: { name: undefined, version: undefined, revision: '2026-07-28', capabilities: {}, extensions: {} },
+  meta: {},
+}
+
 /** Completes the variable `a` of the one prompt there is, `p`. */
 async function complete(how: CompletionSource | undefined, params: object = {}): Promise<Completion> {
   const completers = prepareCompleters(how && { a: how }, ['a', 'b'], 'Prompt "p"')
   const target = { arguments: ['a', 'b'], completers, scopes: undefined }
   const given = { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' }, ...params }
-  const completion = await completed(readReference(given.ref).prompt === 'p' ? target : undefined, given)
+  const completion = await completed(readReference(given.ref).prompt === 'p' ? target : undefined, given, NOBODY)
   const result = { resultType: 'complete', completion, _meta: META }
   expect(specValidator('CompleteResult')(result)).toEqual([])
   return completion

@@ -1,4 +1,5 @@
 // Completion: what a prompt or a resource template suggests for one of its arguments.
+import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
 import { isObject } from '../protocol/json.ts'
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
 
@@ -7,9 +8,14 @@ export type CompletionSource = readonly string[] | CompletionFunction
 
 export type CompletionFunction = (
   value: string,
-  /** The arguments that the user has filled in already. */
-  context: { arguments: Readonly<Record<string, string>> },
+  context: CompletionContext,
 ) => CompletionResult | Promise<CompletionResult>
+
+/** What a completion function can learn beside the typed text. */
+export interface CompletionContext extends CallSource {
+  /** The arguments that the user has filled in already. */
+  readonly arguments: Readonly<Record<string, string>>
+}
 
 /** At most 100 values are sent. `hasMore` then tells the client that there are more. */
 export type CompletionResult = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean }
@@ -58,6 +64,7 @@ export interface Completion {
 export async function complete(
   target: CompletionTarget | undefined,
   params: Record<string, unknown>,
+  source: CallSource,
 ): Promise<Completion> {
   const { ref, argument, context } = params
   if (target === undefined) throw invalid(isReference(ref) ? 'ref names nothing that is registered' : BAD_REFERENCE)
@@ -66,8 +73,32 @@ export async function complete(
   }
   const { name, value } = argument
   if (!target.arguments.includes(name)) throw invalid(`there is no argument "${name.slice(0, 128)}"`)
-  const completed = await target.completers.get(name)?.(value, { arguments: readContext(context) })
+  const completer = target.completers.get(name)
+  const completed = await completer?.(value, new Completing(readContext(context), source))
   return bounded(completed ?? [])
+}
+
+/** Reads the source only when the function does. */
+class Completing implements CompletionContext {
+  readonly arguments: Readonly<Record<string, string>>
+  readonly #source: CallSource
+
+  constructor(args: Readonly<Record<string, string>>, source: CallSource) {
+    this.arguments = args
+    this.#source = source
+  }
+
+  get caller(): Caller | undefined {
+    return this.#source.caller
+  }
+
+  get client(): ClientInfo {
+    return this.#source.client
+  }
+
+  get meta(): Readonly<Record<string, unknown>> {
+    return this.#source.meta
+  }
 }
 
 /** The name or the URI in a reference that says which of the two it is. A reference with both names nothing. */

@@ -1,15 +1,15 @@
 // What a message is served with: what the host knows about it, and what the app shares with everything that serves it.
+import type { Caller } from '../flow/caller.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Implementation } from '../protocol/messages.ts'
-import type { Limits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import type { RoundServices } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
 /** What a host knows about a message beside its content. */
 export interface RequestContext {
-  /** The caller, as the host authenticated it. Default: unknown. */
-  readonly principal?: string | undefined
+  /** The caller, as the host authenticated it. Default: anonymous. */
+  readonly caller?: Caller | undefined
   readonly cancel?: Cancel | undefined
   /**
    * Sends a notification, as JSON text, on the request's own stream, before its response. Returns `false` when it was
@@ -31,7 +31,6 @@ export interface SentProgress {
 export interface AppServices extends RoundServices {
   readonly info: Implementation
   readonly instructions: string | undefined
-  readonly limits: Limits
   readonly registry: Registry
   readonly subscriptions: Subscriptions
 }

@@ -1,4 +1,5 @@
 // What hosts know of the room that serves 2025-era clients. It is loaded with the first of them.
+import type { Caller } from '../flow/caller.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 import type { RequestId } from '../protocol/messages.ts'
@@ -37,7 +38,7 @@ export interface LegacyOptions {
 export interface LegacyRequest {
   /** Reads one header by its name in lower case. */
   readonly header: (name: string) => string | undefined
-  readonly principal: string | undefined
+  readonly caller: Caller | undefined
   readonly takesEvents: boolean
   /**
    * Refuses a message that the caller was not granted all scopes for, or that the headers do not agree with. `id` is that of
@@ -49,6 +50,8 @@ export interface LegacyRequest {
 }
 
 export interface LegacyWire {
+  /** Whoever is at the other end. */
+  readonly caller: Caller | undefined
   send(text: string): void
   /** Sends a message that may be dropped. Returns `false` when it was, because the reader is too far behind. */
   notify(text: string): boolean

@@ -7,6 +7,8 @@ export interface LimitOptions {
   maxIdBytes?: number
   /** The longest URI of a resource, in bytes. Default 8 192. */
   maxUriBytes?: number
+  /** The `_meta` of a request, as far as a handler reads it or a task stores it, in bytes. Default 16 384. */
+  maxMetaBytes?: number
   /** Open `subscriptions/listen` streams. Default 10 000. */
   maxSubscriptions?: number
   /** The URIs of one subscription, or of one older session, in bytes. Default 262 144. */
@@ -51,6 +53,7 @@ export type SharedLimitName =
 const DEFAULTS: Limits = {
   maxIdBytes: 1_024,
   maxUriBytes: 8_192,
+  maxMetaBytes: 16_384,
   maxSubscriptions: 10_000,
   maxSubscriptionBytes: 262_144,
   maxSubscribedBytes: 33_554_432,

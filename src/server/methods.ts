@@ -1,5 +1,6 @@
 // The methods of the protocol: whether the app offers each, and how it is served. Sessions of older revisions serve the ones
 // with a `value` from here, and add only what is theirs.
+import type { CallSource } from '../flow/caller.ts'
 import { noTask } from '../flow/errors.ts'
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { DiscoverResult } from '../protocol/messages.ts'
@@ -17,6 +18,7 @@ import { SUPPORTED_REVISIONS } from './request.ts'
 import type { ResolvedRequest } from './resolve.ts'
 import { targetOf } from './resolve.ts'
 import { serveRound } from './round.ts'
+import { RequestSource } from './source.ts'
 import { readFilter } from './subscriptions.ts'
 
 export interface Method {
@@ -30,7 +32,7 @@ export interface Method {
     context: RequestContext,
   ) => string | undefined | Promise<string | undefined>
   /** The result as a value that holds nothing of one revision alone. */
-  readonly value?: (app: AppServices, request: ResolvedRequest) => Result | Promise<Result>
+  readonly value?: (app: AppServices, request: ResolvedRequest, source: CallSource) => Result | Promise<Result>
 }
 
 const round: Method = {
@@ -39,14 +41,16 @@ const round: Method = {
 
 const task: Method = {
   isOffered: ({ tasks }) => tasks !== undefined,
-  text: ({ tasks }, { method, params = {} }, info, { principal }) => tasks?.serve(method, params, info, principal),
+  text: ({ tasks }, { method, params = {} }, info, { caller }) => tasks?.serve(method, params, info, caller?.principal),
 }
 
 const completion: Method = {
   isOffered: ({ registry }) => registry.hasCompletions,
-  text: async ({ serverMeta }, request) =>
-    `{"resultType":"complete","completion":${JSON.stringify(await completed(request))},"_meta":${serverMeta}}`,
-  value: async (_app, request) => ({ completion: await completed(request) }),
+  text: async ({ serverMeta, limits }, request, info, { caller }) => {
+    const source = new RequestSource({ info, meta: request.meta, caller }, limits)
+    return `{"resultType":"complete","completion":${JSON.stringify(await completed(request, source))},"_meta":${serverMeta}}`
+  },
+  value: async (_app, request, source) => ({ completion: await completed(request, source) }),
 }
 
 const hasPrompts: Method['isOffered'] = ({ registry }) => registry.hasPrompts
@@ -70,28 +74,31 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 function list(name: ListName): Method {
   return {
-    text: ({ registry, serverMeta }, { params }, _info, { principal }) =>
-      registry.listText(name, params?.['cursor'], principal, serverMeta),
+    text: ({ registry, serverMeta }, { params }, _info, { caller }) =>
+      registry.listText(name, params?.['cursor'], caller?.principal, serverMeta),
     value: ({ registry }, { params }) => registry.list(name, params?.['cursor']),
   }
 }
 
-function completed({ completion: target, params = {} }: ResolvedRequest): ReturnType<typeof complete> {
-  return complete(target, params)
+function completed(
+  { completion: target, params = {} }: ResolvedRequest,
+  source: CallSource,
+): ReturnType<typeof complete> {
+  return complete(target, params, source)
 }
 
 function discover(
   { registry, instructions, tasks, seal, once, serverMeta }: AppServices,
   _request: ResolvedRequest,
   _info: RequestInfo,
-  { principal }: RequestContext,
+  { caller }: RequestContext,
 ): string {
   const extensions = {
     ...(tasks && { [TASKS_EXTENSION]: {} }),
     // Another process would not know a repeat if the keys are this one's alone. Callers without a principal have no records.
     ...(seal.keyedFlowId !== undefined &&
       !seal.ephemeral && {
-        [META_IDEMPOTENCY_KEY]: { records: once !== undefined && principal !== undefined },
+        [META_IDEMPOTENCY_KEY]: { records: once !== undefined && caller !== undefined },
       }),
   }
   const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
@@ -100,15 +107,16 @@ function discover(
     ...(instructions !== undefined && { instructions }),
   }
   const members = JSON.stringify(discovered).slice(1, -1)
-  return `{"resultType":"complete",${members},${registry.hintsText(principal)},"_meta":${serverMeta}}`
+  return `{"resultType":"complete",${members},${registry.hintsText(caller?.principal)},"_meta":${serverMeta}}`
 }
 
 async function listen(
   { registry, subscriptions, serverMeta, tasks, limits }: AppServices,
   { id, params, scopes }: ResolvedRequest,
   info: RequestInfo,
-  { notify, cancel, principal }: RequestContext,
+  { notify, cancel, caller }: RequestContext,
 ): Promise<string | undefined> {
+  const principal = caller?.principal
   const has = { prompts: registry.hasPrompts, resources: registry.hasResources, tasks: tasks !== undefined }
   const filter = readFilter(params?.['notifications'], has, limits)
   if (filter.taskIds !== undefined && !hasCapability(info.capabilities, 'tasks')) throw noTask()

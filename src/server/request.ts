@@ -23,6 +23,10 @@ export interface RequestInfo {
   progressToken: ProgressToken | undefined
   /** The same for every attempt to send the request. */
   idempotencyKey?: string | undefined
+  /** As the client sent it: its name and version. */
+  clientInfo: unknown
+  /** As the client sent it. */
+  extensions: unknown
   /** How long the client wants a task of this request to be kept, in milliseconds. Default: the server decides. */
   taskTtlMs?: number | undefined
 }
@@ -50,7 +54,15 @@ export function readMeta(meta: Record<string, unknown> | undefined): RequestInfo
   if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
     throw invalidMeta(`${META_IDEMPOTENCY_KEY} must be a string of 22 to 64 letters, digits, hyphens and underscores`)
   }
-  return { revision, capabilities: readCapabilities(capabilities), logLevel, progressToken, idempotencyKey }
+  return {
+    revision,
+    capabilities: readCapabilities(capabilities),
+    logLevel,
+    progressToken,
+    idempotencyKey,
+    clientInfo,
+    extensions: capabilities['extensions'],
+  }
 }
 
 export function unsupportedVersion(requested: unknown): ProtocolError {

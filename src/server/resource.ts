@@ -186,7 +186,7 @@ function readText(
   serverMeta: string,
 ): string {
   const whole = contents.map((each) => ({ uri, ...(mimeType !== undefined && { mimeType }), ...each }))
-  const said = { ...cacheHints(0, request.principal), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
+  const said = { ...cacheHints(0, request.caller?.principal), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
   // Contents that depend on answers or a state are for this one request, and not to be cached.
   const given = request.answers === undefined && request.state === undefined ? said : NO_CACHE
   return `{"resultType":"complete","contents":${JSON.stringify(whole)},"ttlMs":${given.ttlMs},"cacheScope":"${given.cacheScope}","_meta":${withServerMeta(_meta, serverMeta)}}`

@@ -1,6 +1,7 @@
 // One round of a flow that the client carries: opens the state, runs a pass, and answers with a result or a new state.
 import type { Answers } from '../flow/answering.ts'
 import { holdAnswers } from '../flow/answering.ts'
+import type { Caller, CallSource } from '../flow/caller.ts'
 import type { Carrier, Ending, Log, PassHost, Progress, Suspension } from '../flow/carrier.ts'
 import { noTask } from '../flow/errors.ts'
 import type { FlowState } from '../flow/flow-state.ts'
@@ -20,12 +21,15 @@ import type { OnceStore } from '../store/once.ts'
 import { bindingOf, useRound } from './single-use.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
+import type { Limits } from './limits.ts'
 import type { RequestInfo } from './request.ts'
 import { RoundFlow } from './round-flow.ts'
+import { RequestSource } from './source.ts'
 import type { TaskMode, TaskStart, Tasks } from './tasks.ts'
 
 /** What a round uses of its app. */
 export interface RoundServices extends PassHost {
+  readonly limits: Limits
   readonly seal: Seal
   readonly serverMeta: string
   readonly timeoutMs: number
@@ -50,7 +54,10 @@ export interface RoundRequest {
   readonly args: Record<string, unknown>
   readonly answers: Answers | undefined
   readonly state: unknown
-  readonly principal: string | undefined
+  /** The caller, as the host authenticated it. */
+  readonly caller: Caller | undefined
+  /** The `_meta` of the request. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined
   readonly cancel: Cancel | undefined
   readonly progress: Progress | undefined
   readonly log: Log | undefined
@@ -71,8 +78,8 @@ export function newTask(host: RoundServices, target: Target, request: RoundReque
   const flow = new RoundFlow(request.info, undefined, host.now, keyedId(host, target, request))
   const { version } = target
   const claims = { ...flow.next({ version, flowState: emptyState(), journal: Journal.empty() }), round: 0 }
-  const { args, principal, info, answers } = request
-  return { tool: target.target, args, principal, info, claims, answers }
+  const { args, info, answers } = request
+  return { tool: target.target, args, source: new RequestSource(request, host.limits), info, claims, answers }
 }
 
 /** Reads what a state brings back for this version of the handler. Throws if the handler cannot resume from it. */
@@ -101,7 +108,7 @@ interface ResumedFlow {
 function startFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { once } = host
   // Everybody without a principal would share the records.
-  if (once === undefined || request.principal === undefined) return beginFlow(host, target, request)
+  if (once === undefined || request.caller === undefined) return beginFlow(host, target, request)
   const newId = keyedId(host, target, request)
   if (newId === undefined) return beginFlow(host, target, request)
   const used = { what: 'idempotency key', host, target, request } as const
@@ -192,6 +199,10 @@ class Round implements Carrier<string | undefined> {
     return this.#request.answers
   }
 
+  get source(): CallSource {
+    return new RequestSource(this.#request, this.host.limits)
+  }
+
   get maxJournalBytes(): number {
     return this.host.seal.maxPlaintextBytes
   }
@@ -272,11 +283,11 @@ class Round implements Carrier<string | undefined> {
 
   #createTask(claims: Claims): Promise<string> {
     if (this.host.tasks === undefined) throw noTask()
-    const { args, principal, info } = this.#request
+    const { args, info } = this.#request
     return this.host.tasks.createText({
       tool: this.#target.target,
       args,
-      principal,
+      source: this.source,
       info,
       claims,
       answers: undefined,

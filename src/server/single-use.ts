@@ -1,4 +1,5 @@
 // What a round is bound to, and rounds that are used once: a repeat, because the response was lost, gets the same response.
+import type { Caller } from '../flow/caller.ts'
 import type { Answers } from '../flow/answering.ts'
 import type { TargetName } from '../flow/failure-log.ts'
 import type { Cancel } from '../protocol/cancel.ts'
@@ -47,11 +48,16 @@ const LONGEST_PLAIN = 64
 
 export function bindingOf(
   { method, target }: TargetName,
-  { args, principal }: { readonly args: Record<string, unknown>; readonly principal: string | undefined },
+  { args, caller }: { readonly args: Record<string, unknown>; readonly caller: Caller | undefined },
 ): Binding {
   const text = canonicalOf(args, 'arguments')
   // Short arguments are bound as they are, without a digest. No digest starts with a brace, so the two cannot be confused.
-  return { method, target, argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text, principal }
+  return {
+    method,
+    target,
+    argumentsDigest: text.length > LONGEST_PLAIN ? digest(text) : text,
+    principal: caller?.principal,
+  }
 }
 
 function canonicalOf(value: unknown, what: string): string {

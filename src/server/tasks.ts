@@ -1,5 +1,6 @@
 // What the server knows of tasks. The room `tasks/` implements it.
 import type { Answers } from '../flow/answering.ts'
+import type { CallSource } from '../flow/caller.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { RequestInfo } from './request.ts'
@@ -44,7 +45,7 @@ export interface TasksOptions {
 export interface TaskStart {
   readonly tool: string
   readonly args: Record<string, unknown>
-  readonly principal: string | undefined
+  readonly source: CallSource
   readonly info: RequestInfo
   readonly claims: Claims
   /** The answers that came with the call, if nothing has been asked yet. */

@@ -1,4 +1,5 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
+import { storedSource } from '../server/source.ts'
 import { createHmac, hash } from 'node:crypto'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
@@ -149,7 +150,7 @@ export class TaskEngine implements Tasks {
     return this.#worker.idle()
   }
 
-  async #create({ tool, args, principal, info, claims, answers }: TaskStart): Promise<TaskRecord> {
+  async #create({ tool, args, source, info, claims, answers }: TaskStart): Promise<TaskRecord> {
     const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
     const request: TaskRequest = {
       tool,
@@ -160,11 +161,12 @@ export class TaskEngine implements Tasks {
       revision,
       declared: capabilities,
       can: info.capabilities,
+      source: storedSource(source),
     }
     const newTask: NewTask = {
       // Derived from the secret flow id, so that a repeated last round of a flow finds the same task.
       id: createHmac('sha256', flowId).update('task').digest('hex'),
-      owner: ownerOf(principal),
+      owner: ownerOf(source.caller?.principal),
       request: JSON.stringify(request),
       state: writeState(newState(version, carry, answers)),
       journal,

@@ -6,6 +6,7 @@
 // 4. An answer stays in the store until its effect is there too: a journal entry, a flow state, or the question asked again.
 import { AsyncResource } from 'node:async_hooks'
 import type { Answers } from '../flow/answering.ts'
+import type { CallSource } from '../flow/caller.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
 import { FlowError } from '../flow/errors.ts'
@@ -20,7 +21,7 @@ import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
-import { hasCapability } from '../server/capabilities.ts'
+import { capabilitiesOf, hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
@@ -187,6 +188,7 @@ export class TaskRun implements JournalWriter {
       journal,
       flowState,
       answers,
+      source: sourceIn(request),
       maxJournalBytes,
       timeoutMs,
       underway,
@@ -416,6 +418,19 @@ class StoreFault extends Error {
   constructor(cause: unknown) {
     super('The store failed.', { cause })
   }
+}
+
+/** A task of an earlier release did not store it. */
+function sourceIn({ source, revision, declared }: TaskRequest): CallSource {
+  if (source !== undefined) return { ...source, caller: source.caller }
+  const client = {
+    name: undefined,
+    version: undefined,
+    revision,
+    capabilities: capabilitiesOf(declared),
+    extensions: {},
+  }
+  return { caller: undefined, client, meta: {} }
 }
 
 /** True if the instance shut down before the handler recorded anything. A task is then simply run again. */

@@ -4,8 +4,9 @@
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
-import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
+import { emptyState, isByHandState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
+import type { StoredSource } from '../server/source.ts'
 
 /** The call that became the task, and what its client supports. */
 export interface TaskRequest {
@@ -20,6 +21,8 @@ export interface TaskRequest {
   readonly declared: number
   /** The capabilities that it declared in the request that became the task, as bits. */
   readonly can: number
+  /** Where that request came from. Missing in tasks of earlier releases. */
+  readonly source?: StoredSource
 }
 
 export interface TaskFlowState {
@@ -161,7 +164,7 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
 
 /** True for a handler that handles its rounds by hand: it gets the answers of a round together. */
 export function isByHand(state: TaskFlowState): boolean {
-  return Array.isArray(state.carry) && state.carry.length > 2
+  return isByHandState(state.carry)
 }
 
 /** An author's key contains no tilde, so no two questions share a wire key. */

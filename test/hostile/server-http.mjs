@@ -70,7 +70,7 @@ const inTinyChunks =
         left -= 1
         if (!socket.write(piece)) return
       }
-      if (left === 0) socket.end(`${chunksOf(end + after)}0\r\n\r\n`)
+      if (left === 0) socket.end(`${chunksOf(end + after).toString()}0\r\n\r\n`)
       left -= 1
     }
     socket.on('drain', pour)

@@ -9,6 +9,7 @@ import { handlerOf, INPUT } from './program.ts'
 import type { Release } from './program.ts'
 import type { Cause, FlowPlan, Response, ServedRequest, Server, World } from './world.ts'
 import { TTL_MS } from './world.ts'
+import { callerNamed } from '../wire/messages.ts'
 
 export const LEASE_MS = 1_200
 const DRAIN_MS = 500
@@ -158,7 +159,7 @@ export class Instance implements Server {
     const { world, parts } = this.#host
     world.arrived(request, this, isForged)
     this.#running += 1
-    void this.#app.dispatch(message, { principal: parts.principal(principal) }).then((reply) => {
+    void this.#app.dispatch(message, { caller: callerNamed(parts.principal(principal)) }).then((reply) => {
       this.#running -= 1
       if (!this.alive || reply === undefined) return
       respond(parts.response(JSON.parse(reply.text) as Response))

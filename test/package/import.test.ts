@@ -128,11 +128,11 @@ test('a SQLite store says what is missing where libsql has no binary', async () 
 
 // Limits to raise on purpose.
 test.each([
-  { entry: 'mcp-rally', most: 330, packages: [] },
+  { entry: 'mcp-rally', most: 340, packages: [] },
   { entry: 'mcp-rally/node', most: 88, packages: [] },
   { entry: 'mcp-rally/bearer', most: 40, packages: ['jose'] },
   { entry: 'mcp-rally/sqlite', most: 40, packages: [] },
-  { entry: 'mcp-rally/postgres', most: 42, packages: [] },
+  { entry: 'mcp-rally/postgres', most: 44, packages: [] },
   { entry: 'mcp-rally/testing', most: 200, packages: [] },
 ])('$entry loads at most $most KiB of our code, and of other packages $packages', async (expected) => {
   const { own, packages } = await loadedBy(`import '${expected.entry}'`)

@@ -4,7 +4,6 @@ import type { AskedQuestion } from 'mcp-rally/testing'
 import { straight } from 'mcp-rally/testing'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Io } from '../../src/flow/io.ts'
 import { microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Random } from '../../src/testing/random.ts'
 import { seeded } from '../../src/testing/random.ts'
@@ -194,14 +193,13 @@ test('whatever its workers come to, a task comes to what one straight run comes 
   await fc.assert(
     fc.asyncProperty(programs(), fc.nat(), fc.boolean(), async (program: Node[], seed, fromTheStart) => {
       const expected = new Set<string>()
-      const once = await straight(
-        (_args, io) => interpret(io as unknown as Io, program, (key) => void expected.add(key)),
-        { answer: answerer(seed) },
-      )
+      const once = await straight((_args, io) => interpret(io, program, (key) => void expected.add(key)), {
+        answer: answerer(seed),
+      })
       const [random, world] = [seeded(seed), new World()]
       const tools = (app: Rally, doing: Doing): void => {
         app.tool('program', { ...(fromTheStart && { task: 'always' as const }) }, async (_args, io) =>
-          String(await interpret(io as unknown as Io, program, doing)),
+          String(await interpret(io, program, doing)),
         )
       }
       const chaos = new Chaos(random, world, tools)

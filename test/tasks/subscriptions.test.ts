@@ -7,7 +7,7 @@ import type { JSONRPCNotification, JSONRPCResponse } from '../../src/protocol/me
 import { META_CAPABILITIES, META_SUBSCRIPTION, TASKS_EXTENSION } from '../../src/protocol/revisions/2026-07-28.ts'
 import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import { eventsOf } from '../wire/hosts.ts'
-import { accept, EVERYTHING, headersOf, request } from '../wire/messages.ts'
+import { accept, callerNamed, EVERYTHING, headersOf, request } from '../wire/messages.ts'
 import type { Task } from './caller.ts'
 import { Caller, WITH_TASKS } from './caller.ts'
 import { Office, opened } from './office.ts'
@@ -42,11 +42,13 @@ class Listening {
       return this.takes
     }
     const message = request('subscriptions/listen', { notifications }, meta)
-    this.ended = app.dispatch(message, { notify, principal, cancel: this.cancel }).then((reply) => {
-      const response = reply && (JSON.parse(reply.text) as JSONRPCResponse)
-      if (response !== undefined) checkMessage(response, 'subscriptions/listen')
-      return response
-    })
+    this.ended = app
+      .dispatch(message, { notify, caller: callerNamed(principal), cancel: this.cancel })
+      .then((reply) => {
+        const response = reply && (JSON.parse(reply.text) as JSONRPCResponse)
+        if (response !== undefined) checkMessage(response, 'subscriptions/listen')
+        return response
+      })
     onTestFinished(() => this.cancel.cancel())
   }
 

@@ -1,5 +1,13 @@
 // What TypeScript knows of prompts, resources and templates: their variables from the template alone.
-import type { Bus, ChangeEvent, CompletionFunction, ChangeNotifier, PromptMessage, TemplateVariables } from 'mcp-rally'
+import type {
+  Bus,
+  ChangeEvent,
+  CompletionContext,
+  CompletionFunction,
+  ChangeNotifier,
+  PromptMessage,
+  TemplateVariables,
+} from 'mcp-rally'
 import { inputRequired, outcome, rally, resolver } from 'mcp-rally'
 import { describe, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
@@ -126,9 +134,7 @@ test('a resource gives a text, bytes, contents, a whole result, nothing, or anot
 })
 
 test('a completion is a list, or a function of what was typed and filled in', () => {
-  expectTypeOf<CompletionFunction>().parameters.toEqualTypeOf<
-    [value: string, context: { arguments: Readonly<Record<string, string>> }]
-  >()
+  expectTypeOf<CompletionFunction>().parameters.toEqualTypeOf<[value: string, context: CompletionContext]>()
   const complete = { a: async (value: string) => ({ values: [value], total: 1, hasMore: false }) }
   app.prompt('p', { arguments: z.object({ a: z.string() }), complete }, () => '')
   app.resourceTemplate('a://{b}', { ...named, complete: { b: ['c'] } }, () => '')

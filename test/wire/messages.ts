@@ -1,4 +1,5 @@
 // Requests as a 2026-07-28 client writes them, and the headers that go with them over HTTP.
+import type { Caller } from '../../src/flow/caller.ts'
 import type {
   ClientCapabilities,
   ElicitResult,
@@ -101,4 +102,9 @@ export function askedIn(response: object | undefined): { state: string; messages
 
 function at(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
+}
+
+/** A caller of whom nothing but the principal matters. */
+export function callerNamed(principal: string | null | undefined): Caller | undefined {
+  return principal === undefined || principal === null ? undefined : { principal, scopes: [], claims: {} }
 }

@@ -8,7 +8,7 @@ import { META_LOG_LEVEL } from '../../src/protocol/revisions/2026-07-28.ts'
 import { keyring, prefixes } from '../../src/seal/keyring.ts'
 import type { Purpose } from '../../src/seal/keyring.ts'
 import { tokens } from '../../src/seal/token.ts'
-import { accept, askedIn, call, headersOf } from './messages.ts'
+import { accept, askedIn, call, callerNamed, headersOf } from './messages.ts'
 
 const KEY = 'the secret of the bank, long enough for it'
 const OTHER_KEY = 'the secret of another, long enough for it'
@@ -42,14 +42,14 @@ class Bank {
 
   /** A state that was minted by this app, for this principal. */
   async state(principal?: string): Promise<string> {
-    const reply = await this.app.dispatch(call('transfer', ARGS), { principal })
+    const reply = await this.app.dispatch(call('transfer', ARGS), { caller: callerNamed(principal) })
     this.ran.length = 0
     return askedIn(JSON.parse(reply?.text ?? '{}')).state
   }
 
   /** The text of the response to a second round with this state. */
   async retry(state: unknown, { tool = 'transfer', args = ARGS, principal }: Retry = {}): Promise<string> {
-    const reply = await this.app.dispatch(retryOf(state, tool, args), { principal })
+    const reply = await this.app.dispatch(retryOf(state, tool, args), { caller: callerNamed(principal) })
     return reply?.text ?? ''
   }
 

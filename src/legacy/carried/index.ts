@@ -3,6 +3,7 @@
 // A question ends the call on the instance that asked, and carries the state of the call. The answer brings the state back to any
 // instance, which resumes the call there. Over HTTP, what follows is stored in a channel of the mailbox until the client fetches it
 // by GET. On a connection, which stays open, it is sent on the connection.
+import type { Caller } from '../../flow/caller.ts'
 import { ProtocolError } from '../../protocol/errors.ts'
 import type { RequestId } from '../../protocol/messages.ts'
 import { InvalidState } from '../../seal/errors.ts'
@@ -98,17 +99,17 @@ export class CarriedCalls {
   }
 
   /** Over HTTP: suspends the calls of one request. Returns `undefined` if the client does not carry its calls. */
-  suspenderOn(exchange: Exchange, session: Session, principal: string | undefined): Suspender | undefined {
+  suspenderOn(exchange: Exchange, session: Session, caller: Caller | undefined): Suspender | undefined {
     if (!session.carriesState) return undefined
     const { streamId: channel } = exchange
     const number = endOf(0)
     const ask = async (text: string): Promise<boolean> => {
       if (!exchange.open()) return false
       await this.#storeQuestion(mailboxName(channel, session), number, text, session)
-      exchange.suspend(text, await this.#host.eventIds.mint({ channel, number }, session, principal))
+      exchange.suspend(text, await this.#host.eventIds.mint({ channel, number }, session, caller?.principal))
       return true
     }
-    return suspenderTo(this.#host, session, principal, {
+    return suspenderTo(this.#host, session, caller?.principal, {
       channel,
       segment: 0,
       ask,
@@ -122,14 +123,14 @@ export class CarriedCalls {
   async openAnswers(
     session: Session,
     messages: readonly Resolved[],
-    { principal, refuse }: LegacyRequest,
+    { caller, refuse }: LegacyRequest,
   ): Promise<OpenedAnswers> {
     const answers: CarriedAnswer[] = []
     const others: Resolved[] = []
     for (const each of messages) {
       if (!isResponse(each) || !carriesState(each)) others.push(each)
       else {
-        const answer = await openAnswer(this.#host, session, each.message, principal)
+        const answer = await openAnswer(this.#host, session, each.message, caller?.principal)
         // Resuming a call needs the scopes that it took to begin it.
         const refusal = refuse?.(answer.request, each.id)
         if (refusal !== undefined) return { answers, others, refusal }
@@ -143,12 +144,12 @@ export class CarriedCalls {
   resumeAll(
     session: Session,
     answers: readonly CarriedAnswer[],
-    { principal }: LegacyRequest,
+    { caller }: LegacyRequest,
     ended: () => void,
   ): Promise<void> {
     if (answers.length === 0) return Promise.resolve()
     const done = session.use()
-    const all = Promise.all(answers.map((answer) => this.#resumeInChannel(session, answer, principal))).finally(() => {
+    const all = Promise.all(answers.map((answer) => this.#resumeInChannel(session, answer, caller))).finally(() => {
       done()
       ended()
     })
@@ -160,8 +161,8 @@ export class CarriedCalls {
 
   /** Over HTTP: the events after this id. Returns `undefined` if it belongs to no call that the client carries. */
   async read(session: Session, lastEventId: string, request: LegacyRequest): Promise<Reply | undefined> {
-    const { principal, peer } = request
-    const position = session.carriesState ? await this.#find(session, lastEventId, principal) : undefined
+    const { caller, peer } = request
+    const position = session.carriesState ? await this.#find(session, lastEventId, caller) : undefined
     if (position === undefined) return undefined
     if (this.#host.app.handover.draining) throw new HttpRefusal(503, 'the server is shutting down')
     const noRoom = this.#readers.makeRoom(session.owner)
@@ -170,7 +171,7 @@ export class CarriedCalls {
       owner: session.owner,
       name: mailboxName(position.channel, session),
       position,
-      eventId: (at: EventPosition) => this.#host.eventIds.mint(at, session, principal),
+      eventId: (at: EventPosition) => this.#host.eventIds.mint(at, session, caller?.principal),
       primes: session.revision.primesStreams,
     }
     return { status: 200, text: '', headers: {}, events: (sink) => peer.listen(this.#readers.open(reading, sink)) }
@@ -199,17 +200,17 @@ export class CarriedCalls {
     }
   }
 
-  async #resumeInChannel(session: Session, answer: CarriedAnswer, principal: string | undefined): Promise<void> {
+  async #resumeInChannel(session: Session, answer: CarriedAnswer, caller: Caller | undefined): Promise<void> {
     const { id, channel, segment } = answer.state
     const writer = new ChannelWriter(this.#host, session, channel, segment + 1)
     const ask = (text: string): Promise<boolean> => writer.close(text).then(() => true)
-    const suspender = suspenderTo(this.#host, session, principal, { channel, segment: segment + 1, ask })
+    const suspender = suspenderTo(this.#host, session, caller?.principal, { channel, segment: segment + 1, ask })
     try {
       if (await writer.isComplete()) return
       // Before the call runs: what follows could not be stored.
       if (this.#host.mailbox instanceof MailboxShare) this.#host.mailbox.checkRoom(mailboxOwner(session))
       await resumeOnce(this.#host, session, answer, async () => {
-        const text = await this.#run(session, answer, writer, suspender, principal)
+        const text = await this.#run(session, answer, writer, suspender, caller)
         if (text !== undefined) await writer.respond(id, text)
       })
     } catch (error) {
@@ -225,14 +226,14 @@ export class CarriedCalls {
     answer: CarriedAnswer,
     outlet: Outlet,
     suspender: Suspender | undefined,
-    principal: string | undefined,
+    caller: Caller | undefined,
   ): Promise<string | undefined> {
     const resumed = resumedCall(this.#host, answer)
     const reply = await respond(this.#legacy, {
       request: answer.request,
       session,
       outlet,
-      principal,
+      caller,
       suspender,
       resumed,
     })
@@ -250,9 +251,9 @@ export class CarriedCalls {
     }
   }
 
-  async #find(session: Session, eventId: string, principal: string | undefined): Promise<EventPosition | undefined> {
+  async #find(session: Session, eventId: string, caller: Caller | undefined): Promise<EventPosition | undefined> {
     const event = readEventId(eventId)
-    if (event === undefined) return this.#host.eventIds.open(eventId, session, principal)
+    if (event === undefined) return this.#host.eventIds.open(eventId, session, caller?.principal)
     // The id of an event on a stream that was lost: its call may have asked a question since.
     const position = { channel: event.stream, number: startOf(0) }
     const events = await this.#host.mailbox.after(mailboxName(position.channel, session), position.number)

@@ -17,7 +17,8 @@ import { hasEnded, isReady, TaskWait } from './wait.ts'
 /** The result, or `undefined` when the session has no such method. Resolves to `undefined` when the client has cancelled. */
 export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<Result | undefined> | undefined {
   const { tasks } = host.app
-  const { request, session, principal } = incoming
+  const { request, session, caller } = incoming
+  const principal = caller?.principal
   const { revision } = session
   if (tasks === undefined || !revision.tasks) return undefined
   const { method, params = {} } = request
@@ -72,10 +73,10 @@ async function takeInput(
 async function waitForResult(
   host: LegacyHost,
   tasks: Tasks,
-  { request: { id, params }, session, outlet, principal }: SessionRequest,
+  { request: { id, params }, session, outlet, caller }: SessionRequest,
 ): Promise<Result | undefined> {
   const { revision } = session
-  const task = await tasks.get(params?.['taskId'], principal)
+  const task = await tasks.get(params?.['taskId'], caller?.principal)
   if (isReady(task, revision)) return resultOf(revision, task)
   const { taskId } = task
   const wait = new TaskWait({
@@ -84,7 +85,7 @@ async function waitForResult(
     outlet,
     taskId,
     follow: (tell, gone) => tasks.follow(taskId, tell, gone),
-    answer: (inputResponses) => tasks.update(taskId, inputResponses, principal),
+    answer: (inputResponses) => tasks.update(taskId, inputResponses, caller?.principal),
   })
   session.enter(id, wait)
   try {

@@ -78,13 +78,13 @@ class Client {
   send(method: string, params: object, peer = new Cancel(), takesEvents = true): Promise<Reply | undefined> {
     this.#id += 1
     const header: LegacyRequest['header'] = (name) => this.#headers[name]
-    const request = { header, principal: undefined, takesEvents, peer }
+    const request = { header, caller: undefined, takesEvents, peer }
     return this.#server.send({ jsonrpc: '2.0', id: this.#id, method, params }, request)
   }
 
   answer(id: string, result: object): Promise<Reply | undefined> {
     const header: LegacyRequest['header'] = (name) => this.#headers[name]
-    const request = { header, principal: undefined, takesEvents: true, peer: new Cancel() }
+    const request = { header, caller: undefined, takesEvents: true, peer: new Cancel() }
     return this.#server.send({ jsonrpc: '2.0', id, result }, request)
   }
 
@@ -151,6 +151,7 @@ test('a connection that ends leaves nothing waiting', async () => {
   const said: Record<string, unknown>[] = []
   const hear = (text: string): void => void said.push(JSON.parse(text) as Record<string, unknown>)
   const connection = await server.connect({
+    caller: undefined,
     send: hear,
     notify: (text) => {
       hear(text)

@@ -3,6 +3,7 @@ import type { StateCodec } from 'mcp-rally'
 import { Cancel } from '../../../src/protocol/cancel.ts'
 import { fuzzApp } from '../wire/app.ts'
 import { isObject, mutateText, parsed } from '../harness/json.ts'
+import { callerNamed } from '../../wire/messages.ts'
 import { fateOf, Slots } from '../wire/messages.ts'
 import { modernProgram, somePrincipal } from '../wire/programs.ts'
 import type { Random } from '../harness/random.ts'
@@ -37,7 +38,7 @@ export const dispatch = target<Input>({
           asked.note(text)
           const cancel = new Cancel()
           const notify = (told: string): void => void checkSent(watch, told, asked)
-          const reply = app.dispatch(message, { principal: principal ?? undefined, notify, cancel }).then((came) => {
+          const reply = app.dispatch(message, { caller: callerNamed(principal), notify, cancel }).then((came) => {
             const said = came && checkSent(watch, came.text, asked)
             const isOwed =
               index !== cancels && isObject(message) && isId(message['id']) && !text.includes('subscriptions/listen')

@@ -2,7 +2,7 @@
 import type { Authenticate, Io, Rally } from 'mcp-rally'
 import { MemoryOnceStore, rally } from 'mcp-rally'
 import { z } from 'zod'
-import { request } from '../../wire/messages.ts'
+import { callerNamed, request } from '../../wire/messages.ts'
 import type { Json } from '../harness/json.ts'
 import { isObject, parsed } from '../harness/json.ts'
 import { META_STATE } from '../wire/messages.ts'
@@ -135,8 +135,8 @@ export class Bank {
 
   async #dispatch(caller: Caller, retry: object): Promise<string> {
     const { method, params } = requestOf(caller)
-    const principal = caller.principal ?? undefined
-    const reply = await this.#appFor(caller.principal).dispatch(request(method, { ...params, ...retry }), { principal })
+    const context = { caller: callerNamed(caller.principal) }
+    const reply = await this.#appFor(caller.principal).dispatch(request(method, { ...params, ...retry }), context)
     return reply?.text ?? ''
   }
 

@@ -106,10 +106,10 @@ export const runningPages: readonly Page[] = [
   {
     file: 'docs/callers.md',
     given: `${APP}
-      import { AuthenticationError, type Authenticate } from 'mcp-rally'
+      import { AuthenticationError, send, type Authenticate } from 'mcp-rally'
       import { bearer } from 'mcp-rally/bearer'
       const findSession = async (cookie: string | undefined) =>
-        cookie === undefined ? undefined : { id: cookie, roles: ['deploy:write'], blocked: cookie === 'mallory' }
+        cookie === undefined ? undefined : { id: cookie, roles: ['deploy:write'], department: 'sales', blocked: cookie === 'mallory' }
     `,
     snippets: [
       {
@@ -121,6 +121,30 @@ export const runningPages: readonly Page[] = [
         ],
       },
       {
+        has: 'io.caller?.scopes',
+        use: `
+          const meta = {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientCapabilities': {},
+            'io.modelcontextprotocol/clientInfo': { name: 'docs', version: '1' },
+          }
+          const message = {
+            jsonrpc: '2.0',
+            id: 1,
+            method: 'tools/call',
+            params: { name: 'approve', arguments: { id: 'e7' }, _meta: meta },
+          }
+          const as = async (scopes: string[]) => {
+            const caller = { principal: 'ada', scopes, claims: { department: 'sales' } }
+            const response = await send(app, message, { caller })
+            console.log(JSON.stringify((response as { result: { content: { text: string }[] } }).result.content[0]?.text))
+          }
+          await as([])
+          await as(['expenses:approve'])
+        `,
+        prints: ['"You may not approve expenses."', '"Approved e7 for sales, through docs, no ticket."'],
+      },
+      {
         has: 'new AuthenticationError(',
         use: `
           const as = async (cookie?: string) =>
@@ -129,7 +153,11 @@ export const runningPages: readonly Page[] = [
           console.log(await as('ada'))
           console.log(await Promise.resolve(as('mallory')).catch((error: AuthenticationError) => error.status))
         `,
-        prints: ['undefined', "{ principal: 'ada', scopes: [ 'deploy:write' ] }", '403'],
+        prints: [
+          'undefined',
+          "{ principal: 'ada', scopes: [ 'deploy:write' ], claims: { department: 'sales' } }",
+          '403',
+        ],
       },
     ],
   },

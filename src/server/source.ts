@@ -1,0 +1,87 @@
+// Where a request came from, for its handler: read when the handler asks, and bounded then.
+import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
+import { checkedClaims } from '../flow/caller.ts'
+import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import { capabilitiesOf } from './capabilities.ts'
+import type { Limits } from './limits.ts'
+import { fits } from './limits.ts'
+import type { RequestInfo } from './request.ts'
+
+const MAX_NAME_LENGTH = 64
+/** The client is sealed with a flow whose handler reads it, so all its extensions together must be small. */
+const MAX_EXTENSION_BYTES = 1_024
+
+/** The parts of a request that say where it came from. */
+export interface SourceRequest {
+  readonly info: RequestInfo
+  readonly meta: Readonly<Record<string, unknown>> | undefined
+  readonly caller: Caller | undefined
+}
+
+export class RequestSource implements CallSource {
+  readonly #request: SourceRequest
+  readonly #limits: Limits
+
+  constructor(request: SourceRequest, limits: Limits) {
+    this.#request = request
+    this.#limits = limits
+  }
+
+  get caller(): Caller | undefined {
+    return this.#request.caller
+  }
+
+  get client(): ClientInfo {
+    const { revision, capabilities, clientInfo, extensions } = this.#request.info
+    const { name, version } = isObject(clientInfo) ? clientInfo : NO_MEMBERS
+    return {
+      name: shortened(name),
+      version: shortened(version),
+      revision,
+      capabilities: capabilitiesOf(capabilities),
+      extensions: readExtensions(extensions),
+    }
+  }
+
+  get meta(): Readonly<Record<string, unknown>> {
+    const { meta = NO_MEMBERS } = this.#request
+    const { maxMetaBytes } = this.#limits
+    if (fits(JSON.stringify(meta), maxMetaBytes)) return meta
+    throw new ProtocolError(INVALID_PARAMS, `_meta must be at most ${maxMetaBytes} bytes long (limits.maxMetaBytes)`)
+  }
+}
+
+/** The source as a task stores it: plain JSON, and nothing that could serve as a credential. */
+export interface StoredSource {
+  readonly caller?: Caller
+  readonly client: ClientInfo
+  readonly meta: Readonly<Record<string, unknown>>
+}
+
+export function storedSource({ caller, client, meta }: CallSource): StoredSource {
+  return { ...(caller && { caller: storedCaller(caller) }), client, meta }
+}
+
+function storedCaller({ principal, scopes, claims }: Caller): Caller {
+  return { principal, scopes, claims: checkedClaims(claims) }
+}
+
+const NO_MEMBERS: Readonly<Record<string, unknown>> = {}
+
+function shortened(name: unknown): string | undefined {
+  return typeof name === 'string' ? name.slice(0, MAX_NAME_LENGTH) : undefined
+}
+
+/** Without their settings if these are too large. */
+function readExtensions(extensions: unknown): Record<string, object> {
+  const declared = isObject(extensions) ? Object.entries(extensions).filter(isExtension) : []
+  if (fits(JSON.stringify(declared), MAX_EXTENSION_BYTES)) return Object.fromEntries(declared)
+  let bytes = 0
+  const named = declared.filter(([name]) => (bytes += Buffer.byteLength(name)) <= MAX_EXTENSION_BYTES)
+  return Object.fromEntries(named.map(([name]) => [name, {}]))
+}
+
+function isExtension(entry: [string, unknown]): entry is [string, object] {
+  return isObject(entry[1])
+}
