@@ -217,8 +217,9 @@ async function outcomes<T extends string | number>(attempts: readonly Promise<T>
   return Promise.all(attempts.map((each) => each.catch(() => 'closed' as const)))
 }
 
-async function repeated<T>(times: number, atOnce: number, once: (i: number) => Promise<T>): Promise<T[]> {
-  const seen: T[] = []
-  await flood(times, atOnce, async (i) => void seen.push(await once(i)))
+async function repeated<T>(times: number, atOnce: number, once: (i: number) => Promise<T>): Promise<(T | 'closed')[]> {
+  const seen: (T | 'closed')[] = []
+  // A server that refuses a body closes the connection while the rest is still being sent.
+  await flood(times, atOnce, async (i) => void seen.push(await once(i).catch(() => 'closed' as const)))
   return seen
 }

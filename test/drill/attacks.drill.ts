@@ -51,6 +51,7 @@ interface Outcome {
 async function underAttack(target: Target, attack: Attack): Promise<Outcome> {
   const over = new AbortController()
   const attacking = attack.run(target).finally(() => over.abort())
+  attacking.catch(() => {})
   let served = 0
   let slowestMs = 0
   while (!over.signal.aborted) {
