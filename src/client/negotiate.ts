@@ -59,9 +59,14 @@ export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> 
     } catch (legacyError) {
       // It answered now, so it was slow, and is not a legacy server.
       if (isUnclear && legacyError instanceof ProtocolError) return discover(options, limits.timeoutMs)
-      throw isNoAnswer(legacyError) ? error : legacyError
+      throw isUnclear && !isNoAnswer(legacyError) ? legacyError : keepAbort(legacyError, error)
     }
   }
+}
+
+/** A server that answered discovery, but understands neither way to begin, is described by its first answer. */
+function keepAbort(legacyError: unknown, error: unknown): unknown {
+  return hasCode(legacyError, 'ABORTED') ? legacyError : error
 }
 
 /** True if the server did not understand `initialize` either. */

@@ -205,6 +205,8 @@ export function serveHttp(answer) {
       if (said !== undefined) return void to.writeHead(200, JSON_TYPE).end(said)
       to.on('error', () => {})
       if (message.method === 'subscriptions/listen') return listen(message.id, mode, to)
+      // It answers nothing else: neither an older handshake, nor that it does not know the method.
+      if (message.method !== 'tools/call') return
       const { name, arguments: args } = message.params
       TRICKS[name]({ id: message.id, args, response: to, socket: request.socket, url: request.url })
     })

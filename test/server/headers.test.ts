@@ -189,7 +189,7 @@ describe('the keyword', () => {
         () => '',
       ),
     ).toThrow(
-      'The input of tool "find": x-mcp-header at region needs the type string, integer or boolean, got an array.',
+      'The input of tool "find": x-mcp-header at region needs the type string, integer or boolean, which may be nullable, got an array.',
     )
   })
 })
