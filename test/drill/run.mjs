@@ -6,7 +6,7 @@ const USAGE = `Usage: npm run drill -- [--postgres URL [--restart COMMAND]] [NAM
 
   --postgres URL       a database that the drill may fill; by default it brings its own
   --restart COMMAND    restarts that server; by default its connections are ended instead
-  NAME                 only the drills whose file has this in its name: attacks, kill, parked, poison`
+  NAME                 only the drills whose file has this in its name: attacks, fleet (needs HAProxy), kill, parked, poison`
 
 const root = new URL('../..', import.meta.url)
 

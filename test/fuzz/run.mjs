@@ -13,6 +13,10 @@ const entries = ['index', 'node', 'client', 'bearer', 'sqlite', 'postgres', 'tes
 const alias = Object.fromEntries(
   entries.map((name) => [name === 'index' ? 'mcp-rally$' : `mcp-rally/${name}`, join(root, `src/${name}.ts`)]),
 )
+// `imports` of package.json, as in vitest.config.ts.
+alias['#json-schema-libraries'] = join(root, 'src/schema/libraries/node.cjs')
+alias['#http-client'] = join(root, 'src/client/transports/http-node.ts')
+alias['#stdio-transport'] = join(root, 'src/client/transports/stdio.ts')
 const bundle = await rolldown({
   input: {
     command: join(import.meta.dirname, 'harness/command.ts'),
@@ -21,6 +25,7 @@ const bundle = await rolldown({
   platform: 'node',
   external: /^(?!mcp-rally)[a-z@]/,
   resolve: { alias },
+  tsconfig: false,
 })
 await bundle.write({ dir: made, format: 'esm', sourcemap: true })
 await bundle.close()

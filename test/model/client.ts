@@ -1,5 +1,6 @@
 // Clients of the model: each takes one flow, or one fork of it, from round to round, through a network that loses and doubles messages.
 import { INTERNAL_ERROR } from '../../src/protocol/errors.ts'
+import { META_IDEMPOTENCY_KEY } from '../../src/protocol/revisions/2026-07-28.ts'
 import type { Random } from '../../src/testing/random.ts'
 import { WITH_TASKS } from '../tasks/caller.ts'
 import { META } from '../wire/messages.ts'
@@ -40,6 +41,8 @@ export class Client {
   readonly #host: ClientHost
   /** Marks its answers: those of a fork differ. */
   readonly #salt: string
+  /** The idempotency key of its first round. Some clients have none. */
+  readonly #callKey: string | undefined
   #sends = 0
   /** Only responses to the latest round count. */
   #rounds = 0
@@ -48,6 +51,7 @@ export class Client {
     this.plan = plan
     this.#host = host
     this.#salt = salt
+    this.#callKey = plan.number % 2 === 0 ? `call-${plan.number}-of-${salt}`.padEnd(22, '-') : undefined
   }
 
   /** Makes the call. */
@@ -94,7 +98,8 @@ export class Client {
       }
       const refused = (): void => clock.after(RETRY_MS, again, NOWHERE)
       // Nothing tells whether a lost first request was carried out. Sent again, it is another flow.
-      this.#send(newRequest(this.plan, node, answers), outgoing, { respond, refused })
+      const callKey = node === undefined ? this.#callKey : undefined
+      this.#send({ ...newRequest(this.plan, node, answers), callKey }, outgoing, { respond, refused })
       clock.after(PATIENCE_MS * attempts, again, NOWHERE)
     }
     attempt()
@@ -117,7 +122,8 @@ export class Client {
       ...(answers.size > 0 && { inputResponses: Object.fromEntries(answers) }),
       ...(token !== undefined && { requestState: token }),
     }
-    return requestOf('tools/call', params)
+    const meta = token === undefined && this.#callKey !== undefined ? { [META_IDEMPOTENCY_KEY]: this.#callKey } : {}
+    return requestOf('tools/call', params, meta)
   }
 
   /** Sends a request to some instance, or to two. */
@@ -318,7 +324,7 @@ function newRequest(plan: FlowPlan, from: StateNode | undefined, { wire, sent }:
 
 let lastId = 0
 
-function requestOf(method: string, params: object): object {
+function requestOf(method: string, params: object, meta: object = {}): object {
   lastId += 1
-  return { jsonrpc: '2.0', id: lastId, method, params: { ...params, _meta: { ...META, ...WITH_TASKS } } }
+  return { jsonrpc: '2.0', id: lastId, method, params: { ...params, _meta: { ...META, ...WITH_TASKS, ...meta } } }
 }

@@ -4,13 +4,17 @@ import { BUGS } from './bugs.ts'
 import type { HistoryReport, Plan, RunOptions } from './history.ts'
 import { makePlan, runHistory, shrink } from './history.ts'
 
-const USAGE = `Usage: npm run model -- [--histories N] [--seed S] [--shrink] [--plant NUMBER]
+const USAGE = `Usage: npm run model -- [--histories N] [--seed S] [--minutes M] [--shrink] [--plant NUMBER]
 
   --histories N     how many histories to run (default 1000)
   --seed S          the seed of the first one (default 1); history i has the seed S + i
+  --minutes M       stop after so many minutes, even if histories are left
   --shrink          leave out of a history that fails what it does not need to fail
   --plant NUMBER    plant a bug, to see how it is found:
 ${BUGS.map(({ name }, number) => `                    ${number}  ${name}`).join('\n')}`
+
+/** How many histories run before the clock is looked at. */
+const BATCH = 100
 
 /** What many histories had together. */
 export class Totals {
@@ -63,6 +67,7 @@ export async function main(args: string[]): Promise<number> {
       options: {
         histories: { type: 'string', default: '1000' },
         seed: { type: 'string', default: '1' },
+        minutes: { type: 'string', default: '600' },
         shrink: { type: 'boolean', default: false },
         plant: { type: 'string' },
       },
@@ -71,8 +76,10 @@ export async function main(args: string[]): Promise<number> {
     const histories = readCount('--histories', values.histories)
     const bug = values.plant === undefined ? undefined : BUGS[readCount('--plant', values.plant)]
     if (values.plant !== undefined && bug === undefined) throw new Error(`--plant: there is no bug ${values.plant}.`)
+    const minutes = readCount('--minutes', values.minutes)
     return await search(seed, histories, {
       isShrunk: values.shrink,
+      minutes,
       options: bug === undefined ? {} : { plant: bug.plant },
     })
   } catch (error) {
@@ -84,11 +91,15 @@ export async function main(args: string[]): Promise<number> {
 async function search(
   seed: number,
   histories: number,
-  { isShrunk, options }: { isShrunk: boolean; options: RunOptions },
+  { isShrunk, minutes, options }: { isShrunk: boolean; minutes: number; options: RunOptions },
 ): Promise<number> {
   const startedAt = performance.now()
   const totals = new Totals()
-  const found = await findViolation(seed, histories, options, totals)
+  let found: HistoryReport | undefined
+  while (found === undefined && totals.histories < histories && performance.now() - startedAt < minutes * 60_000) {
+    const next = Math.min(BATCH, histories - totals.histories)
+    found = await findViolation(seed + totals.histories, next, options, totals)
+  }
   console.log(`${totals.toString()}\n${((performance.now() - startedAt) / 1_000).toFixed(1)} s`)
   if (found === undefined) {
     console.log('No violations.')

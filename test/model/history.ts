@@ -310,7 +310,10 @@ class History implements FleetHost {
       case 'theft':
         if (client === undefined || state === undefined) return
         world.fault(kind, () => `of a state of call ${client.plan.number}`)
-        return client.replay(state, { isForged: true, ...forgery(client.plan, state.token, choice) })
+        for (const forgery of forgeries(client.plan, state.token, choice)) {
+          client.replay(state, { isForged: true, ...forgery })
+        }
+        return
       case 'cancelled task':
         if (client?.taskId === undefined || client.end !== undefined) return
         world.fault(kind)
@@ -451,18 +454,17 @@ export function keysAt(rotation: number): string[] {
 }
 
 /** Ways to use a state that is not one's own, or for something else. */
-function forgery(
-  plan: FlowPlan,
+function forgeries(
+  { number, principal, tool }: FlowPlan,
   token: string,
   choice: number,
-): { principal?: string; tool?: string; args?: object; token?: string } {
-  const ways = [
-    { principal: plan.principal === 'ann' ? 'bob' : 'ann' },
-    { tool: plan.tool === 'one' ? 'two' : 'one' },
-    { args: { call: plan.number, more: 1 } },
+): { principal?: string; tool?: string; args?: object; token?: string }[] {
+  return [
+    { principal: principal === 'ann' ? 'bob' : 'ann' },
+    { tool: tool === 'one' ? 'two' : 'one' },
+    { args: { call: number, more: 1 } },
     { token: changed(token, choice) },
   ]
-  return ways[Math.floor(choice * 104_729) % ways.length] ?? {}
 }
 
 function changed(token: string, choice: number): string {

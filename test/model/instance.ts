@@ -64,6 +64,7 @@ export class Instance implements Server {
   readonly release: Release
   readonly keys: readonly string[]
   skewMs: number
+  readonly hasFlowKeys: boolean
   alive = true
   draining = false
   stalledUntil = 0
@@ -80,6 +81,7 @@ export class Instance implements Server {
     this.keys = options.keys
     this.skewMs = options.skewMs
     this.#host = host
+    this.hasFlowKeys = host.parts.codec === undefined
     this.wallClock = host.parts.wallClock?.(() => host.world.clock.now)
     const tasks = host.parts.tasks(this.#connectTasks(host.store.tasks))
     const once = host.parts.once(this.#connectOnce(host.store.once))

@@ -52,12 +52,16 @@ export interface Server extends Place {
   readonly name: string
   readonly release: Release
   readonly keys: readonly string[]
+  /** False with a codec, which has no key for the ids of flows. */
+  readonly hasFlowKeys: boolean
 }
 
 /** A request on its way through the server. */
 export interface ServedRequest {
   readonly plan: FlowPlan
   readonly from: StateNode | undefined
+  /** The idempotency key of a first round. */
+  readonly callKey?: string | undefined
   /** The answers that it brings, by the text of the question. */
   readonly answers: ReadonlyMap<string, string | undefined>
   readonly answersText: string
@@ -112,6 +116,9 @@ export class World {
   readonly taskFlows = new Map<string, string>()
   readonly #executions: Execution[] = []
   readonly #stepKeys = new Map<string, string>()
+  /** By idempotency key and secret, the flow that it starts. */
+  readonly #callFlows = new Map<string, string>()
+  readonly #callResponses = new Map<string, string>()
   readonly #settledSteps = new Set<string>()
   readonly #served = new Set<ServedRequest>()
   #points = 0
@@ -186,10 +193,20 @@ export class World {
         `${server.name} ran the handler for a state that must not open there (call ${request.plan.number})`,
       )
     }
+    this.#checkFlow(request, server, flow)
     const { from } = request
     if (from?.hasSteps === true && from.version !== undefined && from.version !== server.release.version) {
       this.violate('I8', `version ${server.release.version} runs from steps of version ${from.version}`)
     }
+  }
+
+  /** The repeats of a first round are one flow on all instances that mint with the same secret. */
+  #checkFlow({ callKey }: ServedRequest, server: Server, flow: string): void {
+    if (callKey === undefined || !server.hasFlowKeys) return
+    const name = `${callKey} ${server.keys[0] ?? ''}`
+    const known = this.#callFlows.get(name) ?? flow
+    this.#callFlows.set(name, known)
+    if (known !== flow) this.violate('I1', `a repeat of the first round ${callKey} is another flow`)
   }
 
   /** A step is about to run. */
@@ -292,6 +309,7 @@ export class World {
     this.#checkOpening(request, server, error)
     if (result === undefined) return undefined
     if (this.singleUse && request.from !== undefined) this.#checkSingleUse(request.from, result)
+    if (this.singleUse && server.hasFlowKeys) this.#checkRepeat(request, server, result)
     if (result['resultType'] === 'complete') this.#checkFinal(request, result)
     return result['resultType'] === 'input_required' ? this.#node(request, server, result) : undefined
   }
@@ -312,6 +330,15 @@ export class World {
   #checkSingleUse(from: StateNode, result: Record<string, unknown>): void {
     from.responses.add(JSON.stringify(result))
     if (from.responses.size > 1) this.violate('I7', `a state of call ${from.owner.number} had two different responses`)
+  }
+
+  #checkRepeat({ callKey }: ServedRequest, server: Server, result: Record<string, unknown>): void {
+    if (callKey === undefined) return
+    const name = `${callKey} ${server.keys[0] ?? ''}`
+    const text = JSON.stringify(result)
+    const known = this.#callResponses.get(name) ?? text
+    this.#callResponses.set(name, known)
+    if (known !== text) this.violate('I7', `the first round ${callKey} had two different responses`)
   }
 
   #checkFinal(request: ServedRequest, result: Record<string, unknown>): void {
