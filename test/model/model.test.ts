@@ -4,7 +4,7 @@ import { findViolation } from './command.ts'
 import { makePlan, runHistory, shrink } from './history.ts'
 
 /** `npm run model` runs many more. */
-const HISTORIES = 200
+const HISTORIES = 120
 /** Within so many histories the model must find each planted bug. */
 const MOST_HISTORIES = 150
 const SEED = 5_000
