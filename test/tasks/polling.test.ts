@@ -1,0 +1,46 @@
+import type { Store } from 'mcp-rally'
+import { MemoryStore, rally } from 'mcp-rally'
+import { afterEach, expect, test, vi } from 'vitest'
+
+afterEach(() => void vi.useRealTimers())
+
+// Of instances that poll in step, one would always come just after another. If only that one has the version of a task, the
+// others would take the task from it again and again.
+test('a worker polls the store at irregular times', async () => {
+  vi.useFakeTimers()
+  const memory = new MemoryStore()
+  const polledAt: number[] = []
+  const { tasks } = memory
+  const watched: Store = {
+    tasks: {
+      create: (task) => tasks.create(task),
+      read: (id) => tasks.read(id),
+      list: (...args) => tasks.list(...args),
+      claim: (request) => {
+        polledAt.push(Date.now())
+        return tasks.claim(request)
+      },
+      renew: (...args) => tasks.renew(...args),
+      append: (...args) => tasks.append(...args),
+      change: (...args) => tasks.change(...args),
+      usage: (owner) => tasks.usage(owner),
+      sweep: () => tasks.sweep(),
+      watch: (listener) => tasks.watch(listener),
+    },
+    once: memory.once,
+    mailbox: memory.mailbox,
+    close: () => memory.close(),
+  }
+  const app = rally({ name: 'polling', version: '1.0.0', store: watched, tasks: { watchdogMs: false } })
+  app.work()
+  await vi.advanceTimersByTimeAsync(20_000)
+  app.drain()
+  await app.idle()
+  const waits = polledAt.slice(1).map((at, index) => at - (polledAt[index] ?? 0))
+  expect(new Set(waits).size).toBeGreaterThan(5)
+  expect(Math.min(...waits)).toBeGreaterThanOrEqual(500)
+  expect(Math.max(...waits)).toBeLessThanOrEqual(1_501)
+  const polls = polledAt.length
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect(polledAt).toHaveLength(polls)
+})
