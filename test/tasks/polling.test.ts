@@ -1,4 +1,3 @@
-import type { Store } from 'mcp-rally'
 import { MemoryStore, rally } from 'mcp-rally'
 import { afterEach, expect, test, vi } from 'vitest'
 
@@ -8,30 +7,14 @@ afterEach(() => void vi.useRealTimers())
 // others would take the task from it again and again.
 test('a worker polls the store at irregular times', async () => {
   vi.useFakeTimers()
-  const memory = new MemoryStore()
+  const store = new MemoryStore()
   const polledAt: number[] = []
-  const { tasks } = memory
-  const watched: Store = {
-    tasks: {
-      create: (task) => tasks.create(task),
-      read: (id) => tasks.read(id),
-      list: (...args) => tasks.list(...args),
-      claim: (request) => {
-        polledAt.push(Date.now())
-        return tasks.claim(request)
-      },
-      renew: (...args) => tasks.renew(...args),
-      append: (...args) => tasks.append(...args),
-      change: (...args) => tasks.change(...args),
-      usage: (owner) => tasks.usage(owner),
-      sweep: () => tasks.sweep(),
-      watch: (listener) => tasks.watch(listener),
-    },
-    once: memory.once,
-    mailbox: memory.mailbox,
-    close: () => memory.close(),
-  }
-  const app = rally({ name: 'polling', version: '1.0.0', store: watched, tasks: { watchdogMs: false } })
+  const claim = store.tasks.claim.bind(store.tasks)
+  vi.spyOn(store.tasks, 'claim').mockImplementation((request) => {
+    polledAt.push(Date.now())
+    return claim(request)
+  })
+  const app = rally({ name: 'polling', version: '1.0.0', store, tasks: { watchdogMs: false } })
   app.work()
   await vi.advanceTimersByTimeAsync(20_000)
   app.drain()
