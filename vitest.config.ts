@@ -9,6 +9,7 @@ export default defineConfig({
       { find: '#json-schema-libraries', replacement: source('schema/libraries/node.cjs') },
       { find: '#http-client', replacement: source('client/transports/http-node.ts') },
       { find: '#stdio-transport', replacement: source('client/transports/stdio.ts') },
+      { find: '#libsql', replacement: source('store/sqlite/libsql.cjs') },
       { find: /^mcp-rally$/, replacement: source('index.ts') },
       { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
       { find: /^mcp-rally\/client$/, replacement: source('client.ts') },

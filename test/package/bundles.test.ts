@@ -48,7 +48,7 @@ let consumer: Consumer
 beforeAll(async () => {
   consumer = await Consumer.install([])
   await consumer.write({ 'server.mjs': SERVER, 'browser.mjs': BROWSER })
-})
+}, 60_000)
 afterAll(() => consumer.remove())
 
 describe('a server that esbuild bundles into one file', () => {

@@ -4,7 +4,7 @@ import { Consumer } from './consumer.ts'
 let consumer: Consumer
 
 beforeAll(async () => {
-  consumer = await Consumer.install(['zod', '@types/node'])
+  consumer = await Consumer.install(['libsql', 'zod', '@types/node'])
 }, 60_000)
 afterAll(() => consumer.remove())
 

@@ -27,7 +27,9 @@ test('what is published is the compiled code, its types and the documents, and n
     'SECURITY.md',
     'package.json',
   ])
-  const code = compiled.filter((path) => path !== 'dist/platform/libraries.cjs')
+  const code = compiled.filter(
+    (path) => !/^dist\/(LICENSES\.txt|platform\/(libraries|libsql|cfworker)\.cjs)$/.test(path),
+  )
   expect(code.filter((path) => !/\.(js|d\.ts)$/.test(path) || /\.test(-d)?\./.test(path))).toEqual([])
   // Each entry comes with its types; what entries share is beside them.
   const entries = compiled.filter((path) => /^dist\/[^/]+\.js$/.test(path))
@@ -41,7 +43,7 @@ test('what is published is the compiled code, its types and the documents, and n
 test('every file that the exports and the imports name is published', async () => {
   const { exports, imports } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
     exports: Record<string, string | Record<string, string>>
-    imports: Record<string, Record<string, string>>
+    imports: Record<string, string | Record<string, string>>
   }
   const named = [...Object.values(exports), ...Object.values(imports)].flatMap((target) =>
     typeof target === 'string' ? [target] : Object.values(target),
@@ -82,4 +84,20 @@ test('the client tells servers the version of the package', async () => {
   await client.close()
   const info = { 'io.modelcontextprotocol/clientInfo': { name: 'mcp-rally', version } }
   expect(sent[0]).toMatchObject({ params: { _meta: info } })
+})
+
+test('an installation brings few packages', async () => {
+  const { dependencies } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  // Limits to raise on purpose: with their own dependencies these are 6 packages and 4 MB.
+  expect(Object.keys(dependencies)).toEqual(['ajv', 'jose'])
+})
+
+test('the licences of packages inside the build are published with it', async () => {
+  expect(paths).toContain('dist/LICENSES.txt')
+  const text = await readFile(join(ROOT, 'dist/LICENSES.txt'), 'utf8')
+  const copyrights = text.match(/^(.*\S )?copyright .*/gim) ?? []
+  expect(copyrights.length).toBeGreaterThanOrEqual(text.split('-'.repeat(80)).length)
+  for (const name of ['commander', '@clack/prompts', '@cfworker/json-schema']) expect(text).toContain(name)
 })

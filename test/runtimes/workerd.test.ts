@@ -66,7 +66,7 @@ describe('Cloudflare Workers', () => {
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     await answering(origin)
-  })
+  }, 60_000)
   afterAll(async () => {
     // Open streams would make it wait.
     worker.kill('SIGKILL')

@@ -1,26 +1,16 @@
-// Opens a SQLite database. The driver is loaded when the first store is opened.
+// Opens a SQLite database, with the SQLite of the runtime or with libsql. The driver is loaded when the first store is opened.
 //
 // 1. Every statement is run to its end: with `all` if it returns rows, with `run` if it does not. A statement that is left with unread
 //    rows keeps its connection on an old snapshot, and every later write fails.
 // 2. Parameters are strings, numbers and nulls. The driver ends the process on anything else.
 import { closeSync, openSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
+import { loadLibsql } from '#libsql'
 import { RallyError } from '../../protocol/errors.ts'
+import type { SqliteDatabase, SqliteDriver } from './database.ts'
+import { nodeSqlite } from './node-sqlite.ts'
 
-export type SqliteValue = string | number | null
-
-export interface SqliteStatement {
-  run(params: readonly SqliteValue[]): { readonly changes: number }
-  all(params: readonly SqliteValue[]): unknown[]
-}
-
-export interface SqliteDatabase {
-  readonly inTransaction: boolean
-  exec(sql: string): unknown
-  prepare(sql: string): SqliteStatement
-  close(): unknown
-}
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
 
 /** How long SQLite itself waits for another process. It blocks the event loop meanwhile, so most of the waiting is done outside. */
 const BUSY_MS = 5
@@ -63,8 +53,14 @@ export function retryWhileBusy<T>(run: () => T): T {
 }
 
 export function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('SQLITE_BUSY')
+  if (!(error instanceof Error)) return false
+  const { code, errcode } = error as { code?: unknown; errcode?: unknown }
+  return typeof errcode === 'number' ? (errcode & PRIMARY_CODE) === BUSY_CODE : String(code).startsWith('SQLITE_BUSY')
 }
+
+/** The numbers of `node:sqlite`: the low byte says what happened, the rest of the number says more about it. */
+const PRIMARY_CODE = 0xff
+const BUSY_CODE = 5
 
 export function toStoreError(error: unknown): RallyError {
   if (error instanceof RallyError) return error
@@ -77,19 +73,21 @@ export function toStoreError(error: unknown): RallyError {
   )
 }
 
-type Driver = new (path: string, options: { timeout: number }) => SqliteDatabase
+let driver: SqliteDriver | undefined
 
-function loadDriver(): Driver {
-  const require = createRequire(import.meta.url)
-  try {
-    return require('libsql') as Driver
-  } catch (cause) {
-    throw new RallyError(
-      'STORE_DRIVER_MISSING',
-      'sqlite(): the package libsql, or its binary for this platform, is missing. Run `npm install libsql`, with optional dependencies.',
-      { cause },
-    )
-  }
+function loadDriver(): SqliteDriver {
+  return (driver ??= nodeSqlite() ?? libsql())
+}
+
+function libsql(): SqliteDriver {
+  const loaded = loadLibsql()
+  if ('Driver' in loaded) return loaded.Driver
+  throw new RallyError(
+    'STORE_DRIVER_MISSING',
+    'sqlite(): this runtime has no SQLite of its own (Node has it from 22.16 on), and the package libsql, or its binary for this platform, is missing. ' +
+      'Run `npm install libsql`, with optional dependencies.',
+    { cause: loaded.cause },
+  )
 }
 
 /** Rejects URLs: the driver would connect to them. */
