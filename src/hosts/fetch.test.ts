@@ -101,6 +101,14 @@ describe('a body', () => {
     expect(left.pulled).toBeLessThan(2)
   })
 
+  test('in thousands of tiny chunks is refused, and given up', async () => {
+    const { stream, left } = streamed(Array.from({ length: 6_000 }, () => ' '))
+    const response = await greeter().fetch(posted({ body: stream }))
+    expect(response.status).toBe(413)
+    expect(await response.text()).toContain('Send it in larger ones')
+    expect(left).toMatchObject({ cancelled: true })
+  })
+
   test('that never ends is refused once it is larger, and given up', async () => {
     const { stream, left } = streamed(endless())
     expect((await limited({ maxBodyBytes: 10_000 })(posted({ body: stream }))).status).toBe(413)

@@ -102,9 +102,11 @@ class FetchExchange implements HttpExchange, BodyReading {
     this.#reader = reader
     for (let chunk = await reader?.read(); chunk?.done === false; chunk = await reader?.read()) {
       if (this.#isRead) return
-      if (body.length + chunk.value.byteLength > this.#endpoint.maxBodyBytes) {
+      const isTooLarge = body.length + chunk.value.byteLength > this.#endpoint.maxBodyBytes
+      if (isTooLarge || body.isCrumbled) {
         this.#endBody()
-        this.#endpoint.receiveTooLarge(this)
+        if (isTooLarge) this.#endpoint.receiveTooLarge(this)
+        else this.#endpoint.receiveCrumbled(this)
         await reader?.cancel()
         return
       }

@@ -177,6 +177,12 @@ export class HttpEndpoint {
     exchange.reply(this.#tooLarge())
   }
 
+  /** The body comes in too many tiny chunks. */
+  receiveCrumbled(exchange: HttpExchange): void {
+    const why = 'The body comes in thousands of chunks of a few bytes each. Send it in larger ones.'
+    exchange.reply(refusal(TOO_LARGE, why))
+  }
+
   #routed(exchange: HttpExchange): Reply | undefined {
     if (this.#path === undefined && this.#routes.size === 0) return undefined
     const { path } = exchange

@@ -128,6 +128,10 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
       this.#endBody()
       return this.#endpoint.receiveTooLarge(this)
     }
+    if (body.isCrumbled) {
+      this.#endBody()
+      return this.#endpoint.receiveCrumbled(this)
+    }
     body.append(chunk)
     load.makeRoom(this.limits)
   }

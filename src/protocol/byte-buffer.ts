@@ -31,6 +31,7 @@ export class ByteBuffer {
   /** Only its first `#length` bytes are used. */
   #bytes: Uint8Array = NO_BYTES
   #length = 0
+  #chunks = 0
 
   /** With a budget, the buffer counts until it is cleared. */
   constructor(budget?: ByteBudget) {
@@ -39,6 +40,11 @@ export class ByteBuffer {
 
   get length(): number {
     return this.#length
+  }
+
+  /** True if it came in so many tiny chunks that reading it takes more time than it is worth. */
+  get isCrumbled(): boolean {
+    return this.#chunks > MANY_CHUNKS && this.#length < this.#chunks * TINY_BYTES
   }
 
   /** The first chunk is kept, not copied, so it must not change later. Returns false, and adds nothing, over the budget. */
@@ -61,6 +67,7 @@ export class ByteBuffer {
       this.#bytes.set(chunk, this.#length)
     }
     this.#length = length
+    this.#chunks += 1
     return true
   }
 
@@ -73,8 +80,12 @@ export class ByteBuffer {
     this.#budget?.release(this.#bytes.byteLength)
     this.#bytes = NO_BYTES
     this.#length = 0
+    this.#chunks = 0
   }
 }
+
+const MANY_CHUNKS = 4_096
+const TINY_BYTES = 16
 
 const NO_BYTES = new Uint8Array(0)
 

@@ -15,6 +15,8 @@ export interface Attack {
   readonly serve?: ServeOptions
   /** Callers have principals then. */
   readonly app?: AttackedAppOptions
+  /** What the limits let the attacker store, in megabytes. Default 0. */
+  readonly storesMb?: number
   /** Returns what the attacker got, such as the status of each response. */
   readonly run: (target: Target) => Promise<readonly (string | number)[]>
 }
@@ -85,6 +87,7 @@ export const ATTACKS: readonly Attack[] = [
     name: 'tasks with arguments of 1 MiB',
     before: 'arguments did not count',
     app: { limits: { maxTaskBytes: 16 * MIB } },
+    storesMb: 17,
     run: async (target) => {
       const attacker = new Caller(target, 'ann')
       const order = { name: 'work', arguments: { text: 'x'.repeat(MIB) } }

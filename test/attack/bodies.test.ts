@@ -24,6 +24,24 @@ test('bodies in chunks of one byte take little more memory than their bytes', as
   await expectMemoryBack(target)
 })
 
+test('a body in thousands of tiny chunks is refused soon, and one in small chunks is served', async () => {
+  const target = await Target.start()
+  const crumbs = await target.connect()
+  crumbs.write(head({ 'Transfer-Encoding': 'chunked' }))
+  crumbs.write('1\r\n \r\n'.repeat(6_000))
+  const { status, headers } = await crumbs.next()
+  expect([status, headers['connection']]).toEqual([413, 'close'])
+  const small = await target.connect()
+  small.write(head({ 'Transfer-Encoding': 'chunked', ...HEADERS, 'Mcp-Name': 'greet' }))
+  const text = JSON.stringify(call('greet', { padding: ' '.repeat(100_000) }))
+  for (let at = 0; at < text.length; at += 20) {
+    const part = text.slice(at, at + 20)
+    small.write(`${part.length.toString(16)}\r\n${part}\r\n`)
+  }
+  small.write('0\r\n\r\n')
+  expect((await small.next()).status).toBe(200)
+})
+
 test('a declared length takes no memory before it is sent', async () => {
   const target = await Target.start()
   const connections = await target.connections(200)
