@@ -122,8 +122,10 @@ export class Followers {
     const pauseMs = POLL_MS / 2 / Math.ceil(ids.length / POLL_BATCH)
     try {
       for (let from = 0; from < ids.length; from += POLL_BATCH) {
+        if (this.#byTask.size === 0) break
         if (from > 0) await setTimeout(pauseMs, undefined, { ref: false })
-        const batch = ids.slice(from, from + POLL_BATCH)
+        const batch = ids.slice(from, from + POLL_BATCH).filter((id) => this.#byTask.has(id))
+        if (batch.length === 0) continue
         const versions = new Map((await this.#store.versions(batch)).map(({ id, version }) => [id, version]))
         for (const id of batch) if (!this.#isKnown(id, versions.get(id))) this.#report(id)
       }
