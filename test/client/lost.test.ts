@@ -49,10 +49,15 @@ class BadProxy {
     if (fate === 'lost before') return void response.destroy()
     if (fate === 'swallowed') return
     if (typeof fate === 'number') return void response.writeHead(fate).end('<html>')
-    const answer = await forward(this.#to, request, body)
+    const from = await forward(this.#to, request, body)
+    if (fate === 'through') {
+      response.writeHead(200, { 'Content-Type': from.headers['content-type'] })
+      response.flushHeaders()
+      return void from.pipe(response)
+    }
+    const answer = await read(from)
     if (fate === 'lost after') return void response.destroy()
     if (fate === 'swallowed after') return
-    if (fate === 'through') return void response.writeHead(200, { 'Content-Type': 'application/json' }).end(answer)
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': answer.length })
     response.write(answer.slice(0, 10), () => response.destroy())
   }
@@ -64,12 +69,12 @@ async function read(message: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString()
 }
 
-async function forward(to: string, from: IncomingMessage, body: string): Promise<string> {
+async function forward(to: string, from: IncomingMessage, body: string): Promise<IncomingMessage> {
   const { host: _host, ...headers } = from.headers
   const out = httpRequest(to, { method: 'POST', headers, agent: false })
   out.end(body)
   const [answer] = (await once(out, 'response')) as [IncomingMessage]
-  return read(answer)
+  return answer
 }
 
 const closing: (() => Promise<void>)[] = []
@@ -146,6 +151,11 @@ function countingApp(served: Served, options: Opening): Rally {
       return count()
     }),
   )
+  app.tool('slow', {}, async (_args, io) => {
+    io.progress(1)
+    await new Promise((resolve) => void setTimeout(resolve, 1_500))
+    return count()
+  })
   if (options.store !== undefined) app.tool('lengthy', { task: 'always' }, count)
   app.prompt('asked', { arguments: z.object({ a: z.string() }), complete: { a: ['one'] } }, ({ a }) => a)
   return app
@@ -197,7 +207,7 @@ describe.concurrent('a response that is lost', () => {
   test('of a lookup is asked for again', async () => {
     const { client, proxy } = await Connection.open()
     proxy.fates.push('lost after')
-    expect(await client.listTools()).toHaveLength(5)
+    expect(await client.listTools()).toHaveLength(6)
     proxy.fates.push('lost before', 504)
     expect(await client.listPrompts()).toHaveLength(1)
     proxy.fates.push(502)
@@ -276,13 +286,30 @@ describe.concurrent('a request that is swallowed without a sign', () => {
     connection.proxy.fates.push('through', fate)
     const began = performance.now()
     // A list, the first round of a call, and one with a state.
-    expect(await connection.client.listTools()).toHaveLength(5)
+    expect(await connection.client.listTools()).toHaveLength(6)
     expect(textOf(await connection.client.callTool('plain'))).toBe('call 1')
     expect(performance.now() - began).toBeLessThan(2_000)
     connection.proxy.fates.push('through', fate)
     expect(textOf(await connection.client.callTool('lasting'))).toBe('call 2')
     expect(connection.served.count).toBe(2)
     expect(connection.calls).toHaveLength(5)
+  })
+
+  test.each([
+    ['as JSON, while the second attempt waits for the record of the first', false, 2],
+    ['as a stream that has begun, so that there is no second attempt', true, 1],
+  ])('is told from one whose response takes long: %s', async (_how, isStream, attempts) => {
+    const connection = await Connection.open({
+      keys: KEYS,
+      once: new MemoryOnceStore(),
+      caller: 'ada',
+      timeoutMs: 2_400,
+    })
+    const { client } = connection
+    const onProgress = isStream ? { onProgress: () => {} } : {}
+    expect(textOf(await client.callTool('slow', {}, onProgress))).toBe('call 1')
+    expect(connection.calls).toHaveLength(attempts)
+    expect(connection.served.count).toBe(1)
   })
 
   test('is not sent again where the server has no record of it and may still work on it', async () => {
