@@ -95,6 +95,10 @@ export class Connection {
     return this.#transport.usesParamHeaders
   }
 
+  get canLoseRequests(): boolean {
+    return this.#transport.canLoseRequests
+  }
+
   get revision(): string {
     return this.#revision
   }

@@ -5,7 +5,7 @@ import { shown } from '../protocol/text.ts'
 import { declaredToLegacy } from './capabilities.ts'
 import type { Connection } from './connection.ts'
 import type { ServerInfo } from './discovery.ts'
-import { readDiscovery, REVISIONS } from './discovery.ts'
+import { NoCommonRevision, readDiscovery, REVISIONS } from './discovery.ts'
 import { ClientError, wrongOption } from './errors.ts'
 import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'
@@ -48,12 +48,17 @@ export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> 
   const { route, limits, revision } = options
   if (revision !== undefined) return useRevision(revision, options)
   const isProbe = route.mayIgnoreProbe === true
+  const timeoutMs = isProbe ? Math.min(PROBE_MS, limits.timeoutMs) : limits.timeoutMs
+  let isAnswered = false
   try {
-    return await discover(options, isProbe ? Math.min(PROBE_MS, limits.timeoutMs) : limits.timeoutMs, !isProbe)
+    const result = await requestDiscovery(options, timeoutMs, !isProbe)
+    isAnswered = true
+    return useDiscovery(options, result)
   } catch (error) {
     // Some legacy servers do not answer an unknown request, and some exit.
     const isUnclear = isProbe && (hasCode(error, 'TIMEOUT') || hasCode(error, 'LOST'))
-    if (route.openLegacy === undefined || !(isUnclear || (await isLegacyServer(error)))) throw error
+    const isLegacy = isAnswered ? mayBeLegacy(error) : isUnclear || (await isLegacyServer(error))
+    if (route.openLegacy === undefined || !isLegacy) throw error
     try {
       return await initialize(options, NEWEST_LEGACY, false)
     } catch (legacyError) {
@@ -84,20 +89,34 @@ async function useRevision(revision: string, options: NegotiateOptions): Promise
   return initialize(options, revision, true)
 }
 
-async function discover(
-  { connection, route, signal }: NegotiateOptions,
+async function discover(options: NegotiateOptions, timeoutMs: number): Promise<ServerInfo> {
+  return useDiscovery(options, await requestDiscovery(options, timeoutMs, true))
+}
+
+const DISCOVER = 'server/discover'
+
+async function requestDiscovery(
+  { connection, signal }: NegotiateOptions,
   timeoutMs: number,
-  isIdempotent = true,
-): Promise<ServerInfo> {
-  const method = 'server/discover'
-  const deadline = connection.openDeadline(method, timeoutMs, signal)
+  isIdempotent: boolean,
+): Promise<Record<string, unknown>> {
+  const deadline = connection.openDeadline(DISCOVER, timeoutMs, signal)
   const { result } = await connection.withDeadline(deadline, () =>
-    connection.request({ method, isIdempotent }, deadline),
+    connection.request({ method: DISCOVER, isIdempotent }, deadline),
   )
-  checkComplete(result, method)
+  return result
+}
+
+function useDiscovery({ connection, route }: NegotiateOptions, result: Record<string, unknown>): ServerInfo {
+  checkComplete(result, DISCOVER)
   const { server, revision } = readDiscovery(result, route.address)
   connection.useRevision(revision)
   return server
+}
+
+/** True for a result that names no revision of this client. Whatever else is wrong with it, the server is a modern one. */
+function mayBeLegacy(error: unknown): boolean {
+  return error instanceof NoCommonRevision && error.mayBeLegacy
 }
 
 async function initialize(options: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {

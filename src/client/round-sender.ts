@@ -84,7 +84,8 @@ export class RoundSender {
   get #repeats(): 'known' | 'recorded' | undefined {
     const { server, connection } = this.#context
     const extension = server.capabilities.extensions?.[META_IDEMPOTENCY_KEY]
-    if (connection.retryFormat !== RETRY_FORMAT || !isObject(extension)) return undefined
+    // Without a network a response is lost because the server died, perhaps of this very call.
+    if (!connection.canLoseRequests || connection.retryFormat !== RETRY_FORMAT || !isObject(extension)) return undefined
     return extension['records'] === true ? 'recorded' : 'known'
   }
 

@@ -7,6 +7,7 @@ import { serveStdio } from './server-stdio.mjs'
 
 /** The JSON text of a response, or nothing where the wire has its own way to misbehave. */
 function answer({ id, method, params }, mode) {
+  if (method === 'initialize') return `{"jsonrpc":"2.0","id":${id},"error":{"code":-32601,"message":"No such method"}}`
   const result = resultOf(method, params, mode)
   if (result === undefined) return undefined
   return `{"jsonrpc":"2.0","id":${id},"result":${typeof result === 'string' ? result : JSON.stringify(result)}}`
