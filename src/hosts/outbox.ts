@@ -9,6 +9,8 @@ const BUSY = 4
 const REMEMBERED = 8
 /** So many are written without waiting for the rest of the turn, which may take long when handlers compute. */
 const FULL = 64
+/** A longer response is written at once. Many of them together would fill the memory before anybody knows who does not read. */
+const LARGE = 16 * 1024
 
 export class Outbox {
   readonly slowReaders: SlowReaders
@@ -24,7 +26,7 @@ export class Outbox {
   send(response: ServerResponse, status: number, text: string): void {
     this.#recent[this.#next] = response.socket
     this.#next = (this.#next + 1) % REMEMBERED
-    if (!this.#isBusy()) return this.#write(response, status, text)
+    if (text.length > LARGE || !this.#isBusy()) return this.#write(response, status, text)
     if (this.#waiting.length === 0) gathered(() => this.#flush())
     if (this.#waiting.push({ response, status, text }) >= FULL) this.#flush()
   }
