@@ -5,6 +5,7 @@ import type { MemoryStore } from 'mcp-rally'
 import type { StateCodec } from '../../src/seal/codec.ts'
 import type { TaskStore } from '../../src/store/tasks.ts'
 import type { Random } from '../../src/testing/random.ts'
+import { rememberDerivedKeys } from './derived-keys.ts'
 import { handlerOf, INPUT } from './program.ts'
 import type { Release } from './program.ts'
 import type { Cause, FlowPlan, Response, ServedRequest, Server, World } from './world.ts'
@@ -56,6 +57,8 @@ export interface FleetHost {
   /** How long the instance is to stall now, while it runs a step of a task. */
   stallInStep(instance: Instance): number
 }
+
+rememberDerivedKeys()
 
 const silent = { warn: (): void => {}, error: (): void => {} }
 

@@ -71,7 +71,7 @@ export interface ServedRequest {
   /** What its handler saw, by key. */
   readonly seen: Map<string, string>
   passes: number
-  /** When its last pass started. */
+  /** When its last pass started, by the clock of the server. */
   startedAt: number
   /** The flow of its pass. */
   flow?: string
@@ -158,10 +158,10 @@ export class World {
     if (node.sealed === undefined) return undefined
     if (!server.keys.includes(node.mintKey)) return false
     const now = this.clock.now + server.skewMs
-    const isInTime = (sealedAt: number): boolean =>
-      now >= sealedAt - CLOCK_SKEW_MS && now <= sealedAt + TTL_MS + CLOCK_SKEW_MS
-    const [from, to] = node.sealed
-    return isInTime(from) === isInTime(to) ? isInTime(to) : undefined
+    const [earliest, latest] = node.sealed
+    const [opensFrom, opensTo] = [now - TTL_MS - CLOCK_SKEW_MS, now + CLOCK_SKEW_MS]
+    if (earliest >= opensFrom && latest <= opensTo) return true
+    return latest < opensFrom || earliest > opensTo ? false : undefined
   }
 
   /** A point of the history, later than all points before. */
@@ -184,7 +184,7 @@ export class World {
       return
     }
     request.passes += 1
-    request.startedAt = this.clock.now
+    request.startedAt = this.clock.now + server.skewMs
     request.flow = flow
     this.tell(() => `  ${server.name} runs ${request.plan.tool} of call ${request.plan.number}`)
     if (request.opens === false) {
@@ -387,11 +387,12 @@ export class World {
     // With single use, the response waits for the store after the state was sealed, and may be that of another request.
     const isSent = isSentElsewhere(result)
     const isOwn = request.passes > 0 || (isSent && !this.singleUse)
-    const sealedFrom = (this.singleUse ? request.startedAt : now) + server.skewMs
+    const sealedAt = now + server.skewMs
+    const startedAt = this.singleUse ? request.startedAt : sealedAt
     const node: StateNode = {
       token,
       owner: request.plan,
-      sealed: isOwn ? [sealedFrom, now + server.skewMs] : undefined,
+      sealed: isOwn ? [Math.min(startedAt, sealedAt), Math.max(startedAt, sealedAt)] : undefined,
       mintKey: server.keys[0] ?? '',
       version: isSent ? request.from?.version : isOwn ? server.release.version : undefined,
       recorded,
