@@ -8,10 +8,6 @@ import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export function hasHaproxy(): boolean {
-  return spawnSync('haproxy', ['-v']).status === 0
-}
-
 export class Haproxy {
   readonly url: string
   readonly #folder: string
@@ -27,6 +23,9 @@ export class Haproxy {
 
   /** Resolves when it accepts connections. */
   static async start(instances: readonly number[]): Promise<Haproxy> {
+    if (spawnSync('haproxy', ['-v']).status !== 0) {
+      throw new Error('HAProxy is missing. Install it with `apt-get install haproxy`.')
+    }
     const [port = 0] = await freePorts(1)
     const haproxy = new Haproxy(port, instances)
     while (!(await isOpen(port))) {

@@ -30,7 +30,7 @@ const SALT = /^\w+/
 type Outgoing = Pick<Arriving, 'message' | 'principal' | 'isForged'>
 
 /** How a client's flow ended. */
-export type End = { readonly kind: 'done' | 'task' | 'refused' | 'failed' | 'dropped'; readonly why?: string }
+export type End = { readonly kind: 'done' | 'task' | 'refused' | 'failed'; readonly why?: string }
 
 export class Client {
   readonly plan: FlowPlan
@@ -71,7 +71,7 @@ export class Client {
     const answers = this.#answersTo(node, this.#host.roll('replay', this.plan.number, (this.#sends += 1)))
     const message = this.#message(answers.wire, token, { tool, args })
     const request = newRequest(this.plan, node, answers)
-    this.#send(request, { message, principal, isForged }, { isLast: true, respond: () => {} })
+    this.#send(request, { message, principal, isForged }, { respond: () => {} })
   }
 
   /** Sends a round, and sends it again until a response comes. Each attempt waits longer. */
@@ -298,7 +298,6 @@ interface Receiver {
   refused?(): void
   /** Checks the response instead of the check of rounds. */
   check?(response: Response): undefined
-  isLast?: boolean
 }
 
 interface Answers {

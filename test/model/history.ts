@@ -349,8 +349,7 @@ class History implements FleetHost {
     this.world.tell(() => 'The faults end.')
     this.#dying = undefined
     this.#stalling = undefined
-    // Nothing else ends a task whose version is gone, for about an hour.
-    if (this.lostVersions) this.#at(GIVING_UP_MS, () => this.#clients.forEach((client) => client.cancelTask()))
+    if (this.lostVersions) this.#giveUpTasks()
     Object.assign(this.weather, { loss: 0, doubled: 0, storeFailure: 0, eventLoss: 0 })
     const keys = keysAt(this.#rotation)
     for (const [slot, instance] of this.instances.entries()) {
@@ -359,6 +358,14 @@ class History implements FleetHost {
       instance.drain()
       this.#start(slot)
     }
+  }
+
+  /** Nothing else ends a task whose version is gone, for about an hour. */
+  #giveUpTasks(): void {
+    this.#at(GIVING_UP_MS, () => {
+      for (const client of this.#clients) client.cancelTask()
+      if (this.#clients.some(({ end }) => end === undefined)) this.#giveUpTasks()
+    })
   }
 
   /** I6: when the faults have ended, everything comes to its end. */
@@ -447,7 +454,7 @@ const KEYS = [11, 47, 83, 131].map((factor) =>
 )
 
 /** [old] -> [old, new] -> [new, old] -> [new], and so on. */
-export function keysAt(rotation: number): string[] {
+function keysAt(rotation: number): string[] {
   const current = KEYS[Math.floor(rotation / 3) % KEYS.length] ?? ''
   const next = KEYS[(Math.floor(rotation / 3) + 1) % KEYS.length] ?? ''
   return [[current], [current, next], [next, current]][rotation % 3] ?? [current]
