@@ -1,0 +1,121 @@
+// Node 22 and 24, Bun and Deno, each from its npm package: see package.json beside this file.
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Consumer, ROOT } from '../package/consumer.ts'
+import { APP, CLIENT, clientContract, hostContract, type Started } from './contract.ts'
+
+const execute = promisify(execFile)
+
+const NODE_HOST = `
+  import { serve } from 'mcp-rally/node'
+  import { app } from './app.mjs'
+  const { url } = await serve(app, { port: 0, allowedHosts: '*' })
+  console.log(url)
+`
+const BUN_HOST = `
+  import { app } from './app.mjs'
+  const { port } = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: app.fetch })
+  console.log('http://127.0.0.1:' + port + '/mcp')
+`
+const DENO_HOST = `
+  import { app } from './app.mjs'
+  const onListen = ({ port }) => console.log('http://127.0.0.1:' + port + '/mcp')
+  Deno.serve({ port: 0, hostname: '127.0.0.1', onListen }, app.fetch)
+`
+
+const installed = join(import.meta.dirname, 'node_modules')
+const runtimes = [
+  { runtime: 'Node 22', command: [join(installed, 'node22/bin/node')], host: NODE_HOST },
+  { runtime: 'Node 24', command: [join(installed, 'node24/bin/node')], host: NODE_HOST },
+  { runtime: 'Bun', command: [join(installed, '@oven/bun-linux-x64/bin/bun')], host: BUN_HOST },
+  {
+    runtime: 'Deno',
+    command: [
+      join(installed, '@deno/linux-x64-glibc/deno'),
+      'run',
+      '--allow-all',
+      '--no-lock',
+      '--node-modules-dir=manual',
+    ],
+    host: DENO_HOST,
+  },
+]
+
+describe.each(runtimes)('$runtime', ({ runtime, command: [program = '', ...args], host }) => {
+  let consumer: Consumer
+  let started: Started
+
+  const run = async (file: string, ...values: string[]): Promise<unknown> => {
+    const { stdout } = await execute(program, [...args, file, ...values], { cwd: consumer.folder, timeout: 20_000 })
+    return JSON.parse(stdout)
+  }
+
+  beforeAll(async () => {
+    consumer = await Consumer.install(['zod'])
+    await consumer.write({ 'app.mjs': APP, 'client.mjs': CLIENT, 'host.mjs': host, 'run.mjs': RUN, 'store.mjs': STORE })
+    started = await start(spawn(program, [...args, 'host.mjs'], { cwd: consumer.folder }))
+  }, 60_000)
+  afterAll(async () => {
+    await started.stop()
+    await consumer.remove()
+  })
+
+  hostContract(runtime, async () => ({ url: started.url, stop: async () => {} }))
+
+  clientContract(
+    runtime,
+    (url) => run('run.mjs', url),
+    () => started.url,
+  )
+
+  test('has a SQLite of its own, which a store uses', async () => {
+    expect(await run('store.mjs')).toEqual(['yours', 'held'])
+  })
+})
+
+describe.each(runtimes.filter(({ runtime }) => runtime.startsWith('Node')))(
+  '$runtime',
+  ({ command: [program = ''] }) => {
+    test('passes the contract of a SQLite store with the SQLite of the runtime', async () => {
+      const files = [
+        'test/stores/sqlite.test.ts',
+        'test/stores/sqlite-file.test.ts',
+        'test/stores/sqlite-processes.test.ts',
+      ]
+      const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
+      const { stdout } = await execute(program, [vitest, 'run', '--typecheck.enabled=false', ...files], { cwd: ROOT })
+      expect(stdout).toMatch(/Test Files .*3 passed/)
+    }, 120_000)
+  },
+)
+
+const RUN = `
+  import { callAll } from './client.mjs'
+  console.log(JSON.stringify(await callAll(process.argv[2])))
+`
+
+/** libsql is not installed there. */
+const STORE = `
+  import { sqlite } from 'mcp-rally/sqlite'
+  const store = sqlite(':memory:')
+  const said = []
+  for (const _ of [1, 2]) said.push((await store.once.claim('key', 'note', 1000)).kind)
+  await store.close()
+  console.log(JSON.stringify(said))
+`
+
+async function start(child: ChildProcess): Promise<Started> {
+  child.stderr?.pipe(process.stderr)
+  const [url] = (await once(createInterface({ input: child.stdout ?? process.stdin }), 'line')) as [string]
+  return {
+    url,
+    async stop() {
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    },
+  }
+}
