@@ -79,7 +79,7 @@ export const ATTACKS: readonly Attack[] = [
       return repeated(3_000, 50, async (id) => {
         const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
         const { text } = await attacker.post(body, headers, 'elicitation/create')
-        return text.includes('limits.maxStreams') ? 'over its share' : 'asked'
+        return text.includes('elicitation/create') ? 'asked' : 'refused'
       })
     },
   },
