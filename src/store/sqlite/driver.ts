@@ -10,7 +10,7 @@ import { RallyError } from '../../protocol/errors.ts'
 import type { SqliteDatabase, SqliteDriver } from './database.ts'
 import { nodeSqlite } from './node-sqlite.ts'
 
-export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.ts'
+export type { SqliteDatabase, SqliteStatement } from './database.ts'
 
 /** How long SQLite itself waits for another process. It blocks the event loop meanwhile, so most of the waiting is done outside. */
 const BUSY_MS = 5
