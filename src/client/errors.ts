@@ -14,6 +14,11 @@ export interface ClientErrorOptions extends ErrorOptions {
 
 /** An error on the client's side. Switch on `code`. */
 export class ClientError extends RallyError {
+  /** It may contain words of the server. */
+  override get isPublic(): boolean {
+    return false
+  }
+
   override readonly code: ClientErrorCode
   /** The HTTP status that caused the error. */
   readonly status: number | undefined

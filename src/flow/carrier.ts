@@ -7,7 +7,7 @@ import type { StoreOutages } from '../store/outages.ts'
 import type { Answers } from './answering.ts'
 import type { CallKind } from './call.ts'
 import type { CallSource } from './caller.ts'
-import type { TargetName } from './failure-log.ts'
+import type { OnError, TargetName } from './failure-log.ts'
 import type { FlowState, ShownQuestion } from './flow-state.ts'
 import type { Journal } from './journal.ts'
 import type { Capability, Form } from './question.ts'
@@ -62,6 +62,9 @@ export interface RunningPass {
 /** What a pass uses of the app it runs in. */
 export interface PassHost {
   readonly logger: Logger
+  readonly onError: OnError | undefined
+  /** True if callers may read the message of any error. */
+  readonly showErrors: boolean
   /** Guards the store of a step that runs once. */
   readonly outages: StoreOutages
   readonly strict: boolean
@@ -86,6 +89,7 @@ export interface PassInput {
   readonly can: (capability: Capability) => boolean
   readonly limits: PassLimits
   readonly logger: Logger
+  readonly onError?: OnError | undefined
   /** Default: a failure of the store is a failure of the step. */
   readonly outages?: StoreOutages | undefined
   /** Sends progress on the request's own stream. Absent if the client did not ask for progress. */

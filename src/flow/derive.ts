@@ -14,6 +14,11 @@ export function flowDigest(flowId: string): string {
   return derive(flowId, 'log', '', 'base64url').slice(0, 11)
 }
 
+/** Names a failure in logs, and to callers who may not read more. The same on every replay. */
+export function failureReference(flowId: string, key = ''): string {
+  return derive(flowId, 'failure', key, 'base64url').slice(0, 11)
+}
+
 /** A number in [0, 1) with 52 random bits. */
 export function derivedRandom(flowId: string, key: string): number {
   return Number.parseInt(derive(flowId, 'random', key, 'hex').slice(0, 13), 16) / 2 ** 52

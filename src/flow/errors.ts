@@ -29,18 +29,43 @@ export class Declined extends RallyError {
   }
 }
 
+/**
+ * Tells the model what went wrong. Throw it from a handler or a step: its message is the result of the call, with `isError`, and
+ * nothing is logged. The message of any other error is shown to callers only in development.
+ *
+ * @example
+ * if (stock === 0) throw new ToolError('Sold out. Ask the user for another size.')
+ */
+export class ToolError extends RallyError {
+  declare readonly code: 'TOOL_ERROR'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('TOOL_ERROR', message, options)
+  }
+}
+
 /** A step or scope failed. Has the name, message and code of the original error, live and replayed alike. */
 export class StepFailed extends RallyError {
   /** The code of the original error, or 'STEP_FAILED' if it had none. */
   override readonly code: 'STEP_FAILED' | ForeignErrorCode
   readonly step: string
+  /** The key of the step that failed first, if this is the scope around it. */
+  readonly origin: string
   readonly #name: string
+  readonly #isPublic: boolean
 
   constructor(step: string, failure: Failure) {
     super('STEP_FAILED', failure.message)
     this.code = failure.code ?? 'STEP_FAILED'
     this.step = step
+    this.origin = failure.origin ?? step
     this.#name = failure.name
+    this.#isPublic = failure.public === true
+  }
+
+  /** True if a `ToolError` was thrown. */
+  override get isPublic(): boolean {
+    return this.#isPublic
   }
 
   override get name(): string {
@@ -85,6 +110,10 @@ export interface Failure {
   name: string
   message: string
   code?: string | number
+  /** Set if a `ToolError` was thrown. */
+  public?: true
+  /** The key of the step that failed first, in the failure of a scope. */
+  origin?: string
 }
 
 export function toFailure(error: unknown): Failure {
@@ -92,6 +121,11 @@ export function toFailure(error: unknown): Failure {
   const failure: Failure = { name: error.name, message: error.message }
   const code: unknown = 'code' in error ? error.code : undefined
   if (typeof code === 'string' || typeof code === 'number') failure.code = code
+  if (error instanceof ToolError) failure.public = true
+  if (error instanceof StepFailed) {
+    if (error.isPublic) failure.public = true
+    failure.origin = error.origin
+  }
   return failure
 }
 

@@ -1,11 +1,11 @@
 // Logs what fails in a flow, with the original error. Every failure is logged once: when a pass records it, or when it ends the call.
 //
 // A replay logs nothing: a recorded failure reaches the handler as `StepFailed`, and that was logged when it was recorded.
-// A hook for operators (`onError`) belongs into `logUnexpected`: nothing else in the server sees every failure.
 import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import { flowDigest } from './derive.ts'
-import { Declined, StepFailed } from './errors.ts'
+import type { Caller } from './caller.ts'
+import { failureReference, flowDigest } from './derive.ts'
+import { Declined, StepFailed, ToolError } from './errors.ts'
 
 /** What a flow runs: a tool, a prompt or a resource. */
 export interface TargetName {
@@ -14,11 +14,35 @@ export interface TargetName {
   readonly target: string
 }
 
+/** Where something failed, for `onError`. */
+export interface ErrorContext {
+  /** The method of the request, such as `tools/call`. */
+  readonly method: string
+  /** The name of the tool or prompt, or the resource's URI. */
+  readonly target: string
+  /** The name of the tool, if it is one. */
+  readonly tool: string | undefined
+  /** The key of the step, scope or question that failed, if it was one. */
+  readonly key: string | undefined
+  /** A digest that names the flow in logs, because its id is a secret. `undefined` outside of a flow, as in a completion. */
+  readonly flow: string | undefined
+  /** 0 in the first round. */
+  readonly round: number
+  readonly caller: Caller | undefined
+  /** What a caller reads in place of the message: `The tool failed. Reference: ...` */
+  readonly reference: string | undefined
+}
+
+/** Receives every failure that is not the author's own answer to the caller, once: never on a replay. */
+export type OnError = (error: unknown, context: ErrorContext) => void
+
 /** Where something failed. */
 export interface FailurePlace {
   readonly target: TargetName
-  readonly flow: { readonly id: string }
+  readonly flow: { readonly id: string; readonly round: number }
+  readonly caller: Caller | undefined
   readonly logger: Logger
+  readonly onError: OnError | undefined
 }
 
 /** Logs a failure, except if it is the author's own answer to the caller or was logged before. `key` is the key of the io call. */
@@ -28,12 +52,68 @@ export function logFailure(place: FailurePlace, error: unknown, key?: string): v
 
 /** Logs a failure whatever its class. */
 export function logUnexpected(place: FailurePlace, error: unknown, key?: string): void {
+  const { target, flow, logger, onError, caller } = place
   const what = key === undefined ? 'failed' : `"${key}" failed`
-  place.logger.error(`${nameOf(place.target)}: ${what}.`, detailsOf(place, error, key))
+  const reference = failureReference(flow.id, key)
+  logger.error(`${nameOf(target)}: ${what}.`, { ...detailsOf(place, error, key), reference })
+  if (onError === undefined) return
+  const { method } = target
+  const tool = method === 'tools/call' ? target.target : undefined
+  const digest = flowDigest(flow.id)
+  const context = { method, target: target.target, tool, key, flow: digest, round: flow.round, caller, reference }
+  callOnError(place, error, context)
+}
+
+/** Logs a failure outside of a flow, as in a completion. The caller reads only that there was one. */
+export function logServing(
+  host: Pick<FailurePlace, 'logger' | 'onError'>,
+  error: unknown,
+  method: string,
+  caller: Caller | undefined,
+): void {
+  host.logger.error(`Serving ${method} failed.`, { error })
+  const nothing = { tool: undefined, key: undefined, flow: undefined, reference: undefined }
+  callOnError(host, error, { method, target: '', ...nothing, round: 0, caller })
+}
+
+function callOnError(
+  { logger, onError }: Pick<FailurePlace, 'logger' | 'onError'>,
+  error: unknown,
+  context: ErrorContext,
+): void {
+  try {
+    onError?.(error, context)
+  } catch (thrown) {
+    logger.error('onError() failed.', { error: thrown })
+  }
+}
+
+/**
+ * The error as a caller may read it. Whatever another system wrote may contain secrets, such as the password in a driver's message:
+ * in its place the caller gets a reference, by which the log has the rest.
+ */
+export function publicError(
+  error: unknown,
+  { target, flow }: Pick<FailurePlace, 'target' | 'flow'>,
+  key?: string,
+): unknown {
+  if (error instanceof RallyError && error.isPublic) return error
+  const reference = failureReference(flow.id, error instanceof StepFailed ? error.origin : key)
+  return new ToolError(`The ${KINDS[target.method] ?? 'request'} failed. Reference: ${reference}`)
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  'tools/call': 'tool',
+  'prompts/get': 'prompt',
+  'resources/read': 'resource',
 }
 
 /** The details of a log entry. The flow's id is a secret, so they contain only a digest of it. */
-export function detailsOf({ target, flow }: FailurePlace, error?: unknown, key?: string): Record<string, unknown> {
+export function detailsOf(
+  { target, flow }: Pick<FailurePlace, 'target' | 'flow'>,
+  error?: unknown,
+  key?: string,
+): Record<string, unknown> {
   return {
     method: target.method,
     target: target.target,
@@ -49,8 +129,9 @@ export function nameOf({ method, target }: TargetName): string {
   return method === 'prompts/get' ? `Prompt "${target}"` : `Resource ${target}`
 }
 
-/** `Declined` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
+/** `Declined`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
 function isExpected(error: unknown): boolean {
-  if (error instanceof Declined || error instanceof ProtocolError || error instanceof StepFailed) return true
+  if (error instanceof Declined || error instanceof ProtocolError || error instanceof ToolError) return true
+  if (error instanceof StepFailed) return true
   return error instanceof RallyError && error.code === 'ARGUMENTS_INVALID'
 }

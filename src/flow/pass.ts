@@ -475,8 +475,8 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   get #place(): FailurePlace {
-    const { target, flow, logger } = this.input
-    return { target, flow, logger }
+    const { target, flow, logger, onError, source } = this.input
+    return { target, flow, caller: source?.caller, logger, onError }
   }
 
   replay(call: Call, entry: Entry): void {

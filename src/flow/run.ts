@@ -1,12 +1,13 @@
 // Runs a target for a carrier. This is the only way from the server, a task or an older client's call into a pass.
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import type { CallSource } from './caller.ts'
 import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
 import type { FlowState } from './flow-state.ts'
 import { keepAnswers } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { startPass } from './io.ts'
-import type { TargetName } from './failure-log.ts'
-import { logFailure, logUnexpected } from './failure-log.ts'
+import type { FailurePlace, TargetName } from './failure-log.ts'
+import { logFailure, logUnexpected, publicError } from './failure-log.ts'
 import { Journal } from './journal.ts'
 import { Pass } from './pass.ts'
 import type { Form } from './question.ts'
@@ -45,6 +46,7 @@ export function runTarget<T>(
     limits: { journalBytes: carrier.maxJournalBytes, passMs: target.timeoutMs ?? carrier.timeoutMs },
     logger: host.logger,
     outages: host.outages,
+    onError: host.onError,
     progress: carrier.progress,
     log: carrier.log,
     wantsHandover: () => carrier.wantsHandover(),
@@ -87,7 +89,8 @@ function takeOutcome<T>(carrier: Carrier<T>, outcome: Outcome): T | Promise<T> {
 /** The carrier of a flow that has ended, as its texts and logs need it. */
 export interface EndedFlow<Host> {
   readonly host: Host
-  readonly flow: { readonly id: string }
+  readonly flow: { readonly id: string; readonly round: number }
+  readonly source: CallSource | undefined
 }
 
 /** The text of a flow's result. A value that has no text, because it is not JSON or does not match its schema, is a failure. */
@@ -110,22 +113,30 @@ export function endText<Host extends PassHost, Request>(
 export function failureText<Host extends PassHost>(
   target: FlowTarget<Host, never>,
   error: unknown,
-  { host, flow }: EndedFlow<Host>,
+  ended: EndedFlow<Host>,
   key?: string,
 ): string {
-  logFailure({ target, flow, logger: host.logger }, error, key)
-  return target.failureText(error, host)
+  const place = placeOf(target, ended)
+  logFailure(place, error, key)
+  return target.failureText(ended.host.showErrors ? error : publicError(error, place, key), ended.host)
+}
+
+function placeOf(target: TargetName, { host, flow, source }: EndedFlow<PassHost>): FailurePlace {
+  const { logger, onError } = host
+  return { target, flow, caller: source?.caller, logger, onError }
 }
 
 /** The handler returned a value that cannot be its result: its mistake, except if the error says what the caller did wrong. */
 function unwritable<Host extends PassHost>(
   target: FlowTarget<Host, never>,
   error: unknown,
-  { host, flow }: EndedFlow<Host>,
+  ended: EndedFlow<Host>,
 ): string {
+  const { host } = ended
+  const place = placeOf(target, ended)
   const isAnswer = error instanceof ProtocolError && error.rpcCode !== INTERNAL_ERROR
-  if (!isAnswer) logUnexpected({ target, flow, logger: host.logger }, error)
-  return target.failureText(error, host)
+  if (!isAnswer) logUnexpected(place, error)
+  return target.failureText(host.showErrors ? error : publicError(error, place), host)
 }
 
 /** What a carrier kept of a flow, and the version of the handler that recorded it. */

@@ -97,10 +97,10 @@ export class Call implements Stoppable {
       try {
         next = await this.#ask(passed, point, suspend)
       } catch (error) {
-        return failureText(target, error, this.#ended(from))
+        return failureText(target, error, this.#ended(from, request))
       }
       if (next === 'suspended') return undefined
-      if (next === 'cancelled') return this.#cancelledText(target, from)
+      if (next === 'cancelled') return this.#cancelledText(target, from, request)
       point = next
     }
   }
@@ -132,9 +132,9 @@ export class Call implements Stoppable {
       },
       ended: async (outcome) => {
         this.#reportCompleted(point, outcome)
-        return { kind: 'over', text: await endText(target, outcome, this.#ended(point), request) }
+        return { kind: 'over', text: await endText(target, outcome, this.#ended(point, request), request) }
       },
-      cancelled: () => ({ kind: 'over', text: this.#cancelledText(target, point) }),
+      cancelled: () => ({ kind: 'over', text: this.#cancelledText(target, point, request) }),
     }
   }
 
@@ -164,12 +164,13 @@ export class Call implements Stoppable {
   }
 
   /** The text of a cancelled call: none, except if this server stops. */
-  #cancelledText(target: Target, point: ResumePoint): string | undefined {
-    return this.#interrupted ? failureText(target, shutDown(target), this.#ended(point)) : undefined
+  #cancelledText(target: Target, point: ResumePoint, request: RoundRequest): string | undefined {
+    return this.#interrupted ? failureText(target, shutDown(target), this.#ended(point, request)) : undefined
   }
 
-  #ended({ flowId }: ResumePoint): EndedFlow<AppServices> {
-    return { host: this.#host.app, flow: { id: flowId } }
+  #ended({ flowId, round }: ResumePoint, request: RoundRequest): EndedFlow<AppServices> {
+    const { app } = this.#host
+    return { host: app, flow: { id: flowId, round }, source: new RequestSource(request, app.limits) }
   }
 
   #write(questions: ReadonlyMap<string, string>, flowId: string): Question[] {

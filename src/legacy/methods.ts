@@ -1,6 +1,7 @@
 // The methods of a session: those that every revision has, and what is added for 2025-era clients. Results are written in the
 // words of the session's revision.
 import { MissingCapability, NoTask } from '../flow/errors.ts'
+import { logServing } from '../flow/failure-log.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { DetailedTask, LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
@@ -52,7 +53,7 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
     }
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request), 200)
-    host.app.logger.error(`Serving ${method} failed.`, { error })
+    logServing(host.app, error, method, incoming.caller)
     return errorReply(id, internalError(), 200)
   }
 }

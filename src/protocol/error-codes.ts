@@ -94,6 +94,8 @@ export type FlowErrorCode =
 
 /** What a handler may catch from a question or a step. */
 export type HandlerErrorCode =
+  /** A handler tells the model what went wrong. See `ToolError`. */
+  | 'TOOL_ERROR'
   /** The user declined or cancelled a question. Catch `Declined` to continue without the answer. */
   | 'DECLINED'
   /** A step or scope failed with an error that has no code of its own. See `StepFailed`. */

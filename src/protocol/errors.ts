@@ -26,6 +26,11 @@ export class RallyError extends Error {
   override get name(): string {
     return this.constructor.name
   }
+
+  /** True if a caller may read the message: it contains nothing that another system wrote. */
+  get isPublic(): boolean {
+    return true
+  }
 }
 
 /** Runs a check of what the author of an app wrote. The stack of its error begins with the line that called `entry`. */

@@ -200,8 +200,8 @@ export class App {
   }
 
   #createServices(
-    { once, instructions }: AppOptions,
-    { info, logger, seal, limits, timeoutMs, strict }: ResolvedOptions,
+    { once, instructions, onError }: AppOptions,
+    { info, logger, seal, limits, timeoutMs, strict, showErrors }: ResolvedOptions,
     tasks: AppParts['tasks'],
   ): AppServices {
     const outages = new StoreOutages(logger)
@@ -213,6 +213,8 @@ export class App {
       limits,
       timeoutMs,
       strict,
+      showErrors,
+      onError,
       once: once && outages.once(once),
       outages,
       instructions,

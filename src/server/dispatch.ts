@@ -1,4 +1,5 @@
 // From a resolved message of 2026-07-28 to its response, whatever host received it.
+import { logServing } from '../flow/failure-log.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import { METHODS } from './methods.ts'
@@ -31,7 +32,7 @@ export async function dispatch(
     return result === undefined ? undefined : resultReply(id, result)
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, error)
-    app.logger.error(`Serving ${method} failed.`, { error })
+    logServing(app, error, method, context.caller)
     return errorReply(id, internalError())
   }
 }

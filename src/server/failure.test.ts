@@ -72,6 +72,7 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
           key: 'charge',
           flow: expect.stringMatching(/^[\w-]{11}$/) as string,
           error: thrown,
+          reference: expect.stringMatching(/^[\w-]{11}$/) as string,
         },
       },
     ])

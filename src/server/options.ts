@@ -1,4 +1,5 @@
 // The options of an app: what each means, its default, and the checks when the app is built.
+import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
@@ -55,6 +56,16 @@ export interface AppOptions {
    * SECURITY.md. Default: a state may be used again, and a first round that is repeated runs again.
    */
   once?: OnceStore
+  /**
+   * Receives every failure that is not the author's own answer to the caller, with where it happened: once each, and never on a
+   * replay. For error trackers. Default: failures go to `logger` alone.
+   */
+  onError?: OnError
+  /**
+   * Lets callers read the messages of all errors. Otherwise they read a reference to the log, except for `ToolError`, `Declined`,
+   * `ProtocolError` and Rally's own errors. Default: only if NODE_ENV is `development` or `test`.
+   */
+  showErrors?: boolean
   /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
   shed?: ShedLoad
   /** Carries change notifications to every instance of a fleet. Default: only this process notifies its clients. */
@@ -80,12 +91,15 @@ export interface ResolvedOptions {
   readonly limits: Limits
   readonly timeoutMs: number
   readonly strict: boolean
+  readonly showErrors: boolean
 }
 
 /** Throws when an option is not valid. */
 export function readOptions(options: AppOptions): ResolvedOptions {
   const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, logger = consoleLogger } = options
-  const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = process.env['NODE_ENV'] !== 'production' } = options
+  const mode = process.env['NODE_ENV'] ?? ''
+  const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = mode !== 'production' } = options
+  const { showErrors = mode === 'development' || mode === 'test' } = options
   const info = readInfo(options)
   if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
     throw new RallyError('OPTION_INVALID', `\`pageSize\` must be a whole number above 0, got ${pageSize}.`)
@@ -95,7 +109,7 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   }
   const lists = { ttlMs: listTtlMs, pageSize }
   const limits = readLimits(options.limits)
-  return { info, logger, seal: toSeal(options, info.name, logger), lists, limits, timeoutMs, strict }
+  return { info, logger, seal: toSeal(options, info.name, logger), lists, limits, timeoutMs, strict, showErrors }
 }
 
 function readInfo(options: AppOptions): Implementation {

@@ -201,7 +201,7 @@ export class TaskRun implements JournalWriter {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome, flowId),
+      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes }, sourceIn(request)),
       cancelled: () => {
         this.#pass = undefined
         return undefined
@@ -209,7 +209,12 @@ export class TaskRun implements JournalWriter {
     }
   }
 
-  async #ended(tool: RegisteredTool, outcome: Ending, flowId: string): Promise<undefined> {
+  async #ended(
+    tool: RegisteredTool,
+    outcome: Ending,
+    flow: { readonly id: string; readonly round: number },
+    source: CallSource,
+  ): Promise<undefined> {
     this.#pass = undefined
     if (outcome.kind === 'failed') {
       const { error } = outcome
@@ -218,7 +223,11 @@ export class TaskRun implements JournalWriter {
       if (error instanceof StoreUnavailable) throw new StoreFault(error)
       if (isInterrupted(error)) return this.#release()
     }
-    const ending = await endingOf(tool, outcome, { host: this.#host.app, flow: { id: flowId } })
+    const ending = await endingOf(tool, outcome, {
+      host: this.#host.app,
+      flow,
+      source,
+    })
     await this.#lease.end(() => ({ ...this.#status.take(), ...ending }))
     return undefined
   }

@@ -8,6 +8,7 @@ import type { ResolvedRequest } from '../../server/resolve.ts'
 import { resolve } from '../../server/resolve.ts'
 import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
+import { RequestSource } from '../../server/source.ts'
 import { useOnce } from '../../store/once.ts'
 import { logUnlessOutage } from '../../store/outages.ts'
 import type { Response } from '../asks.ts'
@@ -82,7 +83,8 @@ export function resumedCall({ app }: CarriedHost, { state, response }: CarriedAn
     level: state.level,
     progress: state.progress,
     async run({ running, target, round, suspend }) {
-      const ended = { host: app, flow: { id: state.flow.flowId } }
+      const { flowId: id, round: number } = state.flow
+      const ended = { host: app, flow: { id, round: number }, source: new RequestSource(round, app.limits) }
       if ('error' in response) return failureText(target, askFailed(state.key, response.error), ended, state.key)
       const point = resumePoint(app, target, state, response.result)
       if (state.remaining.length === 0 || suspend === undefined) return running.run(target, round, point, suspend)

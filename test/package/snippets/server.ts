@@ -378,7 +378,8 @@ export const serverPages: readonly Page[] = [
   {
     file: 'docs/errors.md',
     given: `${APP}
-      import { Declined, StepFailed } from 'mcp-rally'
+      import { Declined, StepFailed, ToolError } from 'mcp-rally'
+      const tracker = { capture: (...reported: unknown[]): void => console.log(reported.length) }
       let works = false
       const ship = (): void => {
         if (!works) throw new Error('No network.')
@@ -393,6 +394,11 @@ export const serverPages: readonly Page[] = [
           await talk(app, 'deploy', {}, [{}, { note: { action: 'decline' } }])
         `,
         prints: ['The step "ship" failed: No network.', 'A note for the log?', 'Deployed, without a note.'],
+      },
+      {
+        has: 'onError:',
+        use: "await talk(shop, 'order', {}, [{}])",
+        prints: ['Sold out. Ask the user for another size.'],
       },
     ],
   },

@@ -1,0 +1,219 @@
+// What a caller reads when something fails, and what the log and `onError` get: in production, on every carrier.
+import type { ErrorContext, Rally, RallyOptions } from 'mcp-rally'
+import { Declined, rally, send, ToolError } from 'mcp-rally'
+import { connect } from 'mcp-rally/client'
+import { serve } from 'mcp-rally/node'
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { Caller as TaskCaller } from '../tasks/caller.ts'
+import { Office } from '../tasks/office.ts'
+import { accept, askedIn, call, errorOf, request, resultOf } from '../wire/messages.ts'
+
+const PASSWORD = 'postgres://admin:hunter2@db/prod'
+const driverError = (): Error => new Error(`connect ECONNREFUSED ${PASSWORD}`)
+const MASKED = /^The tool failed\. Reference: [\w-]{11}$/
+
+interface Reported {
+  readonly error: unknown
+  readonly context: ErrorContext
+}
+
+function options(reported: Reported[], logged: unknown[] = []): RallyOptions {
+  const log = (message: string, details?: Record<string, unknown>): void => void logged.push({ message, ...details })
+  return {
+    name: 'shop',
+    version: '1.0.0',
+    keys: ['a secret of the tests of errors, long enough'],
+    logger: { warn: log, error: log },
+    showErrors: false,
+    onError: (error, context) => void reported.push({ error, context }),
+  }
+}
+
+function addTo(app: Rally): Rally {
+  return app
+    .tool('plain', { input: z.object({ n: z.number().optional() }) }, () => Promise.reject(driverError()))
+    .tool('sold_out', {}, () => Promise.reject(new ToolError('Sold out. Ask for another size.')))
+    .tool('in_step', {}, async (_args, io) => {
+      await io.ask('n', 'A number?', z.object({ n: z.number() }))
+      await io.step('pay', () => Promise.reject(driverError()))
+      return 'never'
+    })
+    .tool('in_scope', {}, (_args, io) =>
+      io.scope('outer', (inner) =>
+        inner.step('pay', (): string => {
+          throw driverError()
+        }),
+      ),
+    )
+    .tool('tells', {}, (_args, io) =>
+      io.scope('outer', (inner) =>
+        inner.step('pay', (): string => {
+          throw new ToolError('The card was refused.')
+        }),
+      ),
+    )
+    .tool('declined', {}, () => Promise.reject(new Declined('sure', 'decline')))
+    .prompt(
+      'p',
+      { arguments: z.object({ a: z.string().optional() }), complete: { a: () => Promise.reject(driverError()) } },
+      () => {
+        throw driverError()
+      },
+    )
+    .resource('a://b', { name: 'b' }, () => {
+      throw driverError()
+    })
+}
+
+describe('over 2026-07-28', () => {
+  test('the message of any error stays in the process; the log and onError have it, with the same reference', async () => {
+    const reported: Reported[] = []
+    const logged: { error?: unknown; reference?: string }[] = []
+    const app = addTo(rally(options(reported, logged)))
+    const caller = { principal: 'alice' }
+    const text = textIn(await send(app, call('plain'), { caller }))
+    expect(text).toMatch(MASKED)
+    const [only] = reported
+    expect(reported).toHaveLength(1)
+    expect(only?.error).toEqual(driverError())
+    expect(only?.context).toEqual({
+      method: 'tools/call',
+      target: 'plain',
+      tool: 'plain',
+      key: undefined,
+      flow: expect.stringMatching(/^[\w-]{11}$/),
+      round: 0,
+      caller: { principal: 'alice', scopes: [], claims: {} },
+      reference: text.slice(-11),
+    })
+    expect(logged).toEqual([expect.objectContaining({ error: driverError(), reference: text.slice(-11) })])
+  })
+
+  test.each(['in_step', 'in_scope'])(
+    'a failure in a step has the reference of its step, and is reported once (%s)',
+    async (tool) => {
+      const reported: Reported[] = []
+      const app = addTo(rally(options(reported)))
+      let response = await send(app, call(tool))
+      if (tool === 'in_step') {
+        const round = { requestState: askedIn(response).state, inputResponses: { n: accept({ n: 1 }) } }
+        response = await send(app, call(tool, {}, round))
+        // The same round again: another process would replay it, or run it again.
+        expect(textIn(await send(app, call(tool, {}, round)))).toBe(textIn(response))
+      }
+      const text = textIn(response)
+      expect(text).toMatch(MASKED)
+      const references = new Set(reported.map(({ context }) => context.reference))
+      expect(references).toEqual(new Set([text.slice(-11)]))
+      expect(reported[0]?.context.key).toBe(tool === 'in_step' ? 'pay' : 'outer>pay')
+    },
+  )
+
+  test.each([
+    { tool: 'sold_out', says: 'Sold out. Ask for another size.' },
+    { tool: 'tells', says: 'The card was refused.' },
+    { tool: 'declined', says: 'The user declined the question "sure". Nothing further was done.' },
+  ])('what an author says is read as it is, and is no failure ($tool)', async ({ tool, says }) => {
+    const reported: Reported[] = []
+    expect(textIn(await send(addTo(rally(options(reported))), call(tool)))).toBe(says)
+    expect(reported).toEqual([])
+  })
+
+  test('a ToolError is recorded as one: a replay treats it alike', async () => {
+    const app = rally(options([])).tool('t', {}, async (_args, io) => {
+      const paid = io.step('pay', () => Promise.reject(new ToolError('The card was refused.')))
+      await paid.catch(() => {})
+      await io.ask('n', 'A number?', z.object({ n: z.number() }))
+      return paid
+    })
+    const { state } = askedIn(await send(app, call('t')))
+    const round = { requestState: state, inputResponses: { n: accept({ n: 1 }) } }
+    expect(textIn(await send(app, call('t', {}, round)))).toBe('The card was refused.')
+  })
+
+  test('an argument error still tells the model what to correct', async () => {
+    const text = textIn(await send(addTo(rally(options([]))), call('plain', { n: 'x' })))
+    expect(text).toContain('Invalid arguments for plain: n:')
+  })
+
+  test('prompts, resources and completions say no more', async () => {
+    const reported: Reported[] = []
+    const app = addTo(rally(options(reported)))
+    const ref = { type: 'ref/prompt', name: 'p' }
+    const answers = [
+      errorOf(await send(app, request('prompts/get', { name: 'p' }))).message,
+      errorOf(await send(app, request('resources/read', { uri: 'a://b' }))).message,
+      errorOf(await send(app, request('completion/complete', { ref, argument: { name: 'a', value: '' } }))).message,
+    ]
+    expect(answers).toEqual([
+      expect.stringMatching(/^The prompt failed\. Reference: [\w-]{11}$/),
+      expect.stringMatching(/^The resource failed\. Reference: [\w-]{11}$/),
+      'Internal error',
+    ])
+    expect(reported.map(({ context }) => context.method)).toEqual([
+      'prompts/get',
+      'resources/read',
+      'completion/complete',
+    ])
+  })
+
+  test('an onError that throws fails nothing', async () => {
+    const logged: { message?: string }[] = []
+    const onError = vi.fn<() => void>(() => {
+      throw new Error('the tracker is down')
+    })
+    const app = addTo(rally({ ...options([], logged), onError }))
+    expect(textIn(await send(app, call('plain')))).toMatch(MASKED)
+    expect(logged.map(({ message }) => message)).toContain('onError() failed.')
+  })
+})
+
+test('over 2025-11-25 it is the same', async () => {
+  const reported: Reported[] = []
+  const { url, close } = await serve(addTo(rally(options(reported))), { port: 0, handleSignals: false })
+  const client = await connect(url, { revision: '2025-11-25', onElicit: () => accept({ n: 1 }) })
+  const said = async (tool: string): Promise<string> => {
+    const { content } = await client.callTool(tool, {})
+    return (content as { text: string }[])[0]?.text ?? ''
+  }
+  expect(await said('plain')).toMatch(MASKED)
+  const text = await said('in_step')
+  expect(reported.map(({ context }) => context.reference)).toContain(text.slice(-11))
+  expect(await said('sold_out')).toBe('Sold out. Ask for another size.')
+  await client.close()
+  await close()
+})
+
+test('in a task it is the same: neither its result nor its status message has the password', async () => {
+  const reported: Reported[] = []
+  const office = new Office()
+  const { app } = office.instance(
+    (each) => each.tool('long', { task: 'always' }, (_args, io) => io.step('pay', () => Promise.reject(driverError()))),
+    { showErrors: false, onError: (error, context) => void reported.push({ error, context }) },
+  )
+  const alice = new TaskCaller(office, app, 'alice')
+  const task = await alice.ended(await alice.begin('long'))
+  expect(JSON.stringify(task)).not.toContain('hunter2')
+  expect(task.result?.content[0]?.text).toMatch(MASKED)
+  expect(reported).toMatchObject([{ context: { tool: 'long', key: 'pay', caller: { principal: 'alice' } } }])
+})
+
+test.each([
+  { mode: 'production', shows: false },
+  { mode: undefined, shows: false },
+  { mode: 'staging', shows: false },
+  { mode: 'development', shows: true },
+  { mode: 'test', shows: true },
+])('with NODE_ENV $mode, showErrors is $shows', async ({ mode, shows }) => {
+  vi.stubEnv('NODE_ENV', mode)
+  const { showErrors: _, ...rest } = options([])
+  const app = addTo(rally(rest))
+  vi.unstubAllEnvs()
+  expect(textIn(await send(app, call('plain'))).includes('hunter2')).toBe(shows)
+})
+
+function textIn(response: object | undefined): string {
+  const { content } = resultOf(response) as { content: { text: string }[] }
+  return content[0]?.text ?? ''
+}
