@@ -64,19 +64,19 @@ export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> 
     } catch (legacyError) {
       // It answered now, so it was slow, and is not a legacy server.
       if (isUnclear && legacyError instanceof ProtocolError) return discover(options, limits.timeoutMs)
-      throw isUnclear && !isNoAnswer(legacyError) ? legacyError : keepAbort(legacyError, error)
+      throw isNoAnswer(legacyError) || (!isUnclear && isLost(legacyError)) ? error : legacyError
     }
   }
-}
-
-/** A server that answered discovery, but understands neither way to begin, is described by its first answer. */
-function keepAbort(legacyError: unknown, error: unknown): unknown {
-  return hasCode(legacyError, 'ABORTED') ? legacyError : error
 }
 
 /** True if the server did not understand `initialize` either. */
 function isNoAnswer(error: unknown): boolean {
   return error instanceof ProtocolError || hasCode(error, 'HTTP_STATUS') || hasCode(error, 'BAD_RESPONSE')
+}
+
+/** A server that answered discovery, and then nothing, is described by that answer. */
+function isLost(error: unknown): boolean {
+  return hasCode(error, 'LOST') || hasCode(error, 'TIMEOUT') || hasCode(error, 'CONNECTION')
 }
 
 async function useRevision(revision: string, options: NegotiateOptions): Promise<ServerInfo> {

@@ -61,7 +61,7 @@ describe('on any handler', () => {
           if (deferrals) expect(reference.effects).toEqual(expect.arrayContaining([...report.effects]))
           else expect(report.effects).toEqual(reference.effects)
         }),
-        { numRuns: 1_500 },
+        { numRuns: 1_000 },
       )
     },
   )
@@ -79,7 +79,7 @@ describe('on handlers without races, failures and declines', () => {
         expect(report).toMatchObject({ result: once.result, error: undefined })
         expect(new Set(report.effects)).toEqual(new Set(once.effects))
       }),
-      { numRuns: 1_000 },
+      { numRuns: 700 },
     )
   })
 })
@@ -95,7 +95,7 @@ describe('on sequential handlers', () => {
         expect(endOf(report)).toEqual(endOf(once))
         expect(report.effects).toEqual(once.effects)
       }),
-      { numRuns: 1_000 },
+      { numRuns: 700 },
     )
   })
 })

@@ -61,7 +61,8 @@ describe('past maxInFlight', () => {
     const message = expect.stringMatching(
       /^The server is overloaded: 1 requests .*`maxInFlight`.* Try again in a second\.$/,
     )
-    const refused = { status: 503, retryAfter: '1', body: { jsonrpc: '2.0', error: { code: -32603, message } } }
+    const data = { retryAfterMs: 1_000, unprocessed: true }
+    const refused = { status: 503, retryAfter: '1', body: { jsonrpc: '2.0', error: { code: -32603, message, data } } }
     await expect.poll(ask).toEqual([refused, refused])
     // The connections are as good as before.
     busy.socket.destroy()

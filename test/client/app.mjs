@@ -14,6 +14,7 @@ export function testApp(options = {}, hold = async () => {}) {
     title: 'Tested',
     instructions: 'Ask for anything.',
     keys: ['a secret of the client tests, long enough'],
+    showErrors: true,
     ...options,
   })
 

@@ -10,6 +10,7 @@ export function taskApp(store, options = {}, hold = async () => {}) {
     keys: ['a secret of the tasks of the tests, long enough'],
     store,
     tasks: { pollMs: 200 },
+    showErrors: true,
     ...options,
   })
 

@@ -229,7 +229,7 @@ describe.each([http, stdio])('over $name', (wire) => {
     ['burdensome', 'BAD_RESPONSE', /its capabilities must have at most 65536 bytes\.$/],
     ['asking', 'BAD_RESPONSE', /the resultType of server\/discover is unknown, got "input_required"/],
   ])('a discovery that is %s fails to connect with %s', async (mode, code, message) => {
-    expect(await failureOf(wire.connect({ timeoutMs: 2_000 }, mode))).toEqual({
+    expect(await failureOf(wire.connect({ timeoutMs: 1_000 }, mode))).toEqual({
       code,
       message: expect.stringMatching(message),
     })

@@ -1,6 +1,6 @@
 // A hostile server of revision 2025-11-25 over the standard streams. A call makes it send far more than a client may keep.
 const MB = 1_000_000
-const MANY = 400
+const MANY = 200
 
 const result = (id, value) => `${JSON.stringify({ jsonrpc: '2.0', id, result: value })}\n`
 const question = (id, message) => {

@@ -73,7 +73,7 @@ test.each<[Attack['wire'], string]>([
   ['http', 'stops_midway_in_an_event'],
   ['fetch', 'stops_midway'],
 ])('many incomplete responses at once are bounded together: over %s, %s', async (wire, tool) => {
-  const options = { timeoutMs: 6_000, maxBufferedBytes: 32_000_000 }
+  const options = { timeoutMs: 3_000, maxBufferedBytes: 32_000_000 }
   const { outcomes, next, mb } = await attack({ wire, tool, calls: 20, options })
   expect(new Set(outcomes)).toEqual(new Set(['RESPONSE_TOO_LARGE', 'TIMEOUT']))
   expect(next).toBe('pong')

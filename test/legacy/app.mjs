@@ -13,6 +13,7 @@ export function olderApp(options = {}) {
     instructions: 'Be patient.',
     keys: KEYS,
     logger: { warn() {}, error() {} },
+    showErrors: true,
     ...options,
   })
   addQuestions(app)

@@ -90,7 +90,8 @@ describe.each(cases)('$listing.method over $host.name', ({ host, listing }) => {
 })
 
 describe('what a server says of itself', () => {
-  const always = { tools: { listChanged: true }, logging: {} }
+  const extensions = { 'com.mcp-rally/idempotency-key': { records: false } }
+  const always = { tools: { listChanged: true }, logging: {}, extensions }
   const resources = { listChanged: true, subscribe: true }
   const completing = { arguments: z.object({ a: z.string() }), complete: { a: ['b'] } }
 

@@ -162,6 +162,6 @@ test('an instance with no room for tasks makes them, and leaves them to the othe
 test('discovery lists the extension where there is a store, and only there', async () => {
   const office = new Office()
   const { app } = office.instance(() => {})
-  expect(await listed(app)).toHaveProperty('extensions', { [TASKS_EXTENSION]: {} })
+  expect(await listed(app)).toHaveProperty(['extensions', TASKS_EXTENSION], {})
   expect(await listed(without())).not.toHaveProperty('extensions')
 })

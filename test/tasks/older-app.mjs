@@ -15,6 +15,7 @@ export function olderTasksApp(options = {}) {
     store: new MemoryStore(),
     tasks: { pollMs: 100 },
     revisions: ['2026-06-XX', '2026-02-03-draft'],
+    showErrors: true,
     ...options,
   })
   addModes(app)

@@ -129,7 +129,9 @@ describe('who may ask', () => {
   test('a task of nobody is not one of whoever is called the same as nothing', async () => {
     const { office, instance } = opened(hello)
     const id = await new Caller(office, instance.app).begin('hello_world')
-    expect(errorOf(await new Caller(office, instance.app, '').send(task('tasks/get', id)))).toEqual(NOT_FOUND)
+    const nameless = { caller: { principal: '', scopes: [], claims: {} } }
+    const reply = await instance.app.dispatch(task('tasks/get', id), nameless)
+    expect(errorOf(JSON.parse(reply?.text ?? '{}') as object)).toEqual(NOT_FOUND)
   })
 
   test.each(['tasks/list', 'tasks/result', 'tasks/', 'tasks/get/', 'tasks/__proto__', 'tasks/constructor'])(

@@ -137,9 +137,16 @@ async function overSocket(watch: Watch, port: number, { requests, cuts, edits, e
   if (end === 'reset') socket.resetAndDestroy()
   else if (end === 'wait') await Promise.race([closed, quietFor(received, 20)])
   else socket.end()
-  if (end !== 'wait') await closed
+  // A client that has sent its last byte may still listen, for as long as it likes.
+  if (end !== 'wait') await Promise.race([closed, quietStream(received)])
   socket.destroy()
   return readResponses(watch, Buffer.concat(received).toString('latin1'), asked)
+}
+
+/** Resolves once the response is a stream of events on which nothing has come for a while. */
+async function quietStream(received: readonly Buffer[]): Promise<void> {
+  while (!Buffer.concat(received).includes('text/event-stream')) await sleep(100)
+  await quietFor(received, 500)
 }
 
 /** Resolves once nothing has come for so long. */
