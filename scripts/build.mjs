@@ -79,13 +79,15 @@ renameSync(made, join(root, 'dist'))
 /** The licences of the packages that the build contains: those that only the terminal client, Workers and browsers need. */
 function licensesOf(files) {
   const folders = new Set(files.flatMap((file) => /.*\/node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []))
-  const texts = [...folders].toSorted().map((folder) => {
-    const { name, version, license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-    const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each))
-    if (file === undefined && license !== 'MIT') throw new Error(`${name} has no text of its licence, ${license}.`)
-    const text =
-      file === undefined ? `Copyright (c) ${author}\n\n${MIT}` : readFileSync(join(folder, file), 'utf8').trim()
-    return `${name} ${version} (${license})\n\n${text}\n`
-  })
+  const texts = [...folders]
+    .toSorted((a, b) => (a < b ? -1 : 1))
+    .map((folder) => {
+      const { name, version, license, author } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+      const file = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each))
+      if (file === undefined && license !== 'MIT') throw new Error(`${name} has no text of its licence, ${license}.`)
+      const text =
+        file === undefined ? `Copyright (c) ${author}\n\n${MIT}` : readFileSync(join(folder, file), 'utf8').trim()
+      return `${name} ${version} (${license})\n\n${text}\n`
+    })
   return texts.join(`\n${'-'.repeat(80)}\n\n`)
 }
