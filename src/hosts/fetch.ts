@@ -32,6 +32,8 @@ class FetchExchange implements HttpExchange, BodyReading {
   caller: IdentifiedCaller | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
+  bodyBefore: BodyReading | undefined
+  bodyAfter: BodyReading | undefined
   readonly response: Promise<Response>
   readonly #endpoint: HttpEndpoint
   readonly #request: Request

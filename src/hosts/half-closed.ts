@@ -1,17 +1,16 @@
 // Connections whose client has sent its last byte. It may still wait for its response, or it may be gone: TCP shows both in the same
 // way. Only writing tells: the system of a client that is gone answers with a reset, and the next write fails.
-import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** A response that can be told to write something harmless. */
-export const PROBE = Symbol('probe')
+/** The last request of a connection. Set on the socket: a property of every response would make all responses slower. */
+export const LAST_REQUEST = Symbol('last request')
 
-export interface ProbedResponse extends ServerResponse {
-  [PROBE]?: Probed
+export interface ProbedSocket extends Socket {
+  [LAST_REQUEST]?: Probed
 }
 
-interface Probed {
-  /** Writes what a client ignores. */
+export interface Probed {
+  /** Writes what a client ignores, to the response whose turn it is. */
   probe(): void
 }
 
@@ -23,9 +22,8 @@ const LAST_MS = 15_000
 export function watchHalfClosed(socket: Socket): void {
   let timer: NodeJS.Timeout | undefined
   const probe = (nextMs: number): void => {
-    // The response whose turn it is. Node closes the connection after the last one.
-    const response = Reflect.get(socket, '_httpMessage') as ProbedResponse | null | undefined
-    response?.[PROBE]?.probe()
+    // Node closes the connection after the last response.
+    ;(socket as ProbedSocket)[LAST_REQUEST]?.probe()
     timer = setTimeout(probe, nextMs, Math.min(nextMs * 2, LAST_MS)).unref()
   }
   socket.once('close', () => clearTimeout(timer))

@@ -11,6 +11,8 @@ function reading(load: Load, received: number, limits: LoadLimits, refused: stri
     limits,
     received,
     bodyDeadline: 0,
+    bodyBefore: undefined,
+    bodyAfter: undefined,
     refuseBody: ({ status }: Reply) => {
       load.bytes.release(received)
       refused.push(`${name} ${status}`)

@@ -86,8 +86,10 @@ export interface BodyReading {
   readonly limits: LoadLimits
   /** How many bytes of it have arrived. */
   readonly received: number
-  /** Set by `Load`. */
+  /** These are set by `Load`. */
   bodyDeadline: number
+  bodyBefore: BodyReading | undefined
+  bodyAfter: BodyReading | undefined
   /** Drops what was read, and answers. */
   refuseBody(reply: Reply): void
 }
@@ -112,7 +114,8 @@ export class Load {
   readonly bytes = new ByteBudget(Number.POSITIVE_INFINITY)
   /** The requests that were read and are not served yet. They count as in flight. */
   readonly backlog = new Backlog()
-  readonly #reading = new Set<BodyReading>()
+  /** The bodies are the links of the list: a Set with so many additions and deletions keeps old entries alive. */
+  #firstBody: BodyReading | undefined
   #inFlight = 0
   #now = 0
   #timer: NodeJS.Timeout | undefined
@@ -143,20 +146,31 @@ export class Load {
   beginBody(body: BodyReading): void {
     this.#timer ??= this.#startSweeping()
     body.bodyDeadline = this.#now + body.limits.bodyMs
-    this.#reading.add(body)
+    const after = this.#firstBody
+    body.bodyAfter = after
+    if (after !== undefined) after.bodyBefore = body
+    this.#firstBody = body
   }
 
+  /** A second call does nothing. */
   endBody(body: BodyReading): void {
-    this.#reading.delete(body)
+    const { bodyBefore, bodyAfter } = body
+    if (bodyBefore !== undefined) bodyBefore.bodyAfter = bodyAfter
+    else if (this.#firstBody === body) this.#firstBody = bodyAfter
+    if (bodyAfter !== undefined) bodyAfter.bodyBefore = bodyBefore
+    body.bodyBefore = undefined
+    body.bodyAfter = undefined
   }
 
   /** Refuses the largest bodies that are being read until the rest is within the limit. Small ones are always read. */
   makeRoom({ maxBufferedBytes, tooManyBytes }: LoadLimits): void {
     while (this.bytes.used > maxBufferedBytes) {
       let largest: BodyReading | undefined
-      for (const each of this.#reading) if (each.received > (largest?.received ?? SMALL_BODY)) largest = each
+      for (let each = this.#firstBody; each !== undefined; each = each.bodyAfter) {
+        if (each.received > (largest?.received ?? SMALL_BODY)) largest = each
+      }
       if (largest === undefined) return
-      this.#reading.delete(largest)
+      this.endBody(largest)
       largest.refuseBody(tooManyBytes)
     }
   }
@@ -170,14 +184,17 @@ export class Load {
 
   #sweep(): void {
     this.#now = performance.now()
-    this.#idleSweeps = this.#reading.size === 0 ? this.#idleSweeps + 1 : 0
+    this.#idleSweeps = this.#firstBody === undefined ? this.#idleSweeps + 1 : 0
     if (this.#idleSweeps > IDLE_SWEEPS) {
       clearInterval(this.#timer)
       this.#timer = undefined
     }
-    for (const body of this.#reading) {
-      if (body.bodyDeadline > this.#now) continue
-      this.#reading.delete(body)
+    const late: BodyReading[] = []
+    for (let body = this.#firstBody; body !== undefined; body = body.bodyAfter) {
+      if (body.bodyDeadline <= this.#now) late.push(body)
+    }
+    for (const body of late) {
+      this.endBody(body)
       body.refuseBody(body.limits.tooSlow)
     }
   }

@@ -9,8 +9,8 @@ import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { UNAVAILABLE } from '../server/reply.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
-import type { ProbedResponse } from './half-closed.ts'
-import { PROBE } from './half-closed.ts'
+import type { Probed, ProbedSocket } from './half-closed.ts'
+import { LAST_REQUEST } from './half-closed.ts'
 import type { HttpExchange, HttpOptions } from './http.ts'
 import { atCaller } from '../protocol/errors.ts'
 import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
@@ -48,6 +48,8 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   caller: IdentifiedCaller | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
+  bodyBefore: BodyReading | undefined
+  bodyAfter: BodyReading | undefined
   readonly #endpoint: HttpEndpoint
   readonly #outbox: Outbox
   readonly #request: IncomingMessage
@@ -56,6 +58,8 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   /** True when the body was read, or nothing more of it is wanted. */
   #isRead = false
   #streaming = false
+  /** The request before this one on its connection, if the response to that one is still to come. */
+  #earlier: Probed | undefined
   #comment: ((comment: string) => void) | undefined
 
   constructor(endpoint: HttpEndpoint, outbox: Outbox, request: IncomingMessage, response: ServerResponse) {
@@ -64,12 +68,15 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     this.#outbox = outbox
     this.#request = request
     this.#response = response
-    ;(response as ProbedResponse)[PROBE] = this
+    const socket: ProbedSocket = request.socket
+    if (response.socket === null) this.#earlier = socket[LAST_REQUEST]
+    socket[LAST_REQUEST] = this
     const forget = response.socket === null ? onClosed(request.socket, () => this.cancel.cancel()) : undefined
     response.on('close', () => {
       forget?.()
       // The client disconnected before its response was written: nobody waits for the rest of this pass.
       if (!response.writableFinished) this.cancel.cancel()
+      this.#earlier = undefined
       this.#endBody()
       this.#stopComments()
     })
@@ -192,6 +199,8 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   probe(): void {
     const response = this.#response
     if (response.writableEnded) return
+    // It is not the turn of this response.
+    if (response.socket === null) return this.#earlier?.probe()
     if (this.#streaming) this.#comment?.(':\n\n')
     // A client must expect interim responses from HTTP 1.1 on.
     else if (!response.headersSent && this.#request.httpVersion === '1.1') response.writeProcessing()
