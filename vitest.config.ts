@@ -23,7 +23,7 @@ export default defineConfig({
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     pool: 'forks',
     // Most of them wait for processes and sockets: a core for each is not what they need.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
+    maxWorkers: Math.max(3, availableParallelism() - 1),
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
     typecheck: {

@@ -192,13 +192,13 @@ describe.each(hosts)('$name', ({ open }) => {
     expect(seen).toEqual(['POST', '?tenant=7', 'ada', undefined])
   })
 
-  test('lists are public while nobody is known, and private to a principal', async () => {
+  test('discovery is public while nobody is known, and private to a principal; lists that scopes filter are private', async () => {
     const { send } = await guarded(byHeader)
-    const listed = (await (await send(request('tools/list'), 'ada')).json()) as object
-    expect(resultOf(listed)).toMatchObject({ cacheScope: 'private' })
     const unguarded = await guarded(undefined)
-    const known = (await (await unguarded.send(request('tools/list'))).json()) as object
-    expect(resultOf(known)).toMatchObject({ cacheScope: 'public' })
+    expect(await scopeOf(send(request('server/discover'), 'ada'))).toBe('private')
+    expect(await scopeOf(unguarded.send(request('server/discover')))).toBe('public')
+    expect(await scopeOf(send(request('tools/list'), 'ada'))).toBe('private')
+    expect(await scopeOf(unguarded.send(request('tools/list')))).toBe('private')
   })
 
   test('a caller without the scopes of a tool is a 403, with the challenge that the authenticator gives', async () => {
@@ -235,3 +235,7 @@ describe.each(hosts)('$name', ({ open }) => {
     expect(ran).toEqual([])
   })
 })
+
+async function scopeOf(response: Promise<Response>): Promise<unknown> {
+  return resultOf((await (await response).json()) as object)['cacheScope']
+}

@@ -45,7 +45,8 @@ export function answerBody(
   const mismatch = refuseMismatch(request, header, request.id, isSessions ? checkOlderHeaders : checkHeaders)
   if (mismatch !== undefined) return mismatch
   if (isSessions && app.legacy !== undefined) return answerOlder(app, app.legacy, request, sender, context)
-  return refuseUnscoped(app, request, caller, request.id) ?? app.serve(request, context)
+  const seen = app.seenBy(request, caller)
+  return refuseUnscoped(app, seen, caller, request.id) ?? app.serve(seen, context)
 }
 
 /** A message of an older revision, or a batch. The session is looked up before any other work is spent on it. */

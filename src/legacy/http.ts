@@ -13,7 +13,7 @@ import type { CarriedCalls } from './carried/index.ts'
 import { Exchange, HttpRefusal, noRoomRefusal } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
-import { notified, respond } from './methods.ts'
+import { notified, respond, seenBy } from './methods.ts'
 import { SessionIds } from './session-id.ts'
 import type { Session, Sessions } from './session.ts'
 import { batchProblem } from './session.ts'
@@ -115,7 +115,9 @@ export class HttpSessions {
     // Before any work is spent on its messages, of which there may be millions.
     const problem = isBatch ? batchProblem(batch, session.revision) : undefined
     if (problem !== undefined) throw new HttpRefusal(400, problem)
-    const messages = isBatch ? batch.map((each) => resolve(this.#host.app.registry, each)) : [message]
+    const resolved = isBatch ? batch.map((each) => resolve(this.#host.app.registry, each)) : [message]
+    const sender = { session, caller: request.caller, overHttp: true }
+    const messages = resolved.map((each) => seenBy(this.#host, each, sender))
     for (const each of messages) {
       const refused = request.refuse?.(each, each.id)
       if (refused !== undefined) return refused

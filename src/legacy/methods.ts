@@ -1,5 +1,6 @@
 // The methods of a session: those that every revision has, and what is added for 2025-era clients. Results are written in the
 // words of the session's revision.
+import type { Caller } from '../flow/caller.ts'
 import { MissingCapability, NoTask } from '../flow/errors.ts'
 import { logServing } from '../flow/failure-log.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
@@ -19,7 +20,7 @@ import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams, isId } from '../server/request.ts'
-import type { ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
+import type { Resolved, ResolvedNotification, ResolvedRequest } from '../server/resolve.ts'
 import { checkUri, targetOf } from '../server/resolve.ts'
 import type { SourceRequest } from '../server/source.ts'
 import { RequestSource } from '../server/source.ts'
@@ -43,7 +44,7 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
   const { request, session } = incoming
   const { id, method } = request
   try {
-    const served = await serve(host, incoming)
+    const served = await serve(host, { ...incoming, request: seenBy(host, request, senderOf(incoming)) })
     if (served === undefined) return undefined
     // A handler's result is text already: the flow ends only when its result has proven to be JSON.
     const neutral = typeof served === 'string' ? (JSON.parse(served) as Result) : served
@@ -56,6 +57,12 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
     logServing(host.app, error, method, incoming.caller)
     return errorReply(id, internalError(), 200)
   }
+}
+
+/** The message as it is for its caller: what is hidden is not found. */
+export function seenBy<T extends Resolved>({ app }: LegacyHost, message: T, sender: SessionSender): T {
+  const { registry, limits } = app
+  return registry.hides ? registry.seenBy(message, new RequestSource(sourceOf(message, sender), limits)) : message
 }
 
 /** Stops the call that a cancellation names. Returns its id, because the call may be suspended or run on another instance. */
@@ -92,14 +99,17 @@ function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Ser
   const own = method.startsWith('tasks/') ? serveTask : SESSION_METHODS.get(method)
   const served =
     own === undefined
-      ? shared?.value?.(app, request, new RequestSource(sourceOf(incoming), app.limits))
+      ? shared?.value?.(app, request, new RequestSource(sourceOf(request, senderOf(incoming)), app.limits))
       : own(host, incoming)
   if (served === undefined) throw methodNotFound(method)
   return served
 }
 
-function listTools(host: LegacyHost, { request: { params }, session }: SessionRequest): Result {
-  const page = host.app.registry.list('tools', params?.['cursor'])
+function listTools(host: LegacyHost, incoming: SessionRequest): Result {
+  const { request, session } = incoming
+  const { registry, limits } = host.app
+  const viewer = new RequestSource(sourceOf(request, senderOf(incoming)), limits)
+  const page = registry.list('tools', request.params?.['cursor'], viewer)
   return hasTasks(host, session) ? withTaskSupport(host, page) : page
 }
 
@@ -127,7 +137,7 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   const level = resumed?.level ?? session.level
   if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
   const wish = method === 'tools/call' && hasTasks(host, session) ? readRequestedTask(target, params) : undefined
-  const known = infoOf(incoming)
+  const known: RequestInfo = { ...infoOf(session), logLevel: level, progressToken: progressTokenOf(request) }
   const info =
     wish === undefined ? known : { ...known, capabilities: withTasks(known.capabilities), taskTtlMs: wish.ttlMs }
   if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
@@ -149,22 +159,27 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
 }
 
 /** What a client of 2026-07-28 says in every request, from what this one said when its session began. */
-function infoOf({ request, session, resumed }: SessionRequest): RequestInfo {
-  return {
-    revision: session.revision.name,
-    capabilities: session.capabilities,
-    logLevel: resumed?.level ?? session.level,
-    progressToken: progressTokenOf(request),
-    clientInfo: session.client,
-    extensions: undefined,
-  }
+function infoOf({ revision, capabilities, client }: Session): Omit<RequestInfo, 'logLevel' | 'progressToken'> {
+  return { revision: revision.name, capabilities, clientInfo: client, extensions: undefined }
 }
 
-function sourceOf(incoming: SessionRequest): SourceRequest {
-  return { info: infoOf(incoming), meta: incoming.request.meta, caller: incoming.caller }
+/** Who sends the messages of a session. */
+interface SessionSender {
+  readonly session: Session
+  readonly caller: Caller | undefined
+  readonly overHttp: boolean | undefined
 }
 
-function subscribe({ app, subscribed }: LegacyHost, { request, session }: SessionRequest): Served {
+function senderOf({ session, caller, outlet: { overHttp } }: SessionRequest): SessionSender {
+  return { session, caller, overHttp }
+}
+
+function sourceOf({ meta }: Resolved, { session, caller, overHttp }: SessionSender): SourceRequest {
+  return { info: { ...infoOf(session), logLevel: undefined, progressToken: undefined }, meta, caller, overHttp }
+}
+
+function subscribe({ app, subscribed }: LegacyHost, incoming: SessionRequest): Served {
+  const { request, session } = incoming
   if (!app.registry.hasResources) return undefined
   const { params, scopes = [] } = request
   const uri = checkUri(params?.['uri'])
@@ -180,7 +195,8 @@ function subscribe({ app, subscribed }: LegacyHost, { request, session }: Sessio
     const noRoom = subscribed.makeRoom(session.owner, bytes)
     if (noRoom !== undefined) throw noRoomError(noRoom, 'bytes of URIs', 'maxSubscribedBytes', subscribed)
   }
-  session.subscribe(uri, scopes)
+  const source = new RequestSource(sourceOf(request, senderOf(incoming)), app.limits)
+  session.subscribe(uri, { scopes, sees: () => app.registry.sees(uri, source) })
   subscribed.set(session.owner, session, session.uriBytes)
   return {}
 }

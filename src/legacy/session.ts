@@ -21,6 +21,13 @@ export interface Stoppable {
   interrupt(): void
 }
 
+interface SubscribedUri {
+  /** The scopes that the request was held to. */
+  readonly scopes: readonly string[]
+  /** Whether the caller may know of changes. */
+  readonly sees: () => boolean
+}
+
 /** The level for a client that has set none. */
 const DEFAULT_LEVEL: LoggingLevel = 'info'
 
@@ -37,8 +44,8 @@ export class Session {
   readonly carriesState: boolean
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
-  /** The URIs of the resources that the client has subscribed to, each with the scopes that the request was held to. */
-  readonly #uris = new Map<string, readonly string[]>()
+  /** The URIs of the resources that the client has subscribed to. */
+  readonly #uris = new Map<string, SubscribedUri>()
   #uriBytes = 0
   /** When the last message was served. */
   usedAt = 0
@@ -105,9 +112,9 @@ export class Session {
     return this.#uriBytes
   }
 
-  subscribe(uri: string, scopes: readonly string[]): void {
+  subscribe(uri: string, subscribed: SubscribedUri): void {
     if (!this.#uris.has(uri)) this.#uriBytes += bytesOfUris([uri])
-    this.#uris.set(uri, scopes)
+    this.#uris.set(uri, subscribed)
   }
 
   unsubscribe(uri: string): void {
@@ -134,9 +141,9 @@ export class Session {
    */
   notificationOf(change: ChangeEvent, scopesOf: ScopesOf): string | undefined {
     if (change.type !== 'updated') return `{"jsonrpc":"2.0","method":"notifications/${change.type}/list_changed"}`
-    const checked = this.#uris.get(change.uri)
-    if (checked === undefined || scopesOf(change.uri)?.every((scope) => checked.includes(scope)) === false)
-      return undefined
+    const subscribed = this.#uris.get(change.uri)
+    if (subscribed?.sees() !== true) return undefined
+    if (scopesOf(change.uri)?.every((scope) => subscribed.scopes.includes(scope)) === false) return undefined
     return `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":${JSON.stringify(change.uri)}}}`
   }
 }

@@ -1,4 +1,5 @@
 // The app: what is registered on it, how messages reach it, and how it drains.
+import type { Caller } from '../flow/caller.ts'
 import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { atCaller, RallyError } from '../protocol/errors.ts'
@@ -19,10 +20,12 @@ import type { Readiness, ReadinessOptions } from './readiness.ts'
 import { ReadinessCheck } from './readiness.ts'
 import { Registry } from './registry.ts'
 import type { Reply } from './reply.ts'
+import { readMeta } from './request.ts'
 import type { Resolved } from './resolve.ts'
 import { resolve } from './resolve.ts'
 import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
 import { registerResource, registerTemplate } from './resource.ts'
+import { RequestSource } from './source.ts'
 import type { Tasks } from './tasks.ts'
 import type { ChangeNotifier } from './subscriptions.ts'
 import { inProcessBus, Subscriptions } from './subscriptions.ts'
@@ -57,7 +60,7 @@ export class App {
     const resolved = readOptions(options)
     this.info = resolved.info
     this.logger = resolved.logger
-    this.#registry = new Registry(resolved.lists, resolved.limits)
+    this.#registry = new Registry(resolved.lists, resolved.limits, this.logger)
     this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger, {
       limits: resolved.limits,
       scopesOf: (uri) => this.#registry.scopesOf(uri),
@@ -130,6 +133,22 @@ export class App {
   /** Reads a parsed message, for a host that checks it before it is served. Never throws. */
   resolve(message: unknown): Resolved {
     return resolve(this.#registry, message)
+  }
+
+  /**
+   * The message as it is for this caller, for a host that checks scopes: what is hidden from the caller is not found. Only for
+   * messages of 2026-07-28. Never throws.
+   */
+  seenBy(message: Resolved, caller: Caller | undefined): Resolved {
+    const { registry, limits } = this.#services
+    if (!registry.hides) return message
+    const { meta } = message
+    try {
+      return registry.seenBy(message, new RequestSource({ info: readMeta(meta), meta, caller }, limits))
+    } catch {
+      // It is answered with an error in any case, and must not say by its kind whether the target exists.
+      return { ...message, target: undefined, completion: undefined, scopes: undefined }
+    }
   }
 
   /** Answers a resolved message. Never throws. */

@@ -1,23 +1,32 @@
 import { describe, expect, test } from 'vitest'
 import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import { Catalog } from './catalog.ts'
+import type { Guarded } from './visibility.ts'
+
+interface Thing extends Guarded {
+  listing: string
+}
 
 interface Page {
   listings: string[]
   nextCursor?: string
 }
 
-function catalogOf(pageSize: number, ...keys: string[]): Catalog<{ listing: string }> {
-  const catalog = new Catalog<{ listing: string }>('thing', pageSize)
-  for (const key of keys) catalog.add(key, { listing: key })
+function catalogOf(pageSize: number, ...keys: string[]): Catalog<Thing> {
+  const catalog = new Catalog<Thing>('thing', pageSize)
+  for (const key of keys) catalog.add(key, thing(key))
   return catalog
 }
 
-function pageOf(catalog: Catalog<{ listing: string }>, cursor: unknown): Page {
+function thing(listing: string): Thing {
+  return { listing, scopes: undefined, visible: undefined }
+}
+
+function pageOf(catalog: Catalog<Thing>, cursor: unknown): Page {
   return JSON.parse(`{"listings":${catalog.pageText(cursor)}}`) as Page
 }
 
-function walk(catalog: Catalog<{ listing: string }>): string[][] {
+function walk(catalog: Catalog<Thing>): string[][] {
   const pages: string[][] = []
   for (let cursor: string | undefined; ;) {
     const { listings, nextCursor } = pageOf(catalog, cursor)
@@ -39,7 +48,7 @@ describe('the pages of a catalog', () => {
   test('go on behind the last entry, whatever was registered meanwhile', () => {
     const catalog = catalogOf(1, 'a', 'b')
     const { nextCursor } = pageOf(catalog, undefined)
-    catalog.add('c', { listing: 'c' })
+    catalog.add('c', thing('c'))
     expect(pageOf(catalog, nextCursor).listings).toEqual(['b'])
     expect(walk(catalog)).toEqual([['a'], ['b'], ['c']])
   })
@@ -47,7 +56,7 @@ describe('the pages of a catalog', () => {
   test('show what was registered since they were last looked at', () => {
     const catalog = catalogOf(5, 'a')
     expect(pageOf(catalog, undefined)).toEqual({ listings: ['a'] })
-    catalog.add('b', { listing: 'b' })
+    catalog.add('b', thing('b'))
     expect(pageOf(catalog, undefined)).toEqual({ listings: ['a', 'b'] })
   })
 
@@ -82,8 +91,6 @@ describe('the pages of a catalog', () => {
 
 test('a key is taken once only, and the error says of what', () => {
   const catalog = catalogOf(1, 'a')
-  expect(() => catalog.add('a', { listing: '' })).toThrow(
-    'The thing "a" is registered already. Use another name or URI.',
-  )
+  expect(() => catalog.add('a', thing(''))).toThrow('The thing "a" is registered already. Use another name or URI.')
   expect(catalog.size).toBe(1)
 })

@@ -1,5 +1,6 @@
 // Everything that is registered of one kind, in the order of registration, and its pages.
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { Guarded } from './visibility.ts'
 
 export interface Page {
   readonly listings: readonly unknown[]
@@ -7,7 +8,7 @@ export interface Page {
   readonly nextCursor?: string
 }
 
-export class Catalog<T extends { readonly listing: unknown }> {
+export class Catalog<T extends Guarded & { readonly listing: unknown }> {
   readonly #what: string
   readonly #pageSize: number
   readonly #entries = new Map<string, T>()
@@ -15,6 +16,8 @@ export class Catalog<T extends { readonly listing: unknown }> {
   readonly #texts = new Map<string, string>()
   /** The first page, which is the only one that most clients ever ask for. */
   #firstText: string | undefined
+  #hasScopes = false
+  #hides = false
 
   /** `what` names the kind in error messages, such as `tool`. */
   constructor(what: string, pageSize: number) {
@@ -33,6 +36,18 @@ export class Catalog<T extends { readonly listing: unknown }> {
     this.#texts.set(key, JSON.stringify(entry.listing))
     this.#entries.set(key, entry)
     this.#firstText = undefined
+    if (entry.scopes !== undefined && entry.scopes.length > 0) this.#hasScopes = true
+    if (entry.visible !== undefined) this.#hides = true
+  }
+
+  /** True if some of it is hidden from some callers. */
+  get hides(): boolean {
+    return this.#hides
+  }
+
+  /** True if callers may see different lists. */
+  differs(checksScopes: boolean): boolean {
+    return this.#hides || (checksScopes && this.#hasScopes)
   }
 
   get(key: string): T | undefined {
@@ -43,40 +58,40 @@ export class Catalog<T extends { readonly listing: unknown }> {
     return this.#entries.values()
   }
 
-  page(cursor: unknown): Page {
-    const start = this.#startOf(cursor)
-    const nextCursor = this.#cursorAfterPage(start)
-    const listings = [...this.#entries.values()].slice(start, start + this.#pageSize).map(({ listing }) => listing)
+  /** `isListed` says which entries the caller sees. Default: all of them. */
+  page(cursor: unknown, isListed?: (entry: T) => boolean): Page {
+    const { keys, nextCursor } = this.#select(cursor, isListed)
+    const listings = keys.map((key) => this.#entries.get(key)?.listing)
     return { listings, ...(nextCursor !== undefined && { nextCursor }) }
   }
 
   /** A page as JSON text, without the braces around it and the name of the list: `[...],"nextCursor":"..."`. */
-  pageText(cursor: unknown): string {
-    const start = this.#startOf(cursor)
-    return start === 0 ? (this.#firstText ??= this.#textFrom(0)) : this.#textFrom(start)
+  pageText(cursor: unknown, isListed?: (entry: T) => boolean): string {
+    const isFirst = isListed === undefined && (cursor === undefined || cursor === null)
+    if (isFirst && this.#firstText !== undefined) return this.#firstText
+    const { keys, nextCursor } = this.#select(cursor, isListed)
+    const listings = `[${keys.map((key) => this.#texts.get(key)).join(',')}]`
+    const page = nextCursor === undefined ? listings : `${listings},"nextCursor":"${nextCursor}"`
+    if (isFirst) this.#firstText = page
+    return page
   }
 
-  #textFrom(start: number): string {
-    const listings = `[${[...this.#texts.values()].slice(start, start + this.#pageSize).join(',')}]`
-    const nextCursor = this.#cursorAfterPage(start)
-    return nextCursor === undefined ? listings : `${listings},"nextCursor":"${nextCursor}"`
-  }
-
-  /** The position of the first entry that the cursor asks for. */
-  #startOf(cursor: unknown): number {
-    if (cursor === undefined || cursor === null) return 0
-    const keys = [...this.#entries.keys()]
-    const last = typeof cursor === 'string' ? keys.findIndex((key) => cursorAfter(key) === cursor) : -1
-    if (last !== -1) return last + 1
-    throw new ProtocolError(INVALID_PARAMS, 'Invalid cursor: this server did not issue it. Start the list again.')
-  }
-
-  #cursorAfterPage(start: number): string | undefined {
+  #select(cursor: unknown, isListed?: (entry: T) => boolean): { keys: string[]; nextCursor: string | undefined } {
+    const all = isListed === undefined ? this.#entries : [...this.#entries].filter(([, entry]) => isListed(entry))
+    const keys = Array.from(all, ([key]) => key)
+    const start = startOf(cursor, keys)
     const end = start + this.#pageSize
-    if (end >= this.#entries.size) return undefined
-    const last = [...this.#entries.keys()][end - 1]
-    return last === undefined ? undefined : cursorAfter(last)
+    const last = end < keys.length ? keys[end - 1] : undefined
+    return { keys: keys.slice(start, end), nextCursor: last === undefined ? undefined : cursorAfter(last) }
   }
+}
+
+/** The position of the first entry that the cursor asks for. A caller cannot learn from a cursor whether something hidden exists. */
+function startOf(cursor: unknown, keys: readonly string[]): number {
+  if (cursor === undefined || cursor === null) return 0
+  const last = typeof cursor === 'string' ? keys.findIndex((key) => cursorAfter(key) === cursor) : -1
+  if (last !== -1) return last + 1
+  throw new ProtocolError(INVALID_PARAMS, 'Invalid cursor: this server did not issue it. Start the list again.')
 }
 
 /** Opaque to clients. It names an entry and not a position, so entries that are registered later shift nothing. */

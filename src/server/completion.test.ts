@@ -15,7 +15,7 @@ const NOBODY = {
 /** Completes the variable `a` of the one prompt there is, `p`. */
 async function complete(how: CompletionSource | undefined, params: object = {}): Promise<Completion> {
   const completers = prepareCompleters(how && { a: how }, ['a', 'b'], 'Prompt "p"')
-  const target = { arguments: ['a', 'b'], completers, scopes: undefined }
+  const target = { arguments: ['a', 'b'], completers, scopes: undefined, visible: undefined }
   const given = { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' }, ...params }
   const completion = await completed(readReference(given.ref).prompt === 'p' ? target : undefined, given, NOBODY)
   const result = { resultType: 'complete', completion, _meta: META }

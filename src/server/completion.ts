@@ -2,6 +2,7 @@
 import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
 import { isObject } from '../protocol/json.ts'
 import { INVALID_PARAMS, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { Guarded } from './visibility.ts'
 
 /** A list, of which the values that start with the typed text are suggested, or a function that finds values. */
 export type CompletionSource = readonly string[] | CompletionFunction
@@ -47,10 +48,9 @@ function startingWith(values: readonly string[]): CompletionFunction {
 }
 
 /** A prompt or a resource template. */
-export interface CompletionTarget {
+export interface CompletionTarget extends Guarded {
   readonly arguments: readonly string[]
   readonly completers: Completers
-  readonly scopes: readonly string[] | undefined
 }
 
 /** The suggestions of one response. */

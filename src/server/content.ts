@@ -36,8 +36,8 @@ export async function structuredText(value: unknown, output: Check, serverMeta: 
 }
 
 /** The response to an authenticated caller may be for that caller only. */
-export function cacheHints(ttlMs: number, principal: string | undefined): CacheHints {
-  return { ttlMs, cacheScope: principal === undefined ? 'public' : 'private' }
+export function cacheHints(ttlMs: number, isForAll: boolean): CacheHints {
+  return { ttlMs, cacheScope: isForAll ? 'public' : 'private' }
 }
 
 /** A result that says what went wrong, for the model to read. */

@@ -9,6 +9,7 @@ import type { RequestInfo } from './request.ts'
 import { readMeta, unsupportedVersion } from './request.ts'
 import type { Resolved, ResolvedRequest } from './resolve.ts'
 import { isInitialize } from './message-kind.ts'
+import { RequestSource } from './source.ts'
 
 /** `undefined` for a notification, and when the client has cancelled. Never throws. */
 export async function dispatch(
@@ -28,7 +29,11 @@ export async function dispatch(
     return errorReply(id, error instanceof ProtocolError ? error : internalError(), 400)
   }
   try {
-    const result = await serve(app, request, info, context)
+    const { registry, limits } = app
+    const seen = registry.hides
+      ? registry.seenBy(request, new RequestSource({ info, meta: request.meta, caller: context.caller }, limits))
+      : request
+    const result = await serve(app, seen, info, context)
     return result === undefined ? undefined : resultReply(id, result)
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, error)

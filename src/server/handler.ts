@@ -9,6 +9,7 @@ import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Checked } from '../schema/standard.ts'
+import type { Visible } from './visibility.ts'
 
 export interface HandlerOptions<A extends Asks, N> {
   /** The schemas of the questions that the handler asks, by key. Default: schemas are passed to `io.ask`. */
@@ -21,12 +22,15 @@ export interface HandlerOptions<A extends Asks, N> {
   timeoutMs?: number
   /** The OAuth scopes that the caller needs. Default: none. */
   scopes?: readonly string[]
+  /** Hides it from callers for whom this returns false. Default: every caller may know of it. */
+  visible?: Visible
 }
 
 export interface Handled {
   readonly version: string | undefined
   readonly timeoutMs: number | undefined
   readonly scopes: readonly string[] | undefined
+  readonly visible: Visible | undefined
   readonly forms: ReadonlyMap<string, Form>
   readonly run: (args: unknown, io: Io) => unknown
 }
@@ -35,7 +39,10 @@ export interface Handled {
 export function prepareHandler(where: string, options: HandlerOptions<Asks, Requirements>, handler: unknown): Handled {
   if (typeof handler !== 'function')
     throw new RallyError('HANDLER_INVALID', `${where}: the handler must be a function.`)
-  const { asks = {}, needs = {}, version, timeoutMs, scopes } = options
+  const { asks = {}, needs = {}, version, timeoutMs, scopes, visible } = options
+  if (visible !== undefined && typeof visible !== 'function') {
+    throw new RallyError('HANDLER_INVALID', `${where}: \`visible\` must be a function that returns true or false.`)
+  }
   if (timeoutMs !== undefined && !(timeoutMs > 0)) {
     throw new RallyError('HANDLER_INVALID', `${where}: \`timeoutMs\` must be above 0, got ${timeoutMs}.`)
   }
@@ -46,7 +53,7 @@ export function prepareHandler(where: string, options: HandlerOptions<Asks, Requ
     )
   }
   const forms = new Map(Object.entries(asks).map(([key, ask]) => [key, prepareForm(ask, `${where}, asks.${key}`)]))
-  return { version, timeoutMs, scopes, forms, run: runner(where, needs, handler as Handler) }
+  return { version, timeoutMs, scopes, visible, forms, run: runner(where, needs, handler as Handler) }
 }
 
 type Handler = (args: unknown, io: Io, needs: Readonly<Record<string, unknown>>) => unknown

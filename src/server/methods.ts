@@ -19,6 +19,7 @@ import type { ResolvedRequest } from './resolve.ts'
 import { targetOf } from './resolve.ts'
 import { serveRound } from './round.ts'
 import { RequestSource } from './source.ts'
+import type { Viewer } from './visibility.ts'
 import { readFilter } from './subscriptions.ts'
 
 export interface Method {
@@ -32,7 +33,7 @@ export interface Method {
     context: RequestContext,
   ) => string | undefined | Promise<string | undefined>
   /** The result as a value that holds nothing of one revision alone. */
-  readonly value?: (app: AppServices, request: ResolvedRequest, source: CallSource) => Result | Promise<Result>
+  readonly value?: (app: AppServices, request: ResolvedRequest, viewer: Viewer) => Result | Promise<Result>
 }
 
 const round: Method = {
@@ -74,9 +75,11 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
 
 function list(name: ListName): Method {
   return {
-    text: ({ registry, serverMeta }, { params }, _info, { caller }) =>
-      registry.listText(name, params?.['cursor'], caller?.principal, serverMeta),
-    value: ({ registry }, { params }) => registry.list(name, params?.['cursor']),
+    text: ({ registry, serverMeta, limits }, { params, meta }, info, { caller, overHttp }) => {
+      const viewer = new RequestSource({ info, meta, caller, overHttp }, limits)
+      return registry.listText(name, params?.['cursor'], viewer, serverMeta)
+    },
+    value: ({ registry }, { params }, viewer) => registry.list(name, params?.['cursor'], viewer),
   }
 }
 
@@ -107,12 +110,12 @@ function discover(
     ...(instructions !== undefined && { instructions }),
   }
   const members = JSON.stringify(discovered).slice(1, -1)
-  return `{"resultType":"complete",${members},${registry.hintsText(caller?.principal)},"_meta":${serverMeta}}`
+  return `{"resultType":"complete",${members},${registry.hintsText(caller === undefined)},"_meta":${serverMeta}}`
 }
 
 async function listen(
   { registry, subscriptions, serverMeta, tasks, limits }: AppServices,
-  { id, params, scopes }: ResolvedRequest,
+  { id, params, meta: requestMeta, scopes }: ResolvedRequest,
   info: RequestInfo,
   { notify, cancel, caller }: RequestContext,
 ): Promise<string | undefined> {
@@ -131,7 +134,9 @@ async function listen(
       tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${fields}}}`),
     ) ?? nothing
   const owner = principal ?? NOBODY
-  const ended = await subscriptions.listen({ id, filter: agreed, scopes, owner, notify, cancel, follow })
+  const source = new RequestSource({ info, meta: requestMeta, caller }, limits)
+  const sees = (uri: string): boolean => registry.sees(uri, source)
+  const ended = await subscriptions.listen({ id, filter: agreed, scopes, sees, owner, notify, cancel, follow })
   return ended
     ? `{"resultType":"complete","_meta":${withServerMeta({ [META_SUBSCRIPTION]: id }, serverMeta)}}`
     : undefined

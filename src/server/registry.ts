@@ -1,5 +1,7 @@
 // Everything that is registered on an app, and what clients are told about it.
 import type { ServerCapabilities } from '../protocol/messages.ts'
+import type { CallSource } from '../flow/caller.ts'
+import type { Logger } from '../protocol/logger.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
 import type { Limits } from './limits.ts'
@@ -7,7 +9,10 @@ import { fits, readLimits } from './limits.ts'
 import type { RegisteredPrompt } from './prompt.ts'
 import type { RegisteredResource, RegisteredTemplate, ResourceTarget } from './resource.ts'
 import { resourceTarget } from './resource.ts'
+import { scopesOfSubscription } from './subscriptions.ts'
 import type { RegisteredTool } from './tool.ts'
+import type { Guarded, Naming, Viewer } from './visibility.ts'
+import { isListed, isVisible } from './visibility.ts'
 
 export interface ListOptions {
   /** How long clients may keep a list. */
@@ -27,8 +32,10 @@ export class Registry {
   /** What `resolve` checks in messages before anything is looked up here. */
   readonly limits: Limits
   readonly #ttlMs: number
+  readonly #logger: Logger
 
-  constructor({ ttlMs, pageSize }: ListOptions, limits = readLimits()) {
+  constructor({ ttlMs, pageSize }: ListOptions, limits = readLimits(), logger: Logger = console) {
+    this.#logger = logger
     this.limits = limits
     this.#ttlMs = ttlMs
     this.tools = new Catalog('tool', pageSize)
@@ -68,19 +75,53 @@ export class Registry {
   }
 
   /** One page of a list, as the result of its method. */
-  list(name: ListName, cursor: unknown): Record<string, unknown> {
-    const { listings, ...next } = this[name].page(cursor)
+  list(name: ListName, cursor: unknown, viewer: Viewer): Record<string, unknown> {
+    const { listings, ...next } = this[name].page(cursor, this.#filterFor(name, viewer))
     return { [name]: listings, ...next }
   }
 
   /** The same as text for 2026-07-28. */
-  listText(name: ListName, cursor: unknown, principal: string | undefined, serverMeta: string): string {
-    return `{"resultType":"complete","${name}":${this[name].pageText(cursor)},${this.hintsText(principal)},"_meta":${serverMeta}}`
+  listText(name: ListName, cursor: unknown, viewer: Viewer, serverMeta: string): string {
+    const filter = this.#filterFor(name, viewer)
+    const hints = this.hintsText(filter === undefined && viewer.caller === undefined)
+    return `{"resultType":"complete","${name}":${this[name].pageText(cursor, filter)},${hints},"_meta":${serverMeta}}`
   }
 
   /** How long, and for whom, clients may keep lists and discovery: as members of a JSON object, without its braces. */
-  hintsText(principal: string | undefined): string {
-    return JSON.stringify(cacheHints(this.#ttlMs, principal)).slice(1, -1)
+  hintsText(isForAll: boolean): string {
+    return JSON.stringify(cacheHints(this.#ttlMs, isForAll)).slice(1, -1)
+  }
+
+  /** True if anything is hidden from some callers. */
+  get hides(): boolean {
+    return this.tools.hides || this.prompts.hides || this.resources.hides || this.resourceTemplates.hides
+  }
+
+  /** The request as it is for this caller: what is hidden is not found. */
+  seenBy<T extends Naming>(request: T, source: CallSource): T {
+    if (!this.hides) return request
+    const guarded = request.target ?? request.completion
+    if (guarded !== undefined) {
+      return isVisible(guarded, source, this.#logger)
+        ? request
+        : { ...request, target: undefined, completion: undefined, scopes: undefined }
+    }
+    const scopes = scopesOfSubscription(request.method, request.params, (uri) =>
+      this.sees(uri, source) ? this.scopesOf(uri) : undefined,
+    )
+    return { ...request, scopes }
+  }
+
+  /** True if the caller may know whether something changes at this URI. */
+  sees(uri: string, source: CallSource): boolean {
+    if (!this.resources.hides && !this.resourceTemplates.hides) return true
+    const resource = this.findResource(uri)
+    return resource === undefined || isVisible(resource, source, this.#logger)
+  }
+
+  #filterFor(name: ListName, viewer: Viewer): ((entry: Guarded) => boolean) | undefined {
+    if (!this[name].differs(viewer.checksScopes)) return undefined
+    return (entry) => isListed(entry, viewer, this.#logger)
   }
 
   capabilities(): ServerCapabilities {

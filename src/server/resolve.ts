@@ -11,15 +11,15 @@ import { fits } from './limits.ts'
 import type { Registry } from './registry.ts'
 import { invalidParams, isId } from './request.ts'
 import type { Target } from './round.ts'
-import { MOST_URIS } from './subscriptions.ts'
+import type { Guarded } from './visibility.ts'
+import { scopesOfSubscription } from './subscriptions.ts'
 
 export type Params = Record<string, unknown>
 
 export type Resolved = ResolvedRequest | ResolvedNotification | InvalidMessage
 
 /** A tool, a prompt or a resource, with what a caller needs to reach it. */
-export interface ResolvedTarget extends Target {
-  readonly scopes: readonly string[] | undefined
+export interface ResolvedTarget extends Target, Guarded {
   /** Arguments that an HTTP request repeats in its headers. */
   readonly headers?: readonly ParamHeader[]
 }
@@ -73,7 +73,8 @@ export function resolve(registry: Registry, message: unknown): Resolved {
       scopes = completion?.scopes
     } else {
       target = findTarget(registry, method, params)
-      scopes = target === undefined ? scopesOfSubscription(registry, method, params) : target.scopes
+      scopes =
+        target === undefined ? scopesOfSubscription(method, params, (uri) => registry.scopesOf(uri)) : target.scopes
     }
   }
   const metaRead = isObject(meta) ? meta : undefined
@@ -132,36 +133,11 @@ function findCompletion(
   const template = resourceTemplates.get(uri)
   if (template !== undefined) return template
   const resource = resources.get(uri)
-  return resource && { ...NOTHING_TO_COMPLETE, scopes: resource.scopes }
+  return resource && { ...NOTHING_TO_COMPLETE, scopes: resource.scopes, visible: resource.visible }
 }
 
 /** A fixed resource has no variables. */
 const NOTHING_TO_COMPLETE = { arguments: [], completers: new Map() }
-
-/** An update tells that a resource exists and has changed, so subscribing needs the scopes of every resource that it names. */
-function scopesOfSubscription(registry: Registry, method: unknown, params: Params): readonly string[] | undefined {
-  switch (method) {
-    case 'resources/subscribe':
-      return scopesOfUris(registry, [params['uri']])
-    case 'subscriptions/listen': {
-      const { notifications } = params
-      return isObject(notifications) ? scopesOfUris(registry, notifications['resourceSubscriptions']) : undefined
-    }
-    default:
-      return undefined
-  }
-}
-
-function scopesOfUris(registry: Registry, uris: unknown): readonly string[] | undefined {
-  // Anything else is not looked up: `readFilter` refuses it.
-  if (!Array.isArray(uris) || uris.length > MOST_URIS) return undefined
-  const scopes = new Set<string>()
-  for (const uri of uris) {
-    if (typeof uri !== 'string') continue
-    for (const scope of registry.scopesOf(uri) ?? []) scopes.add(scope)
-  }
-  return scopes.size === 0 ? undefined : [...scopes]
-}
 
 function problemOf(
   message: unknown,

@@ -25,6 +25,7 @@ import type { Target, RoundRequest } from './round.ts'
 import { tellFailure } from './failure.ts'
 import type { TemplateVariables } from './uri-template.ts'
 import { UriTemplate } from './uri-template.ts'
+import type { Visible } from './visibility.ts'
 
 interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<CacheHints> {
   /** A short name for programs, such as a file name. */
@@ -159,6 +160,7 @@ function readHints(
 /** A resource as one request reads it. */
 export interface ResourceTarget extends Target {
   readonly scopes: readonly string[] | undefined
+  readonly visible: Visible | undefined
 }
 
 export function resourceTarget(uri: string, resource: RegisteredResource, variables: unknown): ResourceTarget {
@@ -166,6 +168,7 @@ export function resourceTarget(uri: string, resource: RegisteredResource, variab
     method: 'resources/read',
     target: uri,
     scopes: resource.scopes,
+    visible: resource.visible,
     version: resource.version,
     timeoutMs: resource.timeoutMs,
     forms: resource.forms,
@@ -186,7 +189,7 @@ function readText(
   serverMeta: string,
 ): string {
   const whole = contents.map((each) => ({ uri, ...(mimeType !== undefined && { mimeType }), ...each }))
-  const said = { ...cacheHints(0, request.caller?.principal), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
+  const said = { ...cacheHints(0, request.caller === undefined), ...hints, ...readHints(uri, { ttlMs, cacheScope }) }
   // Contents that depend on answers or a state are for this one request, and not to be cached.
   const given = request.answers === undefined && request.state === undefined ? said : NO_CACHE
   return `{"resultType":"complete","contents":${JSON.stringify(whole)},"ttlMs":${given.ttlMs},"cacheScope":"${given.cacheScope}","_meta":${withServerMeta(_meta, serverMeta)}}`

@@ -7,6 +7,7 @@ import { capabilitiesOf } from './capabilities.ts'
 import type { Limits } from './limits.ts'
 import { fits } from './limits.ts'
 import type { RequestInfo } from './request.ts'
+import type { Viewer } from './visibility.ts'
 
 const MAX_NAME_LENGTH = 64
 /** The client is sealed with a flow whose handler reads it, so all its extensions together must be small. */
@@ -17,9 +18,11 @@ export interface SourceRequest {
   readonly info: RequestInfo
   readonly meta: Readonly<Record<string, unknown>> | undefined
   readonly caller: Caller | undefined
+  /** Default false. */
+  readonly overHttp?: boolean | undefined
 }
 
-export class RequestSource implements CallSource {
+export class RequestSource implements Viewer {
   readonly #request: SourceRequest
   readonly #limits: Limits
 
@@ -30,6 +33,10 @@ export class RequestSource implements CallSource {
 
   get caller(): Caller | undefined {
     return this.#request.caller
+  }
+
+  get checksScopes(): boolean {
+    return this.#request.overHttp === true
   }
 
   get client(): ClientInfo {

@@ -38,6 +38,8 @@ export interface Listening {
   readonly filter: Filter
   /** The scopes that the caller was checked for. Default: none. */
   readonly scopes?: readonly string[] | undefined
+  /** Whether the caller may know of changes at a URI. Default: of all. */
+  readonly sees?: (uri: string) => boolean
   /** Whose share it uses. Default: `NOBODY`. */
   readonly owner?: string
   readonly notify: (text: string) => unknown
@@ -61,6 +63,7 @@ interface Subscription {
   /** The scopes that its request was held to. */
   readonly scopes: readonly string[]
   readonly uris: ReadonlySet<string>
+  readonly sees: (uri: string) => boolean
   readonly idText: string
   readonly notify: (text: string) => unknown
   readonly end: () => void
@@ -92,7 +95,16 @@ export class Subscriptions {
   /**
    * Resolves to true when the server ended the stream, and to false when the client did. Acknowledges before it returns.
    */
-  listen({ id, filter, scopes = [], owner = NOBODY, notify, cancel, follow }: Listening): Promise<boolean> {
+  listen({
+    id,
+    filter,
+    scopes = [],
+    sees = seesAll,
+    owner = NOBODY,
+    notify,
+    cancel,
+    follow,
+  }: Listening): Promise<boolean> {
     const bytes = bytesOfUris(filter.resourceSubscriptions ?? []) + bytesOfUris(filter.taskIds ?? [])
     this.#makeRoom(owner, bytes)
     return new Promise((resolve) => {
@@ -110,6 +122,7 @@ export class Subscriptions {
         filter,
         scopes,
         uris: new Set(filter.resourceSubscriptions),
+        sees,
         idText: JSON.stringify(id),
         notify,
         end: () => leave(true),
@@ -189,7 +202,7 @@ function tell({ notify, end }: Subscription, message: string): void {
 }
 
 function messageFor(change: ChangeEvent, subscription: Subscription): string | undefined {
-  const { filter, uris } = subscription
+  const { filter, uris, sees } = subscription
   switch (change.type) {
     case 'tools':
       return filter.toolsListChanged ? text('tools/list_changed', subscription) : undefined
@@ -198,7 +211,7 @@ function messageFor(change: ChangeEvent, subscription: Subscription): string | u
     case 'resources':
       return filter.resourcesListChanged ? text('resources/list_changed', subscription) : undefined
     case 'updated':
-      return uris.has(change.uri)
+      return uris.has(change.uri) && sees(change.uri)
         ? text('resources/updated', subscription, `,"uri":${JSON.stringify(change.uri)}`)
         : undefined
   }
@@ -262,6 +275,39 @@ export function bytesOfUris(uris: readonly string[]): number {
 
 function evict({ end }: Subscription): void {
   end()
+}
+
+/** An update tells that a resource exists and has changed, so subscribing needs the scopes of every resource that it names. */
+export function scopesOfSubscription(
+  method: unknown,
+  params: Record<string, unknown> | undefined,
+  scopesOf: ScopesOf,
+): readonly string[] | undefined {
+  switch (method) {
+    case 'resources/subscribe':
+      return scopesOfUris([params?.['uri']], scopesOf)
+    case 'subscriptions/listen': {
+      const notifications = params?.['notifications']
+      return isObject(notifications) ? scopesOfUris(notifications['resourceSubscriptions'], scopesOf) : undefined
+    }
+    default:
+      return undefined
+  }
+}
+
+function scopesOfUris(uris: unknown, scopesOf: ScopesOf): readonly string[] | undefined {
+  // Anything else is not looked up: `readFilter` refuses it.
+  if (!Array.isArray(uris) || uris.length > MOST_URIS) return undefined
+  const scopes = new Set<string>()
+  for (const uri of uris) {
+    if (typeof uri !== 'string') continue
+    for (const scope of scopesOf(uri) ?? []) scopes.add(scope)
+  }
+  return scopes.size === 0 ? undefined : [...scopes]
+}
+
+function seesAll(): boolean {
+  return true
 }
 
 function noScopes(): undefined {

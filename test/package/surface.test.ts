@@ -142,6 +142,7 @@ const entries = [
       'ToolOptions',
       'ToolResult',
       'ToolReturn',
+      'Visible',
       'VisitOptions',
     ],
   },

@@ -159,6 +159,23 @@ export const runningPages: readonly Page[] = [
           '403',
         ],
       },
+      {
+        has: 'visible:',
+        use: `
+          const tools = async (department: string) => {
+            const _meta = {
+              'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+              'io.modelcontextprotocol/clientCapabilities': {},
+            }
+            const message = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta } }
+            const response = await send(app, message, { caller: { principal: 'ada', claims: { department } } })
+            console.log((response as unknown as { result: { tools: unknown[] } }).result.tools.length)
+          }
+          await tools('sales')
+          await tools('support')
+        `,
+        prints: ['0', '1'],
+      },
     ],
   },
   {

@@ -1,0 +1,186 @@
+// What a caller may know of: lists by scopes, and things that are hidden, on every path, revision and round.
+import type { Authenticate, Rally } from 'mcp-rally'
+import { rally, send } from 'mcp-rally'
+import type { Client } from 'mcp-rally/client'
+import { connect } from 'mcp-rally/client'
+import { serve } from 'mcp-rally/node'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { Caller as TaskCaller, WITH_TASKS } from '../tasks/caller.ts'
+import { Office } from '../tasks/office.ts'
+import { accept, askedIn, call, errorOf, request, resultOf } from '../wire/messages.ts'
+
+const KEYS = ['a secret of the tests of visible, long enough']
+const logger = { warn() {}, error() {} }
+
+/** Only alice may know of what is hers. */
+const forAlice = ({ caller }: { caller?: { principal: string } | undefined }): boolean => caller?.principal === 'alice'
+
+function newApp(options: object = {}): Rally {
+  const visible = forAlice
+  const completes = { arguments: z.object({ a: z.string().optional() }), complete: { a: ['one'] } }
+  return rally({ name: 'seen', version: '1.0.0', keys: KEYS, logger, ...options })
+    .tool('open', {}, () => 'open')
+    .tool('scoped', { scopes: ['admin'] }, () => 'scoped')
+    .tool('hers', { visible }, () => 'hers')
+    .tool('hers_scoped', { visible, scopes: ['admin'] }, () => 'hers')
+    .prompt('p_open', {}, () => 'open')
+    .prompt('p_hers', { ...completes, visible }, () => 'hers')
+    .resource('a://open', { name: 'open' }, () => 'open')
+    .resource('a://hers', { name: 'hers', visible }, () => 'hers')
+    .resourceTemplate('t://hers/{x}', { name: 'hers', visible, complete: { x: ['one'] } }, () => 'hers')
+    .resourceTemplate('t://open/{x}', { name: 'open' }, () => 'open')
+}
+
+const authenticate: Authenticate = (http) => {
+  const [user = '', ...scopes] = (http.header('authorization') ?? '').split(' ').slice(1)
+  return user === '' ? undefined : { principal: user, scopes }
+}
+
+describe.each(['2026-07-28', '2025-11-25'])('over HTTP, in %s', (revision) => {
+  const app = newApp({ pageSize: 2 })
+  let url = ''
+  let close: () => Promise<void>
+  const clients: Client[] = []
+  beforeAll(async () => {
+    ;({ url, close } = await serve(app, { port: 0, authenticate, handleSignals: false }))
+  })
+  afterAll(async () => {
+    for (const client of clients) await client.close()
+    await close()
+  })
+
+  async function as(...user: string[]): Promise<Client> {
+    const headers = { authorization: `Bearer ${user.join(' ')}` }
+    const client = await connect(url, { headers, revision })
+    clients.push(client)
+    return client
+  }
+
+  test.each([
+    { user: ['alice', 'admin'], tools: ['open', 'scoped', 'hers', 'hers_scoped'], hers: true },
+    { user: ['alice'], tools: ['open', 'hers'], hers: true },
+    { user: ['bob', 'admin'], tools: ['open', 'scoped'], hers: false },
+    { user: ['bob'], tools: ['open'], hers: false },
+  ])('lists show what $user may see, over all pages', async ({ user, tools, hers }) => {
+    const client = await as(...user)
+    expect(names(await client.listTools())).toEqual(tools)
+    expect(names(await client.listPrompts())).toEqual(hers ? ['p_open', 'p_hers'] : ['p_open'])
+    expect(names(await client.listResources())).toEqual(hers ? ['open', 'hers'] : ['open'])
+    expect(names(await client.listResourceTemplates())).toEqual(hers ? ['hers', 'open'] : ['open'])
+  })
+
+  test('what is hidden is unknown to every method, in the words for what does not exist', async () => {
+    const bob = await as('bob')
+    const alice = await as('alice')
+    const hidden = await refusals(bob, 'hers')
+    expect(hidden).toEqual(await refusals(bob, 'none'))
+    expect(hidden).not.toContain('served')
+    expect(new Set(await refusals(alice, 'hers'))).toEqual(new Set(['served']))
+    // Scopes would be a 403, which says that there is something.
+    await expect(bob.callTool('hers_scoped', {})).rejects.toThrow('Unknown tool: hers_scoped')
+    await expect(bob.callTool('scoped', {})).rejects.toMatchObject({ code: 'UNAUTHORIZED' })
+  })
+})
+
+test('a round after the first is refused if the tool is hidden by then', async () => {
+  let isOpen = true
+  const app = rally({ name: 'seen', version: '1', keys: KEYS, logger }).tool(
+    'ask',
+    { visible: () => isOpen },
+    async (_args, io) => {
+      await io.ask('n', 'A number?', z.object({ n: z.number() }))
+      return 'done'
+    },
+  )
+  const { state } = askedIn(await send(app, call('ask')))
+  const round = { requestState: state, inputResponses: { n: accept({ n: 1 }) } }
+  isOpen = false
+  expect(errorOf(await send(app, call('ask', {}, round)))).toMatchObject({ code: -32602, message: 'Unknown tool: ask' })
+  isOpen = true
+  expect(resultOf(await send(app, call('ask', {}, round)))).toMatchObject({ content: [{ text: 'done' }] })
+})
+
+test('a task that has begun goes on, and its owner may read and answer it', async () => {
+  const office = new Office()
+  let isOpen = true
+  const { app } = office.instance((each) =>
+    each.tool('long', { task: 'always', visible: () => isOpen }, async (_args, io) => {
+      await io.ask('n', 'A number?', z.object({ n: z.number() }))
+      return 'done'
+    }),
+  )
+  const alice = new TaskCaller(office, app, 'alice')
+  const id = await alice.begin('long')
+  await alice.asked(id, 'n')
+  isOpen = false
+  await alice.update(id, { n: accept({ n: 1 }) })
+  expect(await alice.said(id)).toBe('done')
+  expect(errorOf(await alice.send(call('long', {}, {}, WITH_TASKS)))).toMatchObject({ message: 'Unknown tool: long' })
+})
+
+test('changes of a hidden resource are not told', async () => {
+  const app = newApp()
+  const told: Record<string, string[]> = { alice: [], bob: [] }
+  for (const user of ['alice', 'bob']) {
+    const notifications = { resourceSubscriptions: ['a://hers', 'a://open'] }
+    void send(app, request('subscriptions/listen', { notifications }), {
+      caller: { principal: user },
+      onNotification: ({ method, params }) => {
+        if (method === 'notifications/resources/updated') told[user]?.push(String(params?.['uri']))
+      },
+    })
+  }
+  await new Promise((resolve) => void setImmediate(resolve))
+  app.notify.resourceUpdated('a://hers')
+  app.notify.resourceUpdated('a://open')
+  expect(told).toEqual({ alice: ['a://hers', 'a://open'], bob: ['a://open'] })
+  app.interrupt()
+})
+
+test('a cursor does not tell whether something hidden exists', async () => {
+  const app = newApp()
+  const listed = async (name: string, principal: string): Promise<object | undefined> =>
+    send(app, request('tools/list', { cursor: Buffer.from(name).toString('base64url') }), { caller: { principal } })
+  expect(errorOf(await listed('hers', 'bob'))).toEqual(errorOf(await listed('none', 'bob')))
+  expect(resultOf(await listed('hers', 'alice'))).toHaveProperty('tools')
+})
+
+test('lists that depend on the caller are private, and others are as before', async () => {
+  expect(await scopeOf(newApp())).toBe('private')
+  expect(await scopeOf(rally({ name: 'plain', version: '1', keys: KEYS }).tool('t', {}, () => 't'))).toBe('public')
+})
+
+test('a function that throws hides the thing, and the log says so; what is no function is an error', async () => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const app = rally({ name: 'seen', version: '1', keys: KEYS, logger: { warn: log, error: log } })
+  app.tool('t', { visible: () => JSON.parse('no JSON') as boolean }, () => 't')
+  expect(errorOf(await send(app, call('t')))).toMatchObject({ message: 'Unknown tool: t' })
+  expect(logged).toEqual(['visible() failed. What it is for is hidden from the caller.'])
+  expect(() => app.tool('u', { visible: true as never }, () => 'u')).toThrow('Tool "u": `visible` must be a function')
+})
+
+function names(list: readonly { name: string }[]): string[] {
+  return list.map(({ name }) => name)
+}
+
+/** How each method refuses this name. */
+async function refusals(client: Client, name: string): Promise<string[]> {
+  const asked = [
+    client.callTool(name, {}),
+    client.getPrompt(`p_${name}`, {}),
+    client.readResource(`a://${name}`),
+    client.readResource(`t://${name}/1`),
+    client.complete({ type: 'ref/prompt', name: `p_${name}` }, { name: 'a', value: '' }),
+    client.complete({ type: 'ref/resource', uri: `t://${name}/{x}` }, { name: 'x', value: '' }),
+  ]
+  const settled = await Promise.allSettled(asked)
+  return settled.map((each) =>
+    each.status === 'fulfilled' ? 'served' : (each.reason as Error).message.replaceAll(name, 'NAME'),
+  )
+}
+
+async function scopeOf(app: Rally): Promise<unknown> {
+  return resultOf(await send(app, request('tools/list')))['cacheScope']
+}
