@@ -468,7 +468,7 @@ export class Pass implements Settler, Asker, Interruptible {
     }
   }
 
-  /** Logs a failure that nothing records, because the pass has ended. One caused by the end of the pass is none. */
+  /** Logs a failure that nothing records, because the pass has ended. An abort that the end of the pass caused is not a failure. */
   #logLost({ key }: Call, thrown: unknown): void {
     const isStopped = this.#phase !== 'done' && thrown instanceof Error && thrown.name === 'AbortError'
     if (thrown !== undefined && !isStopped) logFailure(this.#place, thrown, key)

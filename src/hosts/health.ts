@@ -14,10 +14,10 @@ export interface HealthOptions {
   readyzPath?: string | false
 }
 
-/** Answers a probe. Returns `false` if the request is none. */
+/** Answers the request if it is a probe. Otherwise it does nothing, and returns `false`. */
 export type ProbeHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** A probe needs no allowed Host, no Origin and no token: it comes to the address of the instance, and tells no secret. */
+/** Host, Origin and token of a probe are not checked: it is sent to the address of the instance, and its answer is no secret. */
 export function probeHandler(app: App, options: HealthOptions, endpointPath: string, maxLagMs: number): ProbeHandler {
   const { livezPath = '/livez', readyzPath = '/readyz' } = options
   checkPaths({ livezPath, readyzPath }, endpointPath)

@@ -58,7 +58,7 @@ export interface HttpExchange extends Sender, Served {
   reply(reply: Reply | undefined): void
 }
 
-/** Answers a request to a path of its own, whoever is calling. */
+/** Answers a request to a path of its own, without authentication. */
 type Route = (exchange: HttpExchange) => Reply
 
 /** The status when a body exceeds `maxBodyBytes`. */

@@ -1,4 +1,4 @@
-// The handshake: what a client proposes, and what a session comes to.
+// The handshake: what a client proposes, and the session that follows from it.
 import { isObject } from '../protocol/json.ts'
 import type { Capability } from '../flow/question.ts'
 import type { OlderRevision } from '../protocol/revisions/index.ts'

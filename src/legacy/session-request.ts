@@ -32,7 +32,7 @@ export interface Suspender {
   }): SuspendCall
 }
 
-/** A call that goes on after an answer. */
+/** A call that an answer resumes. */
 export interface ResumedCall {
   /** The log level when the call began. */
   readonly level: LoggingLevel

@@ -50,7 +50,7 @@ export interface LegacyRequest {
 }
 
 export interface LegacyWire {
-  /** Whoever is at the other end. */
+  /** The caller at the other end of the connection. `undefined` if it is anonymous. */
   readonly caller: Caller | undefined
   send(text: string): void
   /** Sends a message that may be dropped. Returns `false` when it was, because the reader is too far behind. */

@@ -1,4 +1,5 @@
-// What a caller may know of. A thing that is hidden from a caller does not exist for it: in lists, on every path, in every round.
+// Which tools, prompts and resources a caller may know of. A hidden one does not exist for the caller: not in lists, not by name,
+// and not in a later round of its call.
 import type { CallSource } from '../flow/caller.ts'
 import type { Logger } from '../protocol/logger.ts'
 
@@ -11,13 +12,13 @@ import type { Logger } from '../protocol/logger.ts'
  */
 export type Visible = (who: Pick<CallSource, 'caller' | 'client'>) => boolean
 
-/** What has to be known of an entry before a caller is told of it. */
+/** What decides whether a caller may know of an entry, and use it. */
 export interface Guarded {
   readonly scopes: readonly string[] | undefined
   readonly visible: Visible | undefined
 }
 
-/** A message as far as it names something. */
+/** The parts of a message that name something. */
 export interface Naming {
   readonly method: string
   readonly params: Record<string, unknown> | undefined
@@ -26,7 +27,7 @@ export interface Naming {
   readonly scopes: readonly string[] | undefined
 }
 
-/** Who is looking. */
+/** The caller for whom a list is made. */
 export interface Viewer extends CallSource {
   /** True if the host authenticates: only then are scopes checked at all. */
   readonly checksScopes: boolean

@@ -249,7 +249,7 @@ export class TaskRun implements JournalWriter {
     }
   }
 
-  /** Releases the task until an answer comes. Returns `false` if an answer has come already, so that the run goes on. */
+  /** Releases the task until an answer comes. Returns `false` if an answer has come already: then the run continues. */
   async #park(outcome: Suspension & { kind: 'asks' }): Promise<boolean> {
     const shown = shownIn(outcome)
     let parked = true
