@@ -18,7 +18,6 @@ import { visitToken } from './derive.ts'
 import {
   attempt,
   hush,
-  isFloating,
   isKey,
   kindOf,
   lineOfUnsettled,
@@ -37,8 +36,6 @@ import {
   mixedStyles,
   nestedCall,
   noTask,
-  notAwaited,
-  stepGone,
   storeMissing,
   timeLimit,
   toFailure,
@@ -51,7 +48,8 @@ import { pinOf } from './question.ts'
 import type { FailurePlace } from './failure-log.ts'
 import { detailsOf, logFailure, nameOf } from './failure-log.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
-import { goneStep, rememberKey, rememberText, textOf } from './strict.ts'
+import { mistakeOnReturn, rememberKey } from './mistakes.ts'
+import { rememberText, textOf } from './strict.ts'
 import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import { runInStep, stepAround } from './nesting.ts'
@@ -550,7 +548,12 @@ export class Pass implements Settler, Asker, Interruptible {
 
   #returned(value: unknown, isFinal = false): void {
     if (this.#unheard || this.ended || (this.#phase === 'returned' && !isFinal)) return
-    if (this.input.strict && !this.#isSound(() => this.#returned(value, true), isFinal)) return
+    if (this.input.strict) {
+      const mistake = mistakeOnReturn(this.input, this.#calls, isFinal)
+      this.#heldReturn = undefined
+      if (mistake === 'not known yet') return this.#holdReturn(() => this.#returned(value, true))
+      if (mistake !== undefined) return void this.fail(mistake.error, mistake.key)
+    }
     let outcome: Outcome
     try {
       outcome = this.#ends.conclude(value, this)
@@ -559,30 +562,6 @@ export class Pass implements Settler, Asker, Interruptible {
     }
     this.#warnOfDropped()
     this.#end(outcome, true)
-  }
-
-  /**
-   * Looks for mistakes when the handler has returned, in a strict pass. Returns false if it has failed the pass, or waits for a call
-   * that nothing awaits and that may still fail: `again` is called then.
-   */
-  #isSound(again: () => void, isFinal: boolean): boolean {
-    const { target, forms, journal, flowState } = this.input
-    const floating = [...this.#calls.values()].filter(isFloating)
-    const failed = floating.find(({ failure }) => failure !== undefined)
-    this.#heldReturn = undefined
-    if (failed !== undefined) {
-      const { kind, key, failure } = failed
-      void this.fail(notAwaited(nameOf(target), `the ${kind} "${key}"`, failure, failed.watch?.frames ?? []), key)
-      return false
-    }
-    if (!isFinal && floating.some(({ kind, settled, running }) => running || (kind === 'scope' && !settled))) {
-      this.#holdReturn(again)
-      return false
-    }
-    // By hand, a pass continues from the handler's state and does not repeat the steps before it.
-    const gone = flowState.byHand === undefined ? goneStep(forms, journal, this.#calls) : undefined
-    if (gone !== undefined) void this.fail(stepGone(nameOf(target), gone), gone)
-    return gone === undefined
   }
 
   /** Waits for a moment: long enough for most calls that fail, and not for ever if one never settles. */

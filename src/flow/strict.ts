@@ -1,6 +1,5 @@
-// What only strict passes look for, because it costs time or memory: calls that nothing awaits, questions that change, steps that
-// are gone. In production none of this runs.
-import type { Journal } from './journal.ts'
+// What strict passes know about io calls, and others do not: whether anything waits for a call, where it was made, and the texts of
+// questions. It costs time and memory, so in production none of this runs.
 
 /** Enough for Rally's own frames and a few of the author's. */
 const MOST_FRAMES = 12
@@ -65,36 +64,4 @@ export function rememberText(pin: string, text: string): void {
 /** The text of a question that this process has asked. */
 export function textOf(pin: string): string | undefined {
   return texts.get(pin)
-}
-
-const MOST_KEYS = 10_000
-
-/** The keys that each handler has used in this process, in any flow. */
-const usedKeys = new WeakMap<object, Set<string>>()
-
-/** `handler` is any object that lives as long as the registration of the handler. */
-export function rememberKey(handler: object, key: string): void {
-  let keys = usedKeys.get(handler)
-  if (keys === undefined) usedKeys.set(handler, (keys = new Set()))
-  if (keys.size < MOST_KEYS) keys.add(withoutIndex(key))
-}
-
-/**
- * The first recorded step or scope that the handler did not call, and has never called in this process: it was renamed or removed.
- * A key that it has called before is still in its code. It took another branch, as after a race with a timer.
- */
-export function goneStep(handler: object, journal: Journal, calls: { has(key: string): boolean }): string | undefined {
-  const used = usedKeys.get(handler)
-  if (used !== undefined && used.size >= MOST_KEYS) return undefined
-  for (let i = 0; i < journal.length; i += 1) {
-    const entry = journal.at(i)
-    if (entry === undefined || entry.tag === 'a' || calls.has(entry.key)) continue
-    if (used === undefined || !used.has(withoutIndex(entry.key))) return entry.key
-  }
-  return undefined
-}
-
-/** A loop may call fewer items than another flow did. */
-function withoutIndex(key: string): string {
-  return key.replaceAll(/\[[^\]]*\]/g, '[]')
 }

@@ -44,7 +44,8 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
   const { request, session } = incoming
   const { id, method } = request
   try {
-    const served = await serve(host, { ...incoming, request: seenBy(host, request, senderOf(incoming)) })
+    const seen = seenBy(host, request, senderOf(incoming))
+    const served = await serve(host, seen === request ? incoming : { ...incoming, request: seen })
     if (served === undefined) return undefined
     // A handler's result is text already: the flow ends only when its result has proven to be JSON.
     const neutral = typeof served === 'string' ? (JSON.parse(served) as Result) : served

@@ -175,6 +175,7 @@ export class TaskRun implements JournalWriter {
     const { state } = this.#lease
     const passes = Math.max(state.passes, journal.length > 0 && !hasAnswersOfCall(state) ? 1 : 0)
     const answers = this.#takeAnswers(state)
+    const source = sourceIn(request)
     this.#open = new Map()
     return {
       host: app,
@@ -188,7 +189,7 @@ export class TaskRun implements JournalWriter {
       journal,
       flowState,
       answers,
-      source: sourceIn(request),
+      source,
       maxJournalBytes,
       timeoutMs,
       underway,
@@ -201,7 +202,7 @@ export class TaskRun implements JournalWriter {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes }, sourceIn(request)),
+      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes }, source),
       cancelled: () => {
         this.#pass = undefined
         return undefined
