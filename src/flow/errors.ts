@@ -73,24 +73,52 @@ export class StepFailed extends RallyError {
   }
 }
 
-/** The client did not declare a capability that a question needs (-32021). */
+/** The client did not declare a capability that a question needs (-32021). Users and models read its message. */
 export class MissingCapability extends ProtocolError {
   constructor(key: string, required: ClientCapabilities) {
-    super(
-      MISSING_CAPABILITY,
-      `The question "${key}" needs a capability that the client did not declare: ${Object.keys(required).join(', ')}`,
-      { requiredCapabilities: required },
-    )
+    const { needs, lack, feature } = lackOf(required)
+    super(MISSING_CAPABILITY, lackText(`${needs} (question "${key}")`, lack, feature), {
+      requiredCapabilities: required,
+    })
   }
 }
 
 /** The flow must continue as a task, and the client does not support tasks (-32021). */
 export class NoTask extends ProtocolError {
   constructor() {
-    super(MISSING_CAPABILITY, 'This call runs only as a task, and the client did not declare the tasks extension.', {
+    super(MISSING_CAPABILITY, lackText('runs in the background, as a task', 'does not support that', 'MCP tasks'), {
       requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } },
     })
   }
+}
+
+/** What a user and a model read when the client cannot do what a request needs. */
+export function lackText(needs: string, lack: string, feature: string): string {
+  return `This request ${needs}, and the app that sent it ${lack}. To try again in that app will not help. Use an app that supports ${feature}, or turn that on in its settings.`
+}
+
+/** Of the first capability that is missing: what the request needs, what the app does not do, and what the protocol calls it. */
+function lackOf({ elicitation, sampling, roots }: ClientCapabilities): Record<'needs' | 'lack' | 'feature', string> {
+  if (elicitation !== undefined) {
+    const isVisit = elicitation.url !== undefined
+    return {
+      needs: isVisit ? 'needs the user to visit a web page' : 'needs an answer from the user',
+      lack: 'cannot ask its user',
+      feature: isVisit ? 'MCP elicitation by URL' : 'MCP elicitation',
+    }
+  }
+  if (sampling !== undefined) {
+    const details = Object.keys(sampling).join(' and ')
+    const beside = details === '' ? '' : ` with ${details}`
+    return {
+      needs: 'needs a language model',
+      lack: `does not let servers use its model${beside}`,
+      feature: `MCP sampling${beside}`,
+    }
+  }
+  if (roots !== undefined)
+    return { needs: "needs to know the user's folders", lack: 'does not share them', feature: 'MCP roots' }
+  return { needs: 'needs a feature of MCP', lack: 'does not support it', feature: 'it' }
 }
 
 export function noTask(): NoTask {

@@ -368,20 +368,41 @@ describe('io.can and io.revision', () => {
     expect(last).toEqual({ kind: 'done', value: 'none 2026-07-28' })
   })
 
-  test.each<{ call: string; ask: (io: Io) => Promise<unknown>; required: object }>([
-    { call: 'ask', ask: (io) => io.ask('a', 'A?', NUMBER), required: { elicitation: { form: {} } } },
+  test.each<{ call: string; ask: (io: Io) => Promise<unknown>; required: object; says: string }>([
+    {
+      call: 'ask',
+      ask: (io) => io.ask('a', 'A?', NUMBER),
+      required: { elicitation: { form: {} } },
+      says: 'needs an answer from the user (question "a"), and the app that sent it cannot ask its user. To try again in that app will not help. Use an app that supports MCP elicitation,',
+    },
     {
       call: 'visit',
       ask: (io) => io.visit('a', 'A?', 'https://example.com', { done: () => true }),
       required: { elicitation: { url: {} } },
+      says: 'needs the user to visit a web page (question "a"), and the app that sent it cannot ask its user. To try again in that app will not help. Use an app that supports MCP elicitation by URL,',
     },
-    { call: 'sample', ask: (io) => io.sample('a', { messages: [], maxTokens: 1 }), required: { sampling: {} } },
-    { call: 'roots', ask: (io) => io.roots('a'), required: { roots: {} } },
-  ])('io.$call says which capability is missing, although the handler catches', async ({ ask, required }) => {
+    {
+      call: 'sample',
+      ask: (io) => io.sample('a', { messages: [], maxTokens: 1 }),
+      required: { sampling: {} },
+      says: 'needs a language model (question "a"), and the app that sent it does not let servers use its model. To try again in that app will not help. Use an app that supports MCP sampling,',
+    },
+    {
+      call: 'roots',
+      ask: (io) => io.roots('a'),
+      required: { roots: {} },
+      says: `needs to know the user's folders (question "a"), and the app that sent it does not share them. To try again in that app will not help. Use an app that supports MCP roots,`,
+    },
+  ])('io.$call tells a user what is missing and what helps, although the handler catches', async (given) => {
+    const { ask, required, says } = given
     const outcome = await new Rounds({ capabilities: [] }).next((io) => ask(io).catch(() => 'caught'))
     expect(outcome).toMatchObject({
       kind: 'failed',
-      error: { rpcCode: -32021, message: expect.stringContaining('"a"'), data: { requiredCapabilities: required } },
+      error: {
+        rpcCode: -32021,
+        message: `This request ${says} or turn that on in its settings.`,
+        data: { requiredCapabilities: required },
+      },
     })
   })
 })

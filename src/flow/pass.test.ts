@@ -235,6 +235,16 @@ describe('rule 3: what comes after the end', () => {
     expect(rounds.warnings).toEqual(['io: "x" was called after its pass ended. The call never settles.'])
   })
 
+  test('asks made together on a client that cannot be asked log nothing: the call fails, and says why', async () => {
+    const rounds = new Rounds({ capabilities: [] })
+    const outcome = await rounds.next((io) =>
+      Promise.all([io.ask('a', 'A?', NUMBER), io.ask('b', 'B?', NUMBER), io.step('c', () => 1)]),
+    )
+    expect(outcome).toMatchObject({ kind: 'failed', error: { rpcCode: -32021 } })
+    await microtasks()
+    expect(rounds.warnings).toEqual([])
+  })
+
   test('what the handler returns wins over what it left open, which is named in the log, once', async () => {
     const rounds = new Rounds()
     const outcome = await rounds.next((io) => {

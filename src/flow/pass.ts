@@ -109,7 +109,8 @@ export class Pass implements Settler, Asker, Interruptible {
   #phase: Phase = 'running'
   /** The instance stops now: the pass ends without waiting for running steps. */
   interrupted = false
-  #loggedLate = false
+  /** True if a late io call needs no line in the log: there is one, or the pass failed by itself, and its caller knows. */
+  #isLateKnown = false
   /** The step whose synchronous part is running. */
   #insideStep: string | undefined
   #closedScopes: ClosedScopes | undefined
@@ -334,6 +335,7 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   fail(error: unknown, key?: string): Promise<never> {
+    if (!this.ended) this.#isLateKnown = true
     this.#end({ kind: 'failed', error, key })
     return parked()
   }
@@ -409,9 +411,9 @@ export class Pass implements Settler, Asker, Interruptible {
   /** True if this io call must not be served: the pass has ended, or the call was made inside a step. */
   #refuses(key: string): boolean {
     if (this.ended) {
-      if (!this.#loggedLate)
+      if (!this.#isLateKnown)
         this.input.logger.warn(`io: "${key}" was called after its pass ended. The call never settles.`)
-      this.#loggedLate = true
+      this.#isLateKnown = true
       return true
     }
     const inside = this.#insideStep ?? stepAround(this)

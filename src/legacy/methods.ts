@@ -120,10 +120,9 @@ async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Ser
   try {
     return await call(host, incoming)
   } catch (error) {
-    if (error instanceof MissingCapability) return { ...errorResult(error.message) }
-    if (!(error instanceof NoTask)) throw error
-    if (hasTasks(host, session)) throw taskRequired()
-    return { ...errorResult(`This call runs only as a task, and revision ${session.revision.name} has no tasks.`) }
+    if (!(error instanceof MissingCapability) && !(error instanceof NoTask)) throw error
+    if (error instanceof NoTask && hasTasks(host, session)) throw taskRequired()
+    return { ...errorResult(error.message) }
   }
 }
 

@@ -1,5 +1,6 @@
 // The questions of one round, as requests to the client: written in the words of its revision, sent together, and awaited.
 import type { Answers } from '../flow/answering.ts'
+import { lackText } from '../flow/errors.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { isObject, isTame } from '../protocol/json.ts'
@@ -27,7 +28,11 @@ export function writeQuestions(
     if ('unsupported' in request) {
       throw new RallyError(
         'MISSING_CAPABILITY',
-        `The question "${key}" cannot be sent to a client of revision ${revision.name}: ${request.unsupported}.`,
+        lackText(
+          `has a question ("${key}") that revision ${revision.name} of MCP cannot express: ${request.unsupported}`,
+          'uses that revision',
+          'a newer one',
+        ),
       )
     }
     const isVisit = question.method === 'elicitation/create' && question.params.mode === 'url'

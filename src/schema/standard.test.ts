@@ -3,6 +3,8 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import * as mini from 'zod/mini'
+import { z as v3 } from 'zod/v3'
 import { RallyError } from '../protocol/errors.ts'
 import { checkStandard, isStandard, jsonSchemaOf, type Schema } from './standard.ts'
 
@@ -12,6 +14,12 @@ const libraries = [
   { name: 'zod', schema: z.object({ env: z.string(), items: z.array(z.object({ name: z.string() })) }) },
   { name: 'arktype', schema: type({ env: 'string', items: type({ name: 'string' }).array() }) },
   { name: 'valibot', schema: toStandardJsonSchema(valibot) },
+  {
+    name: 'zod/mini, as JSON Schema',
+    schema: mini.toJSONSchema(
+      mini.object({ env: mini.string(), items: mini.array(mini.object({ name: mini.string() })) }),
+    ),
+  },
 ]
 
 describe.each(libraries)('a schema of $name', ({ schema }) => {
@@ -99,11 +107,30 @@ describe('a schema without JSON Schema', () => {
     })
   })
 
-  test('of another library is told to update it', () => {
-    const { jsonSchema: _, ...standard } = z.string()['~standard']
-    const error = refusal({ '~standard': standard })
+  const { jsonSchema: _, ...standard } = z.string()['~standard']
+  const old = { major: 4, minor: 1, patch: 13 }
+  const effect = Object.assign(() => {}, { [Symbol.for('effect/Schema')]: {} })
+
+  test.each([
+    { what: 'of zod 3', schema: v3.object({}), says: /of zod 3, .* Update zod to 4\.2 or later/ },
+    {
+      what: 'of zod 4.1',
+      schema: { '~standard': standard, _zod: { version: old } },
+      says: /of zod 4\.1\.13, .* Update zod to 4\.2 or later, or pass z\.toJSONSchema/,
+    },
+    { what: 'of zod/mini', schema: mini.object({}), says: /of zod\/mini .* Pass z\.toJSONSchema\(schema\)/ },
+    { what: 'of effect', schema: effect, says: /of effect .*toStandardJSONSchemaV1.*JSONSchema\.make/ },
+    {
+      what: 'of an unknown library',
+      schema: { '~standard': { ...standard, vendor: 'superlib' } },
+      says: /of superlib .* Use a version of superlib that implements Standard JSON Schema/,
+    },
+    { what: 'that is a function', schema: () => 1, says: /must be a Standard Schema.*got a function\.$/ },
+    { what: 'that is a text', schema: 'string', says: /must be a Standard Schema.*got a string\.$/ },
+  ])('$what is refused with the advice for it', ({ schema, says }) => {
+    const error = refusal(schema as never)
     expect(error).toBeInstanceOf(RallyError)
-    expect(error).toMatchObject({ code: 'SCHEMA_INVALID', message: expect.stringContaining('Update zod') })
+    expect(error).toMatchObject({ code: 'SCHEMA_INVALID', message: expect.stringMatching(says) })
   })
 
   test('because a type has none names the reason and keeps the cause', () => {

@@ -2,10 +2,11 @@
 import { RallyError } from '../protocol/errors.ts'
 import { pathText } from '../protocol/json.ts'
 import { reasonOf } from '../protocol/text.ts'
+import { adviceFor, adviceForOther } from './advice.ts'
 
 /**
- * A schema of any library that implements Standard Schema and its JSON Schema extension (zod 4.2, arktype 2.1.28, valibot
- * through `toStandardJsonSchema`), or a plain JSON Schema object.
+ * A schema of any library that implements Standard Schema and its JSON Schema extension (zod 4.2, arktype 2.1.28; valibot, effect
+ * and zod/mini through a function of theirs), or a plain JSON Schema object, as TypeBox makes them.
  */
 export type Schema = StandardSchema | JsonSchemaObject
 
@@ -62,9 +63,9 @@ export function isStandard(schema: unknown): schema is StandardSchema {
 
 /** The JSON Schema of one side of a schema. */
 export function jsonSchemaOf(schema: Schema, side: Side, where = 'This schema'): Record<string, unknown> {
-  if (!isStandard(schema)) return schema
+  if (!isStandard(schema)) return plainSchema(schema, where)
   const { jsonSchema, vendor } = schema['~standard']
-  if (!jsonSchema) throw new RallyError('SCHEMA_INVALID', `${where}: ${withoutJsonSchema(vendor)}`)
+  if (!jsonSchema) throw new RallyError('SCHEMA_INVALID', `${where}: ${adviceFor(schema, vendor)}`)
   try {
     // A copy: zod adds a hidden `~standard` to the object, which would make it a Standard Schema.
     return { ...jsonSchema[side]({ target: 'draft-2020-12' }) }
@@ -76,6 +77,13 @@ export function jsonSchemaOf(schema: Schema, side: Side, where = 'This schema'):
       { cause },
     )
   }
+}
+
+/** A schema that is not a Standard Schema. Throws if it is not a JSON Schema object either. */
+export function plainSchema(schema: JsonSchemaObject, where: string): Record<string, unknown> {
+  const advice = adviceForOther(schema)
+  if (advice !== undefined) throw new RallyError('SCHEMA_INVALID', `${where}: ${advice}`)
+  return schema
 }
 
 /** Validates a value. Returns a promise only if the schema does. */
@@ -101,14 +109,4 @@ function issueText(issue: StandardIssue): string {
   const path = pathText((issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part)))
   // The messages of arktype begin with the path.
   return path === '' || issue.message.startsWith(`${path} `) ? issue.message : `${path}: ${issue.message}`
-}
-
-function withoutJsonSchema(vendor: string): string {
-  if (vendor === 'valibot') {
-    return "a valibot schema has no JSON Schema. Wrap it: toStandardJsonSchema(schema), from '@valibot/to-json-schema'."
-  }
-  return (
-    `this ${vendor} schema has no JSON Schema ("~standard".jsonSchema). ` +
-    `Update ${vendor} to a version that has one (zod 4.2, arktype 2.1.28), or pass a plain JSON Schema object.`
-  )
 }

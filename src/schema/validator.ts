@@ -7,14 +7,14 @@ import { toJsonText } from '../protocol/json.ts'
 import { cut, reasonOf } from '../protocol/text.ts'
 import { type Draft, draftOf, subschemas } from './json-schema.ts'
 import type { Checked, Schema } from './standard.ts'
-import { checkStandard, isStandard } from './standard.ts'
+import { checkStandard, isStandard, plainSchema } from './standard.ts'
 
 /** Checks a value. Returns a promise only if the schema is asynchronous. */
 export type Check = (value: unknown) => Checked<unknown> | Promise<Checked<unknown>>
 
 export function toCheck(schema: Schema, where: string): Check {
   if (isStandard(schema)) return (value) => checkStandard(schema, value)
-  const problems = compileJsonSchema(schema, where)
+  const problems = compileJsonSchema(plainSchema(schema, where), where)
   return (value) => {
     const issues = problems(value)
     return issues.length > 0 ? { issues } : { value }

@@ -249,7 +249,7 @@ describe.each(wires)('$name without anything to answer with', ({ connect }) => {
     const peer = await connect({})
     const result = await peer.call('deploy', { env: 'prod' })
     expect(result.isError).toBe(true)
-    expect(textOf(result)).toMatch(/"confirm" needs a capability that the client did not declare: elicitation/)
+    expect(textOf(result)).toMatch(/question "confirm"\), and the app that sent it cannot ask its user/)
     await expect(peer.client.getPrompt({ name: 'needs_model' })).rejects.toMatchObject({
       code: -32603,
       data: { requiredCapabilities: { sampling: {} } },

@@ -124,10 +124,12 @@ describe.each(wires)('over $name', ({ begin }) => {
     test('has no form for a choice of several, and no page to visit: a tool says so in its result', async () => {
       const several = await call('topics')
       expect(several.result).toMatchObject({ isError: true })
-      expect(textOf(several)).toMatch(/"topics" cannot be sent to a client of revision 2025-06-18: .*"several"/)
+      expect(textOf(several)).toMatch(
+        /question \("topics"\) that revision 2025-06-18 of MCP cannot express: .*"several"/,
+      )
       const page = await call('sign_in')
       expect(page.result).toMatchObject({ isError: true })
-      expect(textOf(page)).toMatch(/"page" needs a capability that the client did not declare: elicitation/)
+      expect(textOf(page)).toMatch(/visit a web page \(question "page"\), and the app that sent it cannot ask its user/)
     })
 
     test('has structured content', async () => {

@@ -98,7 +98,7 @@ describe('a revision that has no such question', () => {
     const user = new User(given)
     const { text, isError } = await client.call(user, given.tool, given.args)
     expect(isError).toBe(true)
-    expect(text).toMatch(/needs a capability that the client did not declare: elicitation/)
+    expect(text).toMatch(/the app that sent it cannot ask its user/)
     expect(user.shown).toEqual([])
     await client.close()
   })
