@@ -29,7 +29,7 @@ import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tas
 import { logUnlessOutage, StoreUnavailable } from '../store/outages.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { countLoss, countTry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
+import { countTry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
 import { StatusMessage } from './status-message.ts'
 import type { Trials } from './trials.ts'
 import { MOST_LOSSES } from './trials.ts'
@@ -128,8 +128,7 @@ export class TaskRun implements JournalWriter {
   async #run(): Promise<void> {
     try {
       const request = JSON.parse(this.task.request) as TaskRequest
-      if (this.task.lost && !(await this.#continueAfterLoss(request.tool))) return
-      if (this.#losses > 0 && !this.task.lost && !(await this.#beginTrial())) return
+      if (!(await this.#mayRun(request.tool))) return
       const tool = this.#host.app.registry.tools.get(request.tool)
       if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
       await this.#runPasses(tool, request)
@@ -301,8 +300,11 @@ export class TaskRun implements JournalWriter {
     return undefined
   }
 
-  get #losses(): number {
-    return lossesOf(this.#lease.state, this.task.journal.length)
+  /** Returns `false` if the task has lost too many workers, or has to wait for a trial. */
+  async #mayRun(tool: string): Promise<boolean> {
+    const losses = lossesOf(this.#lease.state, this.task.journal.length)
+    if (this.task.lost && losses?.waits !== true) return this.#continueAfterLoss(tool)
+    return losses === undefined || this.#beginTrial(losses.count)
   }
 
   /** Counts a worker that was lost. Returns `false` if the task has failed for that, or has to wait. */
@@ -311,10 +313,11 @@ export class TaskRun implements JournalWriter {
     let losses = 0
     let continues = false
     await this.#change((state) => {
-      losses = countLoss(state, this.task.journal.length)
+      losses = (lossesOf(state, this.task.journal.length)?.count ?? 0) + 1
       const why = `The task failed: ${MOST_LOSSES} workers were lost while they ran it.`
       if (losses >= MOST_LOSSES) return failedWith(new ProtocolError(INTERNAL_ERROR, why))
       continues = losses === 1 && trials.begin(this)
+      this.#setLosses(state, losses, !continues)
       return continues ? {} : { release: true, dueMs: trials.waitAfterLoss(losses) }
     })
     const details = { task: this.#digest, tool, losses }
@@ -325,21 +328,18 @@ export class TaskRun implements JournalWriter {
   }
 
   /** A task that was lost runs when it is its turn. Returns `false` if it has to wait. */
-  async #beginTrial(): Promise<boolean> {
+  async #beginTrial(losses: number): Promise<boolean> {
     const { trials, alone } = this.#host
-    const isLast = this.#losses === MOST_LOSSES - 1
-    if (isLast) await this.#waitInTrial(true)
-    const begins = isLast ? await alone(this) : trials.begin(this)
-    if (!begins) await this.#change(() => ({ release: true, dueMs: trials.waitForTrial() }))
-    else if (isLast) await this.#waitInTrial(false)
+    const begins = losses === MOST_LOSSES - 1 ? await alone(this) : trials.begin(this)
+    await this.#change((state) => {
+      this.#setLosses(state, losses, !begins)
+      return begins ? {} : { release: true, dueMs: trials.waitForTrial() }
+    })
     return begins
   }
 
-  #waitInTrial(waits: boolean): Promise<void> {
-    return this.#change((state) => {
-      state.losses = { bytes: this.task.journal.length, count: MOST_LOSSES - 1, ...(waits && { waits }) }
-      return {}
-    })
+  #setLosses(state: TaskFlowState, count: number, waits: boolean): void {
+    state.losses = { bytes: this.task.journal.length, count, ...(waits && { waits }) }
   }
 
   /** The id is a secret of the caller, so logs have a digest of it. */

@@ -39,10 +39,7 @@ export interface TaskFlowState {
   /** Answers that no pass has used yet, by the author's key. */
   answers: Record<string, TaskAnswer>
   /** How many workers were lost while the journal had this size. */
-  losses?: Tries & {
-    /** True while the task only waits for its instance to run nothing else. A worker that is lost then does not count. */
-    readonly waits?: boolean
-  }
+  losses?: Losses
   /** How many workers failed to run it while the journal had this size. */
   retries?: Tries
   /** How many workers left it to others while the journal had this size, because they do not have the tool or its version. */
@@ -52,6 +49,11 @@ export interface TaskFlowState {
 interface Tries {
   readonly bytes: number
   readonly count: number
+}
+
+interface Losses extends Tries {
+  /** True until the task runs again. A worker that claims it and is lost meanwhile does not count: it has run nothing of it. */
+  readonly waits?: boolean
 }
 
 export interface TaskQuestion extends ShownQuestion {
@@ -142,16 +144,9 @@ export function takeAnswers(
   return taken
 }
 
-/** Counts the loss of a worker. Returns how many were lost since the journal last grew. */
-export function countLoss(state: TaskFlowState, bytes: number): number {
-  const count = lossesOf(state, bytes) + (state.losses?.waits === true ? 0 : 1)
-  state.losses = { bytes, count }
-  return count
-}
-
-/** How many workers were lost since the journal last grew. */
-export function lossesOf({ losses }: TaskFlowState, bytes: number): number {
-  return losses?.bytes === bytes ? losses.count : 0
+/** The workers that were lost since the journal last grew, if there are any. */
+export function lossesOf({ losses }: TaskFlowState, bytes: number): Losses | undefined {
+  return losses?.bytes === bytes ? losses : undefined
 }
 
 /** Counts a worker that could not run the task. Returns how many there were since the journal last grew. */

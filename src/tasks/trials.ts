@@ -4,7 +4,8 @@
 // has recorded something:
 //
 // 1. One trial starts at a time: the next one when the first has ended, has recorded something, or has run for a while.
-// 2. The last trial is alone: the instance runs nothing else beside it. So a task fails only for a worker that it was alone with.
+// 2. A worker counts as lost only if the task ran there. One that had merely claimed it, to see whether it is its turn, does not count.
+// 3. The last trial is alone: the instance runs nothing else beside it. So a task fails only for a worker that it was alone with.
 import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 

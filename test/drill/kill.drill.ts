@@ -35,7 +35,7 @@ function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds }
 }
 
 test(
-  '4 workers on PostgreSQL, one killed every 300 ms, and PostgreSQL restarted once',
+  '4 workers on PostgreSQL, one that has worked killed every 300 ms, and PostgreSQL restarted once',
   { timeout: LIMIT_MS },
   async () => {
     const report = await killOnPostgres(database, database.nextSchema(), {
@@ -43,7 +43,7 @@ test(
       jobs: JOBS,
       steps: STEPS,
       killEveryMs: 300,
-      ripe: 0,
+      ripe: 10,
       leaseMs: 1_500,
       stepMs: 20,
       pollMs: 1_000,

@@ -276,6 +276,41 @@ describe('a worker that dies', () => {
     expect(workers).toBe(6)
   })
 
+  test('that had only claimed a task which waits for its turn does not count', async () => {
+    const [office, steps] = [new Office(), new Steps()]
+    const front = new Caller(office, office.instance(steps.tools('front'), { tasks: { concurrency: 0 } }).app)
+    office.skipWaits()
+    const id = await front.begin('work')
+    for (const worker of ['a', 'b']) {
+      const { view } = office.instance(steps.tools(worker))
+      await steps.heard(`one on ${worker}`)
+      view.kill()
+      office.elapse(LEASE_MS)
+    }
+    // Counts the loss of `b`, and puts the task off.
+    const { view } = office.instance(steps.tools('c'))
+    await view.seen('change')
+    view.kill()
+    office.elapse(60_000)
+    for (let deaths = 0; deaths < 10; deaths += 1) {
+      const claimer = office.built(steps.tools('claimer'))
+      const claimed = gate()
+      claimer.view.after = (operation, task) => {
+        if (operation !== 'claim' || task === undefined) return
+        claimer.view.kill()
+        claimed.open()
+      }
+      claimer.app.work()
+      await claimed.promise
+      office.elapse(LEASE_MS)
+    }
+    const last = office.instance(steps.tools('last'))
+    await steps.heard('one on last')
+    steps.finish('one', 'two', 'three')
+    expect(await front.said(id)).toBe('one,two,three')
+    expect(last.logged).toEqual([])
+  })
+
   test('as often as it likes does no harm as long as each of them records something', async () => {
     const office = new Office()
     const front = new Caller(office, office.instance(adding, { tasks: { concurrency: 0 } }).app)
