@@ -5,10 +5,11 @@ import type { Cancel } from '../protocol/cancel.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { StoreOutages } from '../store/outages.ts'
 import type { Answers } from './answering.ts'
+import type { RetryOptions } from './attempts.ts'
 import type { CallKind } from './call.ts'
 import type { CallSource } from './caller.ts'
 import type { OnError, TargetName } from './failure-log.ts'
-import type { FlowState, ShownQuestion } from './flow-state.ts'
+import type { FlowState, ShownQuestion, Wait } from './flow-state.ts'
 import type { Journal } from './journal.ts'
 import type { Capability, Form } from './question.ts'
 import type { Scheduler } from './scheduler.ts'
@@ -30,6 +31,8 @@ export interface Carrier<T> {
   readonly maxJournalBytes: number
   /** Longest pass of a handler that declares no limit, in milliseconds. */
   readonly timeoutMs: number
+  /** See `PassInput.waiting`. */
+  readonly waiting?: WaitLimits | undefined
   readonly underway: Underway<Interruptible>
   readonly cancel: Cancel | undefined
   readonly progress?: Progress | undefined
@@ -68,6 +71,8 @@ export interface PassHost {
   /** Guards the store of a step that runs once. */
   readonly outages: StoreOutages
   readonly strict: boolean
+  /** How steps are retried that do not say it themselves. */
+  readonly steps?: RetryOptions | undefined
   readonly now: () => number
 }
 
@@ -88,6 +93,10 @@ export interface PassInput {
   /** What the current request declared: whether a question may be sent now. */
   readonly can: (capability: Capability) => boolean
   readonly limits: PassLimits
+  /** How long the carrier lets a flow wait. Default: every wait stays in the pass. */
+  readonly waiting?: WaitLimits | undefined
+  /** How steps are retried that do not say it themselves. Default: they are not. */
+  readonly steps?: RetryOptions | undefined
   readonly logger: Logger
   readonly onError?: OnError | undefined
   /** Default: a failure of the store is a failure of the step. */
@@ -132,6 +141,12 @@ export interface PassLimits {
   readonly passMs: number
 }
 
+/** How a carrier waits. */
+export interface WaitLimits {
+  /** A wait of at least so long ends the pass, and the carrier runs the next one when it is due. `Infinity`: no wait does. */
+  readonly releaseFromMs: number
+}
+
 export type Progress = (progress: number, total?: number, message?: string) => void
 export type Log = (level: string, data: unknown, logger?: string) => void
 
@@ -139,8 +154,8 @@ export type Log = (level: string, data: unknown, logger?: string) => void
 export interface JournalWriter {
   /** Persists what was added to the journal. The handler sees a result only after this resolves; a rejection fails the pass. */
   persist(journal: Journal): Promise<void>
-  /** Shows the questions that are open now, by key, while steps still run. */
-  show(questions: ReadonlyMap<string, ShownQuestion>): void
+  /** Shows the questions that are open now, by key, while steps still run, and persists the due times of the flow. */
+  show(questions: ReadonlyMap<string, ShownQuestion>, waits: ReadonlyMap<string, Wait> | undefined): void
 }
 
 /** How a pass ended. */
@@ -148,10 +163,12 @@ export type Outcome = Suspension | Ending | { kind: 'cancelled' }
 
 /** The flow continues in a later pass. */
 export type Suspension =
-  /** `questions` holds the wire text of each open question, by key. */
-  | { kind: 'asks'; questions: Map<string, string>; journal: Journal; flowState: FlowState }
+  /** `questions` holds the wire text of each open question, by key. With `dueAt`, run the next pass then, answered or not. */
+  | { kind: 'asks'; questions: Map<string, string>; dueAt?: number; journal: Journal; flowState: FlowState }
   /** Nothing to ask: run the next pass elsewhere or later. */
   | { kind: 'deferred'; journal: Journal; flowState: FlowState }
+  /** Nothing to ask: run the next pass at `dueAt`, in milliseconds since 1970. */
+  | { kind: 'waiting'; dueAt: number; journal: Journal; flowState: FlowState }
   /** Continue as a task. The client has not seen every question that is open in the flow state. */
   | { kind: 'detached'; journal: Journal; flowState: FlowState }
 

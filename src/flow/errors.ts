@@ -44,6 +44,33 @@ export class ToolError extends RallyError {
   }
 }
 
+/**
+ * Ends a step without another attempt: throw it when a retry cannot help. The handler catches a `StepFailed` with its message.
+ *
+ * @example
+ * if (response.status === 402) throw new Fatal('The card was declined.')
+ */
+export class Fatal extends RallyError {
+  declare readonly code: 'FATAL'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('FATAL', message, options)
+  }
+
+  override get isPublic(): boolean {
+    return false
+  }
+}
+
+/** An attempt of a step took longer than `timeoutMs`. The handler catches it as a `StepFailed` with this code. */
+export class StepTimeout extends RallyError {
+  declare readonly code: 'STEP_TIMEOUT'
+
+  constructor(key: string, ms: number) {
+    super('STEP_TIMEOUT', `The step "${key}" took longer than its \`timeoutMs\`, which is ${ms} ms.`)
+  }
+}
+
 /** A step or scope failed. Has the name, message and code of the original error, live and replayed alike. */
 export class StepFailed extends RallyError {
   /** The code of the original error, or 'STEP_FAILED' if it had none. */

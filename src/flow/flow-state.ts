@@ -20,9 +20,19 @@ export interface HeldAnswer extends OpenQuestion {
   answer: { action: Action; value?: unknown } | { raw: Record<string, unknown> }
 }
 
+/** A due time that was set when its call was first reached. */
+export interface Wait {
+  /** Milliseconds since 1970. */
+  readonly dueAt: number
+  /** How many attempts of the step have failed, if the call is a step. */
+  readonly attempts?: number
+}
+
 export interface FlowState {
   open: Map<string, OpenQuestion>
   held: Map<string, HeldAnswer>
+  /** The due times of calls that have not settled, by key. */
+  waits?: Map<string, Wait>
   /** Present if the last round was taken by hand. `state` is the JSON value that the handler returned, if any. */
   byHand?: { readonly state?: unknown }
   /** The client as the handler first read it: it is the same in every later pass. */
@@ -34,7 +44,7 @@ export function emptyState(): FlowState {
 }
 
 /** Compact and positional JSON. `readFlowState` is the inverse. */
-export function writeFlowState({ open, held, byHand, client }: FlowState): unknown {
+export function writeFlowState({ open, held, byHand, client, waits }: FlowState): unknown {
   const rows: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
     Array.from(held, ([key, { pin, asked, answer }]) =>
@@ -44,9 +54,11 @@ export function writeFlowState({ open, held, byHand, client }: FlowState): unkno
           [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
     ),
   ]
+  const hasWaits = waits !== undefined && waits.size > 0
   if (byHand !== undefined) rows.push(byHand.state === undefined ? [] : [byHand.state])
-  else if (client !== undefined) rows.push(null)
-  if (client !== undefined) rows.push(client)
+  else if (client !== undefined || hasWaits) rows.push(null)
+  if (client !== undefined || hasWaits) rows.push(client ?? null)
+  if (hasWaits) rows.push(writeWaits(waits))
   return rows
 }
 
@@ -63,8 +75,28 @@ export function readFlowState(json: unknown): FlowState {
     else flowState.held.set(key, { pin, asked, answer: { action: action as Action, value } })
   }
   if (isByHandState(json)) flowState.byHand = readByHand(json[2])
-  if (json.length > 3) flowState.client = json[3] as ClientInfo
+  if (json.length > 3 && json[3] !== null) flowState.client = json[3] as ClientInfo
+  if (json.length > 4) flowState.waits = readWaits(json[4])
   return flowState
+}
+
+/** Compact and positional JSON. `readWaits` is the inverse. */
+export function writeWaits(waits: ReadonlyMap<string, Wait>): unknown[] {
+  return Array.from(waits, ([key, { dueAt, attempts }]) =>
+    attempts === undefined ? [key, dueAt] : [key, dueAt, attempts],
+  )
+}
+
+export function readWaits(json: unknown): Map<string, Wait> {
+  if (!Array.isArray(json)) throw malformed()
+  const waits = new Map<string, Wait>()
+  for (const row of json) {
+    if (!Array.isArray(row)) throw malformed()
+    const [key, dueAt, attempts] = row as unknown[]
+    if (typeof key !== 'string' || typeof dueAt !== 'number') throw malformed()
+    waits.set(key, typeof attempts === 'number' ? { dueAt, attempts } : { dueAt })
+  }
+  return waits
 }
 
 /** True if the last round was taken by hand. Takes what `writeFlowState` returned. */

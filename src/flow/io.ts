@@ -2,6 +2,8 @@
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
+import type { RetryPolicy } from './attempts.ts'
+import { checkRetryOptions, retryPolicy } from './attempts.ts'
 import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import type { Caller, ClientInfo } from './caller.ts'
@@ -48,6 +50,7 @@ const UNKNOWN_CLIENT: ClientInfo = {
   extensions: {},
 }
 const NO_META = Object.freeze({})
+const NO_OPTIONS: StepOptions = Object.freeze({})
 
 export class Io<A extends Asks = {}> {
   /** Never set. It lets TypeScript pass this `io` to a helper that asks fewer questions, and to no helper that asks more. */
@@ -200,21 +203,32 @@ export class Io<A extends Asks = {}> {
    * `idempotencyKey` on to other services. With `{ once: store }`, passes on all instances that share the store agree on which
    * of them runs it. Default: no store.
    *
+   * With `{ retries }` a step that throws is run again, after a wait that grows. With `{ timeoutMs }` an attempt fails that takes
+   * longer. Default: one attempt, without a limit of its own, or what `rally({ steps })` says.
+   *
    * @example
-   * const order = await io.step('order', ({ idempotencyKey }) => shop.order(items, { idempotencyKey }))
+   * const order = await io.step('order', ({ idempotencyKey }) => shop.order(items, { idempotencyKey }), { retries: 3 })
    */
-  step<T>(key: string, run: (context: StepContext) => Recordable<T>, { once }: StepOptions = {}): Promise<T> {
-    if (!this.#pass.checkKey(key)) return parked()
-    const fullKey = this.#prefix + key
-    const scene = new StepScene(this.#pass, fullKey)
-    if (once === undefined) return this.#pass.step(fullKey, () => run(scene))
+  step<T>(key: string, run: (context: StepContext) => Recordable<T>, options?: StepOptions): Promise<T> {
     const pass = this.#pass
+    if (!pass.checkKey(key)) return parked()
+    const fullKey = this.#prefix + key
+    const policy = this.#policyOf(key, options)
+    const { once } = options ?? NO_OPTIONS
+    if (once === undefined) return pass.step(fullKey, (attempt) => run(new StepScene(pass, fullKey, attempt)), policy)
     const own = {
       outages: pass.input.outages,
       gaveUp: () => pass.ended,
       fail: (error: unknown) => pass.fail(error, fullKey),
     }
-    return pass.step(fullKey, () => stepOnce(once, `step:${scene.idempotencyKey}`, own, () => run(scene)))
+    return pass.step(
+      fullKey,
+      (attempt) => {
+        const scene = new StepScene(pass, fullKey, attempt)
+        return stepOnce(once, `step:${scene.idempotencyKey}`, own, () => run(scene))
+      },
+      policy,
+    )
   }
 
   /**
@@ -344,6 +358,18 @@ export class Io<A extends Asks = {}> {
   /** Aborted when the call is cancelled or fails, or this instance stops. Neither a question nor a result aborts it. */
   get signal(): AbortSignal {
     return this.#pass.signal
+  }
+
+  #policyOf(key: string, options: StepOptions | undefined): RetryPolicy | undefined {
+    const { steps } = this.#pass.input
+    if (options === undefined && steps === undefined) return undefined
+    try {
+      if (options !== undefined) checkRetryOptions(options, `The step "${key}"`)
+      return retryPolicy(options ?? NO_OPTIONS, steps)
+    } catch (error) {
+      void this.#pass.fail(error, key)
+      return undefined
+    }
   }
 
   #form(

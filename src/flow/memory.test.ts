@@ -110,6 +110,7 @@ describe('rule 12: a pass costs time linear in the journal', () => {
           turns += 1
           setImmediate(run)
         },
+        after: () => () => {},
         sleep: () => Promise.resolve(),
       }
       await runPass(inputOf({ limits, journal, scheduler }), steps)

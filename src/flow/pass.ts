@@ -54,6 +54,9 @@ import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import { runInStep, stepAround } from './nesting.ts'
 import { ClosedScopes, SCOPE_SEPARATOR } from './scopes.ts'
+import type { Attempt, AttemptHost, RetryPolicy } from './attempts.ts'
+import { Attempts, ONLY_ATTEMPT } from './attempts.ts'
+import { Waits } from './waits.ts'
 import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
 
@@ -88,7 +91,7 @@ const HELD_MS = 1_000
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
 
-export class Pass implements Settler, Asker, Interruptible {
+export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   readonly input: PassInput
   deadline = 0
   before: Running | undefined
@@ -98,6 +101,7 @@ export class Pass implements Settler, Asker, Interruptible {
   /** Created with the first io call: many handlers never make one. */
   #lazySettling: Settling | undefined
   #lazyAnswering: Answering | undefined
+  #lazyWaits: Waits | undefined
   /** How many steps and validations run. */
   #busy = 0
   /** How many entries this pass has appended. */
@@ -160,11 +164,11 @@ export class Pass implements Settler, Asker, Interruptible {
     return this.#abort.signal
   }
 
-  /** The signal of one step, which ends with the step: what outlives a step that succeeded is not aborted. */
-  signalOf(key: string): AbortSignal {
+  /** The signal of one attempt of a step, which ends with the attempt: what outlives one that succeeded is not aborted. */
+  signalOf(key: string, { state }: Attempt): AbortSignal {
     const abort = new AbortController()
-    if (this.#stopsWork) abort.abort()
-    else if (this.#calls.get(key)?.running) (this.#stepAborts ??= new Map()).set(key, abort)
+    if (this.#stopsWork || state === 'timed out') abort.abort()
+    else if (state === 'running' && this.#calls.get(key)?.running) (this.#stepAborts ??= new Map()).set(key, abort)
     return abort.signal
   }
 
@@ -237,27 +241,53 @@ export class Pass implements Settler, Asker, Interruptible {
     return call.promise as Promise<T>
   }
 
-  step<T>(key: string, run: () => unknown): Promise<T> {
+  step<T>(key: string, run: (attempt: Attempt) => unknown, policy?: RetryPolicy): Promise<T> {
     const call = this.#begin(key, 'step')
     if (call === undefined) return parked()
     const { promise } = call as { promise: Promise<T> }
     if (this.#isRecorded(call)) return promise
     if (this.#isTooLarge()) return parked()
-    if (this.#isLeaving()) {
+    if (this.isLeaving()) {
       // The step never started, so the pass must not wait for it.
       call.settled = true
       return parked()
     }
+    if (policy !== undefined) new Attempts(this, call, run, policy).begin()
+    else
+      this.runStep(
+        call,
+        () => run(ONLY_ATTEMPT),
+        (value) => this.stepReturned(call, value),
+        (error) => this.stepThrew(call, error),
+      )
+    return promise
+  }
+
+  runStep(call: Call, run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
     this.#busy += 1
     call.running = true
-    this.#insideStep = key
-    attempt(
-      this.input.strict ? () => runInStep(this, key, run) : run,
-      (value) => this.#stepDone(call, value === undefined ? 'sv' : 's', value ?? null),
-      (error) => this.#stepThrew(call, error),
-    )
+    this.#insideStep = call.key
+    attempt(this.input.strict ? () => runInStep(this, call.key, run) : run, returned, threw)
     this.#insideStep = undefined
-    return promise
+  }
+
+  endAttempt(call: Call, abortWith?: Error): void {
+    if (!call.running) return
+    call.running = false
+    if (abortWith !== undefined) this.#stepAborts?.get(call.key)?.abort(abortWith)
+    this.#stepAborts?.delete(call.key)
+    this.busy(-1)
+  }
+
+  stepReturned(call: Call, value: unknown): void {
+    this.endAttempt(call)
+    this.#record(call, value === undefined ? 'sv' : 's', value ?? null)
+  }
+
+  stepThrew(call: Call, error: unknown): void {
+    if (this.#ends.isResult(error)) void this.fail(nestedCall('inputRequired', call.key), call.key)
+    this.endAttempt(call)
+    this.#record(call, 'se', toFailure(error), error ?? NOTHING_THROWN)
   }
 
   scope<T>(key: string, run: () => unknown): Promise<T> {
@@ -286,7 +316,7 @@ export class Pass implements Settler, Asker, Interruptible {
   /** The author's permission to hand the flow over here. */
   yield(): Promise<void> {
     if (this.#refuses('yield')) return parked()
-    if (!this.#isLeaving()) return Promise.resolve()
+    if (!this.isLeaving()) return Promise.resolve()
     // The next pass continues from here immediately. Results of another branch must not be delivered in this one.
     if (this.#phase === 'leaving') this.#phase = 'yielded'
     return parked()
@@ -384,6 +414,25 @@ export class Pass implements Settler, Asker, Interruptible {
     return (this.#lazySettling ??= new Settling(journal, this.#calls, this, scheduler, logger))
   }
 
+  get waits(): Waits {
+    return (this.#lazyWaits ??= new Waits(this.input))
+  }
+
+  /** By the clock of the process. A test has a clock of its own, and sets no limit. */
+  get leftMs(): number {
+    return this.input.waiting === undefined ? Infinity : this.deadline - performance.now()
+  }
+
+  /** How many entries this pass has recorded. */
+  get appended(): number {
+    return this.#appended
+  }
+
+  /** True while a step or a validation runs. */
+  get isBusy(): boolean {
+    return this.#busy > 0
+  }
+
   get #answering(): Answering {
     return (this.#lazyAnswering ??= new Answering(this))
   }
@@ -430,7 +479,7 @@ export class Pass implements Settler, Asker, Interruptible {
   }
 
   /** Asks whether to hand over, but only once the pass has recorded something: every pass must make progress. */
-  #isLeaving(): boolean {
+  isLeaving(): boolean {
     if (this.#phase === 'running' && this.#appended > 0 && this.input.wantsHandover?.()) this.#phase = 'leaving'
     if (this.#phase === 'running') return false
     this.#settling.touch()
@@ -443,18 +492,6 @@ export class Pass implements Settler, Asker, Interruptible {
     if (journal.bytes <= limits.journalBytes) return false
     void this.fail(tooLarge(journal.bytes, limits.journalBytes, journal.largest(3)))
     return true
-  }
-
-  #stepThrew(call: Call, error: unknown): void {
-    if (this.#ends.isResult(error)) void this.fail(nestedCall('inputRequired', call.key), call.key)
-    this.#stepDone(call, 'se', toFailure(error), error ?? NOTHING_THROWN)
-  }
-
-  #stepDone(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
-    this.#busy -= 1
-    call.running = false
-    this.#stepAborts?.delete(call.key)
-    this.#record(call, tag, result, thrown)
   }
 
   #record(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
@@ -481,6 +518,8 @@ export class Pass implements Settler, Asker, Interruptible {
 
   replay(call: Call, entry: Entry): void {
     this.#elapsed = Math.max(this.#elapsed, entry.at)
+    if (call.kind === 'scope' && this.input.flowState.waits !== undefined)
+      this.waits.dropScope(`${call.key}${SCOPE_SEPARATOR}`)
     this.#deliver(call, entry.tag, entry.payload, true)
   }
 
@@ -523,6 +562,7 @@ export class Pass implements Settler, Asker, Interruptible {
   #closeScope(prefix: string): void {
     this.#settling.dropScope(prefix)
     this.#answering.dropScope(prefix)
+    if (this.input.flowState.waits !== undefined) this.waits.dropScope(prefix)
     this.#closedScopes ??= new ClosedScopes()
     this.#closedScopes.add(prefix)
   }
@@ -530,6 +570,7 @@ export class Pass implements Settler, Asker, Interruptible {
   #deliver(call: Call, tag: Tag, payload: unknown, replayed: boolean): void {
     const { key } = call
     call.settled = true
+    if (this.input.flowState.waits !== undefined) this.waits.settled(key)
     if (this.#unheard) return
     try {
       const value = valueOf(call, tag, payload)
@@ -584,16 +625,19 @@ export class Pass implements Settler, Asker, Interruptible {
 
   canEnd(): boolean {
     if (this.#busy > 0 && !this.interrupted) return false
-    if (this.#heldReturn !== undefined) return true
-    return this.#phase !== 'running' || this.#lazyAnswering?.anyOpen === true
+    if (this.#heldReturn !== undefined || this.#phase !== 'running') return true
+    const hasOpen = this.#lazyAnswering?.anyOpen === true
+    return this.#lazyWaits === undefined ? hasOpen : this.#lazyWaits.mayEnd(hasOpen)
   }
 
   canShow(): boolean {
-    return this.input.journalWriter !== undefined && this.#lazyAnswering?.anyUnshown === true
+    if (this.input.journalWriter === undefined) return false
+    return this.#lazyAnswering?.anyUnshown === true || this.#lazyWaits?.unshown === true
   }
 
   show(): void {
-    this.input.journalWriter?.show(this.#answering.show())
+    if (this.#lazyWaits !== undefined) this.#lazyWaits.unshown = false
+    this.input.journalWriter?.show(this.#answering.show(), this.input.flowState.waits)
   }
 
   /** Ends the pass: it can only wait for the client, or for the instance that continues the flow. */
@@ -604,8 +648,11 @@ export class Pass implements Settler, Asker, Interruptible {
     try {
       const detaching = this.#phase === 'detaching'
       const { questions, flowState } = this.#answering.close(this.#appended > 0 || detaching)
+      const dueAt = this.#phase === 'running' ? this.#lazyWaits?.nextDueAt : undefined
       if (detaching) this.#end({ kind: 'detached', journal, flowState })
-      else if (questions.size > 0) this.#end({ kind: 'asks', questions, journal, flowState })
+      else if (questions.size > 0)
+        this.#end({ kind: 'asks', questions, ...(dueAt !== undefined && { dueAt }), journal, flowState })
+      else if (dueAt !== undefined) this.#end({ kind: 'waiting', dueAt, journal, flowState })
       else this.#end({ kind: 'deferred', journal, flowState })
     } catch (error) {
       void this.fail(error)
@@ -618,6 +665,7 @@ export class Pass implements Settler, Asker, Interruptible {
     this.#underway.delete(this)
     this.input.cancel?.listen(undefined)
     const lost = this.#lazySettling?.stop()
+    this.#lazyWaits?.stop()
     if (lost !== undefined) for (const { call, thrown } of lost) this.#logLost(call, thrown)
     // A handler that returned has cleaned up itself.
     if (!returned) this.#cleanUp()

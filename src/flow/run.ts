@@ -49,6 +49,8 @@ export function runTarget<T>(
     onError: host.onError,
     progress: carrier.progress,
     log: carrier.log,
+    waiting: carrier.waiting,
+    steps: host.steps,
     wantsHandover: () => carrier.wantsHandover(),
     journalWriter: carrier.journalWriter,
     mayDetach: carrier.mayDetach,
@@ -80,6 +82,7 @@ function takeOutcome<T>(carrier: Carrier<T>, outcome: Outcome): T | Promise<T> {
     case 'cancelled':
       return carrier.cancelled()
     case 'asks':
+    case 'waiting':
     case 'deferred':
     case 'detached':
       return carrier.suspended(outcome)

@@ -7,6 +7,8 @@ export interface Scheduler {
   turn(run: () => void): void
   /** Resolves after `ms`, or when the signal aborts. Leaves neither a timer nor a listener behind. */
   sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** Runs it after `ms`, which a timer must be able to wait. Returns a function that cancels it. */
+  after(ms: number, run: () => void): () => void
 }
 
 /** Its `then` is a microtask without the async-hooks overhead of `queueMicrotask`. */
@@ -76,4 +78,8 @@ export const scheduler: Scheduler = {
       const timer = setTimeout(wake, ms)
       signal.addEventListener('abort', wake)
     }),
+  after: (ms, run) => {
+    const timer = setTimeout(run, ms)
+    return () => clearTimeout(timer)
+  },
 }

@@ -4,6 +4,7 @@ import type { OnceOutcome, OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
 import type { StoreOutages } from '../store/outages.ts'
 import { StoreUnavailable } from '../store/outages.ts'
+import type { Attempt, RetryOptions } from './attempts.ts'
 import { parked } from './call.ts'
 import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
@@ -11,8 +12,10 @@ import type { Pass } from './pass.ts'
 export interface StepContext {
   /** The same for every run of this step in this flow. Pass it to other services, so that a step that runs twice has one effect. */
   readonly idempotencyKey: string
-  /** The step's own: aborted when the call is cancelled or fails, or this instance stops, while the step runs. Never after the step. */
+  /** The attempt's own: aborted when it takes longer than `timeoutMs`, the call is cancelled or fails, or this instance stops. Never after the attempt. */
   readonly signal: AbortSignal
+  /** 1 in the first attempt, and one more in each retry. */
+  readonly attempt: number
   /** Reports progress to the client, if it asked for that. */
   readonly progress: (progress: number, total?: number, message?: string) => void
   /** Sends a log message to the client, if it asked for this level. */
@@ -21,7 +24,7 @@ export interface StepContext {
 
 export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
 
-export interface StepOptions {
+export interface StepOptions extends RetryOptions {
   /** A store that all instances share. Only one pass of the flow runs the step; the others use its result. Default: none. */
   once?: OnceStore
 }
@@ -29,11 +32,17 @@ export interface StepOptions {
 export class StepScene implements StepContext {
   readonly #pass: Pass
   readonly #key: string
+  readonly #attempt: Attempt
   #signal: AbortSignal | undefined
 
-  constructor(pass: Pass, key: string) {
+  constructor(pass: Pass, key: string, attempt: Attempt) {
     this.#pass = pass
     this.#key = key
+    this.#attempt = attempt
+  }
+
+  get attempt(): number {
+    return this.#attempt.number
   }
 
   get idempotencyKey(): string {
@@ -41,7 +50,7 @@ export class StepScene implements StepContext {
   }
 
   get signal(): AbortSignal {
-    return (this.#signal ??= this.#pass.signalOf(this.#key))
+    return (this.#signal ??= this.#pass.signalOf(this.#key, this.#attempt))
   }
 
   // A running step is never a replay, so these two always report. They are bound functions, because steps destructure their context.

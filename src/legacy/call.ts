@@ -5,7 +5,7 @@
 // every other carrier.
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
-import type { Carrier, Ending, Suspension } from '../flow/carrier.ts'
+import type { Carrier, Ending, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
@@ -27,6 +27,9 @@ import type { Session, Stoppable } from './session.ts'
 
 /** As many as most clients of 2026-07-28 allow. A handler that asks through `io` has no such limit, only `callMs`. */
 const MOST_ROUNDS_BY_HAND = 10
+
+/** The passes run in this process, and a wait costs nothing. */
+const IN_MEMORY: WaitLimits = { releaseFromMs: 1_000 }
 
 /** Where the next pass of a call starts. */
 export interface ResumePoint {
@@ -119,6 +122,7 @@ export class Call implements Stoppable {
       source: new RequestSource(request, app.limits),
       maxJournalBytes: app.seal.maxPlaintextBytes,
       timeoutMs: app.timeoutMs,
+      waiting: IN_MEMORY,
       underway,
       cancel: this.cancel,
       progress: request.progress,

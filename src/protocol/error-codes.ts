@@ -100,6 +100,10 @@ export type HandlerErrorCode =
   | 'DECLINED'
   /** A step or scope failed with an error that has no code of its own. See `StepFailed`. */
   | 'STEP_FAILED'
+  /** A step threw `Fatal`: another attempt cannot help. */
+  | 'FATAL'
+  /** An attempt of a step took longer than its `timeoutMs`. Raise it, or add `retries`. */
+  | 'STEP_TIMEOUT'
 
 /** The sealed state that a client keeps between rounds. */
 export type StateErrorCode =

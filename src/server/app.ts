@@ -219,7 +219,7 @@ export class App {
   }
 
   #createServices(
-    { once, instructions, onError }: AppOptions,
+    { once, instructions, onError, steps }: AppOptions,
     { info, logger, seal, limits, timeoutMs, strict, showErrors }: ResolvedOptions,
     tasks: AppParts['tasks'],
   ): AppServices {
@@ -234,6 +234,7 @@ export class App {
       strict,
       showErrors,
       onError,
+      steps,
       once: once && outages.once(once),
       outages,
       instructions,

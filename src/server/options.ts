@@ -1,4 +1,6 @@
 // The options of an app: what each means, its default, and the checks when the app is built.
+import type { RetryOptions } from '../flow/attempts.ts'
+import { checkRetryOptions } from '../flow/attempts.ts'
 import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
@@ -47,6 +49,8 @@ export interface AppOptions {
   audience?: string
   /** The longest pass, in milliseconds. Default 300 000. */
   timeoutMs?: number
+  /** How steps are retried that do not say it themselves: `{ retries, backoff, timeoutMs }`. Default: one attempt. */
+  steps?: RetryOptions
   /** How long clients may cache lists and discovery, in milliseconds. Default 300 000. */
   listTtlMs?: number
   /** The most entries of a list in one response. Clients get the rest by cursor. Default 1000. */
@@ -100,6 +104,7 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   const mode = process.env['NODE_ENV'] ?? ''
   const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = mode !== 'production' } = options
   const { showErrors = mode === 'development' || mode === 'test' } = options
+  if (options.steps !== undefined) checkRetryOptions(options.steps, '`steps`')
   const info = readInfo(options)
   if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
     throw new RallyError('OPTION_INVALID', `\`pageSize\` must be a whole number above 0, got ${pageSize}.`)

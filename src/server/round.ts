@@ -2,7 +2,7 @@
 import type { Answers } from '../flow/answering.ts'
 import { holdAnswers } from '../flow/answering.ts'
 import type { Caller, CallSource } from '../flow/caller.ts'
-import type { Carrier, Ending, Log, PassHost, Progress, Suspension } from '../flow/carrier.ts'
+import type { Carrier, Ending, Log, PassHost, Progress, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { noTask } from '../flow/errors.ts'
 import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState } from '../flow/flow-state.ts'
@@ -211,6 +211,10 @@ class Round implements Carrier<string | undefined> {
     return this.host.timeoutMs
   }
 
+  get waiting(): WaitLimits {
+    return IN_PASS
+  }
+
   get underway(): Underway<Interruptible> {
     return this.host.handover.underway
   }
@@ -294,6 +298,9 @@ class Round implements Carrier<string | undefined> {
     })
   }
 }
+
+/** The request is open while the flow waits: no wait ends the pass. */
+const IN_PASS: WaitLimits = { releaseFromMs: Infinity }
 
 /** How many instances in a row may have another version. Most clients give up after ten rounds. */
 const MOST_VERSION_DEFERRALS = 5

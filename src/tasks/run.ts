@@ -7,11 +7,11 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Answers } from '../flow/answering.ts'
 import type { CallSource } from '../flow/caller.ts'
-import type { Carrier, Ending, JournalWriter, RunningPass, Suspension } from '../flow/carrier.ts'
+import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
 import { FlowError } from '../flow/errors.ts'
-import type { ShownQuestion } from '../flow/flow-state.ts'
-import { writeFlowState } from '../flow/flow-state.ts'
+import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
+import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Pass } from '../flow/pass.ts'
 import type { EndedFlow, SavedFlow } from '../flow/run.ts'
@@ -55,6 +55,8 @@ export interface RunHost {
  * its version. Counted from the last journal entry. 120 take about an hour: a fleet is upgraded meanwhile, or rolled back.
  */
 const MOST_TRIES = { retries: 10, left: 120 } as const
+/** A shorter wait costs less than the claim of another pass. */
+const RELEASING: WaitLimits = { releaseFromMs: 1_000 }
 const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
 
 export class TaskRun implements JournalWriter {
@@ -110,14 +112,16 @@ export class TaskRun implements JournalWriter {
     }
   }
 
-  show(questions: ReadonlyMap<string, ShownQuestion>): void {
+  show(questions: ReadonlyMap<string, ShownQuestion>, waits: ReadonlyMap<string, Wait> | undefined): void {
     this.#open = new Map(questions)
+    const due = waits === undefined ? undefined : writeWaits(waits)
     const { journal, flowState } = this.#pass?.input ?? {}
     // A changed question may have removed answers from the journal. It is shown in the same write that removes them.
     const removed = journal?.takePending() === undefined ? {} : { journal: journal.text() }
     this.#change(
       (state) => {
         showQuestions(state, this.#open, flowState?.open)
+        if (due !== undefined) state.waits = due
         return { ...removed, status: statusOf(state) }
       },
       // These questions are asked again, so their answers were not valid.
@@ -191,6 +195,7 @@ export class TaskRun implements JournalWriter {
       source,
       maxJournalBytes,
       timeoutMs,
+      waiting: RELEASING,
       underway,
       cancel: this.#cancel,
       progress: this.#status.progress,
@@ -244,9 +249,20 @@ export class TaskRun implements JournalWriter {
           return { status: 'working', release: true, dueMs: this.#host.draining(this) ? 0 : this.task.pollMs }
         })
         return undefined
+      case 'waiting':
+        await this.#save(outcome, (state) => {
+          showQuestions(state, new Map())
+          return { status: 'working', release: true, dueMs: this.#dueMs(outcome.dueAt) }
+        })
+        return undefined
       case 'detached':
         return undefined
     }
+  }
+
+  /** How long the store keeps the task until its next pass. Draining: another instance continues at once. */
+  #dueMs(dueAt: number): number {
+    return this.#host.draining(this) ? 0 : Math.max(0, Math.ceil(dueAt - this.#host.app.now()))
   }
 
   /** Releases the task until an answer comes. Returns `false` if an answer has come already: then the run continues. */
@@ -259,7 +275,8 @@ export class TaskRun implements JournalWriter {
       showQuestions(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // Draining: another instance continues at once with whatever does not depend on an open question.
-      return { status: statusOf(state), ...(parked && { release: true, dueMs: draining ? 0 : null }) }
+      const dueMs = draining ? 0 : outcome.dueAt === undefined ? null : this.#dueMs(outcome.dueAt)
+      return { status: statusOf(state), ...(parked && { release: true, dueMs }) }
     })
     return parked
   }
@@ -276,6 +293,7 @@ export class TaskRun implements JournalWriter {
     await this.#change(
       (state) => {
         state.carry = writeFlowState(flowState)
+        delete state.waits
         state.passes += 1
         delete state.losses
         delete state.retries

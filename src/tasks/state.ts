@@ -4,7 +4,7 @@
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
-import { emptyState, isByHandState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
+import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 import type { StoredSource } from '../server/source.ts'
 
@@ -38,6 +38,8 @@ export interface TaskFlowState {
   wires: Record<string, number>
   /** Answers that no pass has used yet, by the author's key. */
   answers: Record<string, TaskAnswer>
+  /** Due times that a worker wrote in the middle of a pass, as `writeWaits` returns them. */
+  waits?: unknown
   /** How many workers were lost while the journal had this size. */
   losses?: Losses
   /** How many workers failed to run it while the journal had this size. */
@@ -102,6 +104,7 @@ export function flowStateOf(state: TaskFlowState): FlowState {
   const carry = readFlowState(state.carry ?? writeFlowState(emptyState()))
   for (const { key, pin, asked } of Object.values(state.shown)) carry.open.set(key, { pin, asked })
   for (const [key, { open }] of Object.entries(state.answers)) if (open !== undefined) carry.open.set(key, open)
+  if (state.waits !== undefined) carry.waits = new Map([...(carry.waits ?? []), ...readWaits(state.waits)])
   return carry
 }
 

@@ -15,6 +15,15 @@ export class ManualScheduler implements Scheduler {
   turn = (run: () => void): void => void this.#turns.push(run)
   sleep = (ms: number): Promise<void> => new Promise((wake) => void this.#sleepers.push({ ms, wake }))
 
+  after = (ms: number, run: () => void): (() => void) => {
+    const sleeper = { ms, wake: run }
+    this.#sleepers.push(sleeper)
+    return () => {
+      const index = this.#sleepers.indexOf(sleeper)
+      if (index >= 0) this.#sleepers.splice(index, 1)
+    }
+  }
+
   /** True if the engine waits for a turn. */
   get awaitsTurn(): boolean {
     return this.#turns.length > 0

@@ -1,4 +1,5 @@
 // A flow under test and its carrier: only text survives from one pass to the next.
+import type { Attempt, RetryPolicy } from '../flow/attempts.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
@@ -13,6 +14,8 @@ import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
 import { startPass } from '../flow/io.ts'
 import { scheduler } from '../flow/scheduler.ts'
+import type { Settlement } from '../flow/settling.ts'
+import { STARTED_AT, VirtualClock } from './clock.ts'
 import { REVISION } from '../protocol/revisions/2026-07-28.ts'
 
 export type Run = (io: Io<Asks>) => unknown
@@ -34,12 +37,12 @@ export interface Observer {
   asked(key: string, question: Question): Question
   /** A step's function is about to run. */
   ran(key: string): void
+  /** Something was recorded. */
+  settled(): void
   /** The handler returned `inputRequired`. */
   tookByHand(required: InputRequired): void
 }
 
-const STARTED_AT = Date.UTC(2026, 6, 28)
-const SETTLING_MS = 1_000
 const PASS_MS = 10_000
 const JOURNAL_BYTES = 65_536
 
@@ -60,7 +63,8 @@ export class Rounds {
   #state: string | undefined
   #round = 0
   #journal = Journal.empty()
-  #now = STARTED_AT
+  #running: Pass | undefined
+  readonly #clock = new VirtualClock()
 
   constructor(options: RoundsOptions = {}) {
     this.#options = options
@@ -84,7 +88,7 @@ export class Rounds {
     this.questions.clear()
     this.byHand = false
     const outcome = await this.#pass(run, { ...this.#input(trace), journal, flowState, answers, ...input })
-    if (outcome.kind === 'asks' || outcome.kind === 'deferred') {
+    if (outcome.kind === 'asks' || outcome.kind === 'deferred' || outcome.kind === 'waiting') {
       this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.flowState)])
       this.#round += 1
     }
@@ -107,13 +111,17 @@ export class Rounds {
         this.effects.push(key)
         this.#options.observer?.ran?.(key)
       },
+      settled: () => this.#clock.settled(),
       tookByHand: (required) => {
         this.byHand = true
         for (const [key, question] of required.questions) this.questions.set(key, question)
         this.#options.observer?.tookByHand?.(required)
       },
     }
-    return new Promise((finish) => startPass(new ObservedPass(input, finish, observer), run))
+    return new Promise((finish) => {
+      this.#running = new ObservedPass(input, finish, observer)
+      startPass(this.#running, run)
+    })
   }
 
   #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'flowState' | 'answers'> {
@@ -134,10 +142,13 @@ export class Rounds {
         error: (message) => void this.warnings.push(message),
       },
       strict: true,
-      // A test does not wait: every sleep is one turn.
-      scheduler: { ...scheduler, sleep: () => new Promise((resolve) => void setImmediate(resolve)) },
-      // The clock advances with each settlement, so that a handler sees the same times however its rounds are split.
-      now: () => (this.#now += SETTLING_MS),
+      // A test does not wait: every sleep is one turn, and what is due later comes when nothing runs.
+      scheduler: {
+        ...scheduler,
+        sleep: () => new Promise((resolve) => void setImmediate(resolve)),
+        after: (ms, run) => this.#clock.after(ms, run, () => this.#running?.isBusy === true),
+      },
+      now: this.#clock.now,
       trace: (event) => void trace.push(snapshot(event)),
     }
   }
@@ -166,11 +177,19 @@ class ObservedPass extends Pass {
     return super.ask(key, () => this.#observer.asked(key, toQuestion()), give)
   }
 
-  override step<T>(key: string, run: () => unknown): Promise<T> {
-    return super.step(key, () => {
-      this.#observer.ran(key)
-      return run()
-    })
+  override step<T>(key: string, run: (attempt: Attempt) => unknown, policy?: RetryPolicy): Promise<T> {
+    const observed = (attempt: Attempt): unknown => {
+      if (attempt.number === 1) this.#observer.ran(key)
+      return run(attempt)
+    }
+    return super.step(key, observed, policy)
+  }
+
+  override settle(settlement: Settlement): Promise<void> | undefined {
+    const { appended } = this
+    const persisted = super.settle(settlement)
+    if (this.appended > appended) this.#observer.settled()
+    return persisted
   }
 }
 

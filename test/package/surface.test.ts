@@ -18,6 +18,7 @@ const entries = [
     values: [
       'AuthenticationError',
       'Declined',
+      'Fatal',
       'FlowError',
       'MemoryOnceStore',
       'MemoryStore',
@@ -110,6 +111,7 @@ const entries = [
       'ResourceContent',
       'ResourceOptions',
       'ResourceReader',
+      'RetryOptions',
       'RoundResponses',
       'Schema',
       'SchemaErrorCode',

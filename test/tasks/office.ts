@@ -1,7 +1,7 @@
 // Instances of an app on one store, whose clock and faults the test holds in its hands.
 import type { Rally, RallyOptions } from 'mcp-rally'
 import { MemoryOnceStore, rally } from 'mcp-rally'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 import { Caller } from './caller.ts'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -84,7 +84,18 @@ export class Office {
   /** Lets time go by for the store, and has every instance look what has fallen due. */
   elapse(ms: number): void {
     this.#now += ms
+    if (vi.isFakeTimers()) vi.setSystemTime(this.#now)
     for (const view of this.#views) view.nudge()
+  }
+
+  /** From now on, the clocks of the instances are that of the store. Call it before the first instance. */
+  shareClock(): void {
+    vi.useFakeTimers({ toFake: ['Date'], now: this.#now })
+    onTestFinished(() => void vi.useRealTimers())
+  }
+
+  get now(): number {
+    return this.#now
   }
 
   /** From now on, no time passes before the next try of a task that was lost: its wait is skipped. */

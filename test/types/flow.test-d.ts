@@ -76,7 +76,7 @@ test('what the other calls give', () => {
   expectTypeOf(io.confirm('c', 'C?')).resolves.toEqualTypeOf<boolean>()
   expectTypeOf(io.step('s', () => Promise.resolve(1))).resolves.toEqualTypeOf<number>()
   expectTypeOf(io.scope('s', (inner) => inner.ask('size', 'Size?'))).resolves.toEqualTypeOf<{ size: 'S' | 'M' }>()
-  expectTypeOf<keyof StepContext>().toEqualTypeOf<'idempotencyKey' | 'signal' | 'progress' | 'log'>()
+  expectTypeOf<keyof StepContext>().toEqualTypeOf<'attempt' | 'idempotencyKey' | 'signal' | 'progress' | 'log'>()
 })
 
 test('what is read by hand has the type of its schema', () => {

@@ -181,6 +181,13 @@ export const serverPages: readonly Page[] = [
         console.log('charging', key.length > 20)
         return 7
       }
+      let attempts = 0
+      const sendInvoice = async (order: string, key: string, signal: AbortSignal): Promise<number> => {
+        attempts += 1
+        console.log('sending', order, attempts, signal.aborted)
+        if (attempts < 3) throw new Error('down')
+        return key.length > 20 ? 12 : 0
+      }
       const files = ['a', 'b']
       const countLines = async (file: string): Promise<number> => file.length * 10
       const openFeed = () => {
@@ -193,6 +200,14 @@ export const serverPages: readonly Page[] = [
         has: "app.tool('deploy'",
         use: "await talk(app, 'deploy', { env: 'prod' }, [{}, { sure: accepted({ confirm: true }) }])",
         prints: ['planning for prod', 'Deploy c0ffee?', 'shipping c0ffee true false', 'Deployed c0ffee.'],
+      },
+      {
+        has: 'retries: 4',
+        use: `
+          console.error = () => {}
+          await talk(app, 'invoice', { order: 'A1' }, [{}])
+        `,
+        prints: ['sending A1 1 false', 'sending A1 2 false', 'sending A1 3 false', 'Invoice 12.'],
       },
       { has: '{ once }', use: "await talk(app, 'charge', {}, [{}])", prints: ['charging true', 'Receipt 7.'] },
       { has: 'io.scope(', use: "await talk(app, 'import', {}, [{}])", prints: ['20 lines.'] },

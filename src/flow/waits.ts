@@ -1,0 +1,111 @@
+// The due times of a flow: when a sleep ends, when a question expires, when the next attempt of a step begins.
+//
+// 1. A due time is set when its call is first reached, and is carried until the call settles. No replay sets it again.
+// 2. What is due fires in the order of the due times.
+// 3. One timer serves the pass, and it ends with the pass.
+import type { PassInput } from './carrier.ts'
+import type { Wait } from './flow-state.ts'
+import { scheduler as defaultScheduler } from './scheduler.ts'
+
+/** Something that the pass waits for. */
+export interface PendingWait {
+  readonly dueAt: number
+  /** True if the pass must not end before it is due. */
+  readonly holds: boolean
+  readonly fire: () => void
+}
+
+/** The longest delay of a timer. */
+const MAX_TIMER_MS = 2_147_483_647
+
+export class Waits {
+  readonly #input: PassInput
+  readonly #carried: Map<string, Wait>
+  readonly #pending = new Map<string, PendingWait>()
+  #timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
+  /** True if something was carried since the last `show`. */
+  unshown = false
+
+  constructor(input: PassInput) {
+    this.#input = input
+    this.#carried = input.flowState.waits ??= new Map()
+  }
+
+  get now(): number {
+    const { now = Date.now } = this.#input
+    return now()
+  }
+
+  /** What an earlier pass, or this one, carries for the call. */
+  carried(key: string): Wait | undefined {
+    return this.#carried.get(key)
+  }
+
+  carry(key: string, wait: Wait): void {
+    this.#carried.set(key, wait)
+    this.unshown = true
+  }
+
+  /** Fires when it is due: at once if it is due already. */
+  add(key: string, wait: PendingWait): void {
+    if (wait.dueAt <= this.now) return wait.fire()
+    this.#pending.set(key, wait)
+    this.#arm()
+  }
+
+  /** The call has settled. */
+  settled(key: string): void {
+    this.#carried.delete(key)
+    this.#pending.delete(key)
+  }
+
+  dropScope(prefix: string): void {
+    for (const key of [...this.#carried.keys(), ...this.#pending.keys()]) if (key.startsWith(prefix)) this.settled(key)
+  }
+
+  /** Fires everything that is due. Called before an answer is read: what was due before the answer came settles first. */
+  fireDue(): void {
+    const { now } = this
+    const due = [...this.#pending].filter(([, { dueAt }]) => dueAt <= now)
+    for (const [key] of due) this.#pending.delete(key)
+    for (const [, { fire }] of due.toSorted(([, one], [, other]) => one.dueAt - other.dueAt)) fire()
+  }
+
+  /** The earliest due time that the pass waits for. */
+  get nextDueAt(): number | undefined {
+    let next: number | undefined
+    for (const { dueAt } of this.#pending.values()) if (next === undefined || dueAt < next) next = dueAt
+    return next
+  }
+
+  /** True if the pass may end although it waits. `hasOpen` is true if a question is open. */
+  mayEnd(hasOpen: boolean): boolean {
+    const { nextDueAt } = this
+    if (nextDueAt === undefined) return hasOpen
+    for (const { holds } of this.#pending.values()) if (holds) return false
+    const { journalWriter, waiting } = this.#input
+    // Without a writer, a question reaches the client only when the pass ends.
+    if (hasOpen && journalWriter === undefined) return true
+    return waiting !== undefined && nextDueAt - this.now >= waiting.releaseFromMs
+  }
+
+  stop(): void {
+    this.#timer?.cancel()
+    this.#timer = undefined
+    this.#pending.clear()
+  }
+
+  #arm(): void {
+    const { nextDueAt } = this
+    if (nextDueAt === undefined || (this.#timer !== undefined && this.#timer.dueAt <= nextDueAt)) return
+    this.#timer?.cancel()
+    const { scheduler = defaultScheduler } = this.#input
+    const wake = (): void => {
+      this.#timer = undefined
+      this.fireDue()
+      this.#arm()
+    }
+    const ms = Math.min(Math.max(nextDueAt - this.now, 0), MAX_TIMER_MS)
+    this.#timer = { dueAt: nextDueAt, cancel: scheduler.after(ms, wake) }
+  }
+}

@@ -1,0 +1,124 @@
+// What a task waits for: the next attempt of a step. The worker is released meanwhile, and any instance continues.
+import type { Rally } from 'mcp-rally'
+import { describe, expect, test } from 'vitest'
+import type { TaskChange } from '../../src/store/tasks.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
+import { Caller } from './caller.ts'
+import type { Instance } from './office.ts'
+import { LEASE_MS, Office } from './office.ts'
+
+/** An office whose instances have the clock of the store. */
+function timed(): Office {
+  const office = new Office()
+  office.shareClock()
+  return office
+}
+
+/** Resolves with how long the instance releases its next task for, once it has released it. */
+function released({ view }: Instance): Promise<number | null | undefined> {
+  return new Promise((resolve) => {
+    const { after } = view
+    view.after = (operation, result, ...args) => {
+      const { release, dueMs } = (args[2] ?? {}) as TaskChange
+      if (operation === 'change' && release === true) resolve(dueMs)
+      return after(operation, result, ...args)
+    }
+  })
+}
+
+describe('a step with retries in a task', () => {
+  const seen: { by: string; attempt: number; idempotencyKey: string }[] = []
+  const tool =
+    (by: string) =>
+    (app: Rally): void => {
+      app.tool('load', { task: 'always' }, async (_args, io) =>
+        io.step(
+          'load',
+          ({ attempt, idempotencyKey }) => {
+            seen.push({ by, attempt, idempotencyKey })
+            if (attempt < 3) throw new Error('db down')
+            return `loaded at attempt ${attempt}`
+          },
+          { retries: 3, backoff: { firstMs: 60_000 } },
+        ),
+      )
+    }
+
+  test('releases the worker until the next attempt is due, and another instance makes it', async () => {
+    const office = timed()
+    const first = office.instance(tool('first'))
+    const caller = new Caller(office, first.app)
+    const firstRelease = released(first)
+    const id = await caller.begin('load')
+    const dueMs = (await firstRelease) ?? 0
+    expect(dueMs).toBeGreaterThanOrEqual(45_000)
+    expect(dueMs).toBeLessThanOrEqual(75_000)
+    first.view.kill()
+    const second = office.instance(tool('second'))
+    const secondRelease = released(second)
+    office.elapse(dueMs - 1)
+    expect(seen).toHaveLength(1)
+    office.elapse(1)
+    office.elapse((await secondRelease) ?? 0)
+    expect(await new Caller(office, second.app).said(id)).toBe('loaded at attempt 3')
+    expect(seen.map(({ by, attempt }) => `${by} ${attempt}`)).toEqual(['first 1', 'second 2', 'second 3'])
+    expect(new Set(seen.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+  })
+
+  test('keeps its count when the worker dies while another step runs', async () => {
+    const office = timed()
+    const attempts: number[] = []
+    const busy = gate()
+    const tools = (app: Rally): void => {
+      app.tool('two', { task: 'always' }, async (_args, io) => {
+        const load = io.step(
+          'load',
+          ({ attempt }) => {
+            attempts.push(attempt)
+            if (attempt < 3) throw new Error('db down')
+            return 'loaded'
+          },
+          { retries: 3, backoff: { firstMs: 60_000 } },
+        )
+        await Promise.all([load, io.step('beside', () => busy.promise)])
+        return 'done'
+      })
+    }
+    const first = office.instance(tools)
+    const shown = first.view.seen('change')
+    const id = await new Caller(office, first.app).begin('two')
+    await shown
+    first.view.kill()
+    expect(attempts).toEqual([1])
+    busy.open()
+    const second = office.instance(tools)
+    office.elapse(LEASE_MS + 1)
+    for (let waits = 0; waits < 2; waits += 1) {
+      const dueMs = await released(second)
+      office.elapse(dueMs ?? 0)
+    }
+    expect(await new Caller(office, second.app).said(id)).toBe('done')
+    expect(attempts).toEqual([1, 2, 3])
+  })
+
+  test('stays in the pass for waits of less than a second', async () => {
+    const office = new Office()
+    const { app, view } = office.instance((each) => {
+      each.tool('quick', { task: 'always' }, async (_args, io) =>
+        io.step(
+          'quick',
+          ({ attempt }) => {
+            if (attempt === 1) throw new Error('busy')
+            return `attempt ${attempt}`
+          },
+          { retries: 1, backoff: { firstMs: 5 } },
+        ),
+      )
+    })
+    let claims = 0
+    view.after = (operation, result) => void (operation === 'claim' && result !== undefined && (claims += 1))
+    const caller = new Caller(office, app)
+    expect(await caller.said(await caller.begin('quick'))).toBe('attempt 2')
+    expect(claims).toBe(1)
+  })
+})
