@@ -3,79 +3,19 @@
 // 1. All attempts have one idempotency key. Only the outcome of the last one is recorded.
 // 2. How many attempts failed, and when the next one is due, is carried with the flow. So another instance continues the count.
 // 3. In a task a long wait releases the worker. Otherwise the pass waits, as long as its time limit allows.
-import { ProtocolError, RallyError } from '../protocol/errors.ts'
-import type { Backoff } from '../protocol/backoff.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import { backoff } from '../protocol/backoff.ts'
-import { shown } from '../protocol/text.ts'
-import { InputRequired } from './by-hand.ts'
 import type { Call } from './call.ts'
 import type { PassInput } from './carrier.ts'
 import { derivedRandom } from './derive.ts'
 import { Declined, Fatal, FlowError, StepTimeout, ToolError } from './errors.ts'
 import { detailsOf, nameOf } from './failure-log.ts'
+import type { Attempt, RetryPolicy } from './retry.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { Waits } from './waits.ts'
 
-/** How a step is retried. The same options as `rally({ steps })` set them for every step of the app. */
-export interface RetryOptions {
-  /** How many further attempts a step gets when it throws. Never after a `ToolError`, `ProtocolError`, `Declined` or `Fatal`. Default 0. */
-  retries?: number
-  /**
-   * The wait before the first retry, and the longest one, in milliseconds. Each wait is twice the one before, give or take a
-   * quarter. Default `{ firstMs: 500, maxMs: 30_000 }`.
-   */
-  backoff?: { readonly firstMs?: number; readonly maxMs?: number }
-  /** How long one attempt may take, in milliseconds. Then its signal is aborted, and it has failed. Default: no limit of its own. */
-  timeoutMs?: number
-}
-
-/** The options with their defaults. */
-export interface RetryPolicy {
-  readonly retries: number
-  readonly backoff: Backoff
-  readonly timeoutMs: number | undefined
-}
-
-/** One run of a step's function. */
-export interface Attempt {
-  /** 1 for the first. */
-  readonly number: number
-  readonly state: 'running' | 'over' | 'timed out'
-}
-
-/** Of a step that is not retried. */
-export const ONLY_ATTEMPT: Attempt = { number: 1, state: 'running' }
-
-const FIRST_MS = 500
-const MAX_MS = 30_000
 /** A quarter more or less, so that many flows do not retry together. */
 const JITTER = 0.25
-
-/** Returns `undefined` if the step has one attempt without a time limit. `app` is what `rally({ steps })` says. */
-export function retryPolicy(step: RetryOptions, app: RetryOptions | undefined): RetryPolicy | undefined {
-  const { retries = app?.retries ?? 0, timeoutMs = app?.timeoutMs } = step
-  if (retries === 0 && timeoutMs === undefined) return undefined
-  const { firstMs = FIRST_MS, maxMs = Math.max(MAX_MS, firstMs) } = { ...app?.backoff, ...step.backoff }
-  return { retries, backoff: { firstMs, maxMs }, timeoutMs }
-}
-
-/** Throws if an option cannot be used. `where` names the options. */
-export function checkRetryOptions(options: RetryOptions, where: string): void {
-  const { retries, timeoutMs } = options
-  const { firstMs, maxMs } = options.backoff ?? {}
-  if (retries !== undefined && (!Number.isSafeInteger(retries) || retries < 0)) {
-    throw invalid(`${where}: \`retries\` must be a whole number of 0 or more, got ${shown(retries)}`)
-  }
-  for (const [name, ms] of Object.entries({ 'backoff.firstMs': firstMs, 'backoff.maxMs': maxMs, timeoutMs })) {
-    if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) {
-      throw invalid(`${where}: \`${name}\` must be a number of milliseconds above 0, got ${shown(ms)}`)
-    }
-  }
-}
-
-function invalid(message: string): RallyError {
-  return new RallyError('OPTION_INVALID', `${message}.`)
-}
 
 /** What the attempts of a step need from their pass. */
 export interface AttemptHost {
@@ -86,6 +26,8 @@ export interface AttemptHost {
   readonly leftMs: number
   /** True if the pass is handed over, so that no attempt starts in it. */
   isLeaving(): boolean
+  /** True if what the handler threw is a result, which no step may have. */
+  isResult(thrown: unknown): boolean
   /** Runs the function of the step. */
   runStep(call: Call, run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void
   /** The function does not run any more, or its result is not wanted. With an error, the signal of the attempt is aborted. */
@@ -174,7 +116,7 @@ export class Attempts {
   #delayMs(number: number, error: unknown): number | undefined {
     const { ended, input, leftMs } = this.#host
     const { retries } = this.#policy
-    if (ended || number > retries || isFinal(error)) return undefined
+    if (ended || number > retries || isFinal(error) || this.#host.isResult(error)) return undefined
     // Derived, not random: a test that is repeated has the same waits.
     const jitter = 1 - JITTER + 2 * JITTER * derivedRandom(input.flow.id, `${this.#call.key} attempt ${number}`)
     const delayMs = Math.ceil(backoff(number, this.#policy.backoff) * jitter)
@@ -195,5 +137,5 @@ export class Attempts {
 /** True if another attempt would not help: the author has decided, or a rule of the flow was broken. */
 function isFinal(error: unknown): boolean {
   if (error instanceof ToolError || error instanceof ProtocolError || error instanceof Declined) return true
-  return error instanceof Fatal || error instanceof FlowError || error instanceof InputRequired
+  return error instanceof Fatal || error instanceof FlowError
 }

@@ -54,8 +54,10 @@ import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import { runInStep, stepAround } from './nesting.ts'
 import { ClosedScopes, SCOPE_SEPARATOR } from './scopes.ts'
-import type { Attempt, AttemptHost, RetryPolicy } from './attempts.ts'
-import { Attempts, ONLY_ATTEMPT } from './attempts.ts'
+import type { AttemptHost } from './attempts.ts'
+import { Attempts } from './attempts.ts'
+import type { Attempt, RetryPolicy } from './retry.ts'
+import { ONLY_ATTEMPT } from './retry.ts'
 import { Waits } from './waits.ts'
 import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
@@ -261,6 +263,10 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
         (error) => this.stepThrew(call, error),
       )
     return promise
+  }
+
+  isResult(thrown: unknown): boolean {
+    return this.#ends.isResult(thrown)
   }
 
   runStep(call: Call, run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {

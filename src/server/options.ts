@@ -1,6 +1,6 @@
 // The options of an app: what each means, its default, and the checks when the app is built.
-import type { RetryOptions } from '../flow/attempts.ts'
-import { checkRetryOptions } from '../flow/attempts.ts'
+import type { RetryOptions } from '../flow/retry.ts'
+import { checkRetryOptions } from '../flow/retry.ts'
 import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'

@@ -1,5 +1,5 @@
 // A flow under test and its carrier: only text survives from one pass to the next.
-import type { Attempt, RetryPolicy } from '../flow/attempts.ts'
+import type { Attempt, RetryPolicy } from '../flow/retry.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
