@@ -1,6 +1,7 @@
 // Negotiates the revision that client and server both support: the current one, or else a legacy one.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { OPT_IN } from '../protocol/revisions/rounds.ts'
 import { shown } from '../protocol/text.ts'
 import { declaredToLegacy } from './capabilities.ts'
 import type { Connection } from './connection.ts'
@@ -31,7 +32,7 @@ export interface NegotiateOptions {
   readonly connection: Connection
   readonly route: Route
   readonly limits: Limits
-  /** The only revision to use. Undefined: the newest release that the server supports. */
+  /** The only revision to use, or a draft to prefer. Undefined: the newest release that the server supports. */
   readonly revision: string | undefined
   /** Aborts the negotiation. */
   readonly signal: AbortSignal | undefined
@@ -40,6 +41,8 @@ export interface NegotiateOptions {
 
 /** How long to wait for a server that may never answer. If it turns out to be slow, it is asked again. */
 const PROBE_MS = 3_000
+
+const DRAFTS: readonly string[] = OPT_IN
 
 const NEWEST_LEGACY = '2025-11-25'
 
@@ -60,7 +63,7 @@ export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> 
     const isLegacy = isAnswered ? mayBeLegacy(error) : isUnclear || (await isLegacyServer(error))
     if (route.openLegacy === undefined || !isLegacy) throw error
     try {
-      return await initialize(options, NEWEST_LEGACY, false)
+      return await initialize(options, NEWEST_LEGACY, 'preferred')
     } catch (legacyError) {
       // It answered now, so it was slow, and is not a legacy server.
       if (isUnclear && legacyError instanceof ProtocolError) return discover(options, limits.timeoutMs)
@@ -86,7 +89,14 @@ async function useRevision(revision: string, options: NegotiateOptions): Promise
     const names = [...REVISIONS, ...OLDER_NAMES].join(', ')
     throw wrongOption(`revision must be one of ${names}, got ${shown(revision)}.`)
   }
-  return initialize(options, revision, true)
+  // A draft is an experiment of both sides. A server that does not take part in it is used as it is.
+  if (!DRAFTS.includes(revision)) return initialize(options, revision, 'only')
+  try {
+    return await initialize(options, revision, 'preferred')
+  } catch (error) {
+    if (!isNoAnswer(error)) throw error
+    return negotiate({ ...options, revision: undefined })
+  }
 }
 
 async function discover(options: NegotiateOptions, timeoutMs: number): Promise<ServerInfo> {
@@ -119,7 +129,11 @@ function mayBeLegacy(error: unknown): boolean {
   return error instanceof NoCommonRevision && error.mayBeLegacy
 }
 
-async function initialize(options: NegotiateOptions, revision: string, isPinned: boolean): Promise<ServerInfo> {
+async function initialize(
+  options: NegotiateOptions,
+  revision: string,
+  proposes: SessionOptions['proposes'],
+): Promise<ServerInfo> {
   const { connection, route, limits, signal, session: given } = options
   const { openLegacy } = route
   if (openLegacy === undefined) {
@@ -133,7 +147,7 @@ async function initialize(options: NegotiateOptions, revision: string, isPinned:
       capabilities: declaredToLegacy(given.capabilities),
       limits,
       revision,
-      isPinned,
+      proposes,
       address: route.address,
       receive: (message, requestId) => connection.receive(message, requestId),
       nextId: () => connection.nextId(),

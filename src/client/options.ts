@@ -32,9 +32,9 @@ export interface ClientOptions extends Answerers {
   /** Milliseconds to wait for a task. The user's time is not counted. Default 86 400 000, one day. */
   taskMs?: number
   /**
-   * The only revision of the protocol to use: '2026-07-28', '2025-11-25', '2025-06-18' or '2025-03-26', or one of the
-   * drafts '2026-06-XX' and '2026-02-03-draft', which are never chosen otherwise. Default: the newest release that the
-   * server supports.
+   * The only revision of the protocol to use: '2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26' or '2024-11-05'. Or one of
+   * the drafts '2026-06-XX' and '2026-02-03-draft', which are never chosen otherwise: with a server that does not support the
+   * draft, the client uses a release. Default: the newest release that the server supports.
    */
   revision?: string
   /** Aborts connecting. It does not affect the client afterwards: use `client.close()`. Default: none. */

@@ -16,6 +16,7 @@ import { endText, failureText, runTarget } from '../flow/run.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequest } from '../protocol/messages.ts'
+import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
@@ -68,12 +69,17 @@ export class Call implements Stoppable {
   readonly segment: number
   readonly #host: LegacyHost
   readonly #session: Session
+  /** As the call began: another client may join the session meanwhile. */
+  readonly #capabilities: number
+  readonly #revision: OlderRevision
   readonly #outlet: Outlet
   #interrupted = false
 
   constructor(host: LegacyHost, session: Session, outlet: Outlet, segment = 0) {
     this.#host = host
     this.#session = session
+    this.#capabilities = session.capabilities
+    this.#revision = session.revision
     this.#outlet = outlet
     this.segment = segment
   }
@@ -110,12 +116,11 @@ export class Call implements Stoppable {
 
   #carrier(target: Target, request: RoundRequest, point: ResumePoint): Carrier<PassResult> {
     const { app, underway } = this.#host
-    const { capabilities, revision } = this.#session
     const { flowId, startedAt, round, journal, flowState, answers } = point
-    const can = (capability: Capability): boolean => hasCapability(capabilities, capability)
+    const can = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
     return {
       host: app,
-      flow: { id: flowId, startedAt, round, revision: revision.name, declared: can },
+      flow: { id: flowId, startedAt, round, revision: this.#revision.name, declared: can },
       journal,
       flowState,
       answers,
@@ -182,7 +187,7 @@ export class Call implements Stoppable {
       key,
       JSON.parse(text) as InputRequest,
     ])
-    return writeQuestions(parsed, this.#session.revision, (key) => elicitationId(flowId, key))
+    return writeQuestions(parsed, this.#revision, (key) => elicitationId(flowId, key))
   }
 
   /** `undefined` if the call was cancelled meanwhile. */

@@ -1,4 +1,5 @@
-// One session on a connection of its own, such as standard streams. Everything is sent on it, in order.
+// One session on a connection of its own, such as standard streams. Everything is sent on it, in order. Several clients may share it,
+// if a gateway in front of them starts one process for all.
 import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
@@ -111,9 +112,9 @@ export class Connection implements LegacyConnection {
   }
 
   #initialize({ id, params = {} }: ResolvedRequest): string {
-    if (this.#session !== undefined) throw invalid('the connection is already initialized')
     const claims = readInitialize(params, this.#host.optedIn)
-    this.#session = new Session({ ...claims, id: newSessionId() })
+    if (this.#session === undefined) this.#session = new Session({ ...claims, id: newSessionId() })
+    else this.#session.join(claims)
     return resultReply(id, initializeText(this.#host.app, claims.revision, undefined)).text
   }
 }

@@ -37,11 +37,7 @@ export class Session {
   readonly id: string
   /** Whose share of the limits it uses: its principal's, or its own if the caller has none. */
   readonly owner: string
-  readonly revision: OlderRevision
-  readonly capabilities: number
-  readonly client: { readonly name: string; readonly version: string }
-  /** True if the client returns a state with each answer (SEP-1685). */
-  readonly carriesState: boolean
+  #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
   /** The URIs of the resources that the client has subscribed to. */
@@ -54,13 +50,42 @@ export class Session {
 
   /** A session opens only for the principal that began it. */
   constructor(claims: SessionClaims, principal?: string) {
-    const { id, revision, capabilities, carriesState, clientName: name, clientVersion: version } = claims
+    const { id } = claims
     this.id = id
     this.owner = principal === undefined ? `session ${id}` : `principal ${principal}`
-    this.revision = revision
-    this.capabilities = capabilities
-    this.client = { name, version }
-    this.carriesState = carriesState
+    this.#claims = claims
+  }
+
+  get revision(): OlderRevision {
+    return this.#claims.revision
+  }
+
+  get capabilities(): number {
+    return this.#claims.capabilities
+  }
+
+  get client(): { readonly name: string; readonly version: string } {
+    const { clientName: name, clientVersion: version } = this.#claims
+    return { name, version }
+  }
+
+  /** True if the client returns a state with each answer (SEP-1685). */
+  get carriesState(): boolean {
+    return this.#claims.carriesState
+  }
+
+  /**
+   * Another client has initialized on the same connection, through a gateway that gives all of them one process. What is sent
+   * may reach any of them. So the session has the older revision, and only what all of them declared.
+   */
+  join(claims: Omit<SessionClaims, 'id'>): void {
+    const { revision, capabilities, carriesState } = this.#claims
+    this.#claims = {
+      ...claims,
+      revision: claims.revision.name < revision.name ? claims.revision : revision,
+      capabilities: claims.capabilities & capabilities,
+      carriesState: claims.carriesState && carriesState,
+    }
   }
 
   get level(): LoggingLevel {

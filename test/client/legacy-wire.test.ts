@@ -120,10 +120,10 @@ describe('the revision', () => {
   })
 
   test('is none where the server knows only others', async () => {
-    const { url } = await olderServer({ initialize: initialized({ protocolVersion: '2024-11-05' }) })
+    const { url } = await olderServer({ initialize: initialized({ protocolVersion: '2024-10-07' }) })
     await expect(connect(url, QUIET)).rejects.toMatchObject({
       code: 'REVISION',
-      message: expect.stringMatching('2024-11-05'),
+      message: expect.stringMatching('2024-10-07'),
     })
   })
 

@@ -10,7 +10,7 @@ import { draftApp } from './app.mjs'
 import { handshake } from './wires.ts'
 
 const DRAFTS = ['2026-06-XX', '2026-02-03-draft'] as const
-const RELEASES = ['2025-11-25', '2025-06-18', '2025-03-26']
+const RELEASES = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']
 
 const agreed = async (proposed: string, revisions?: (typeof DRAFTS)[number][]): Promise<unknown> => {
   const app = draftApp(revisions === undefined ? { revisions: [] } : { revisions })
@@ -30,7 +30,7 @@ describe('A server', () => {
     expect(await agreed('2026-02-03-draft', ['2026-06-XX'])).toBe('2025-11-25')
   })
 
-  test.each([...RELEASES, '2024-11-05', '2026-07-28', 'first-draft', '2026-06-xx', ''])(
+  test.each([...RELEASES, '2024-10-07', '2026-07-28', 'first-draft', '2026-06-xx', ''])(
     'that names both still answers %j with a release',
     async (proposed) => {
       const release = RELEASES.includes(proposed) ? proposed : '2025-11-25'
@@ -118,20 +118,40 @@ describe.each(hosts)('A session over $name', ({ open }) => {
 })
 
 describe('A client', () => {
-  test.each(DRAFTS)('that is configured for %s fails if the server does not speak it, and says why', async (draft) => {
+  const ask = { onElicit: () => ({ action: 'accept', content: { name: 'octocat' } }) as const }
+  const weather = { location: 'Ghent' }
+
+  test.each(DRAFTS)('that prefers %s uses a release with a server that does not speak it', async (draft) => {
     const { url, close } = await serve(draftApp({ revisions: [] }), { port: 0, handleSignals: false })
-    await expect(connect(url, { revision: draft })).rejects.toMatchObject({
-      code: 'REVISION',
-      message: `initialize: the server must use revision ${draft}, got "2025-11-25".`,
-    })
+    const client = await connect(url, { revision: draft, ...ask })
+    expect(client.revision).toBe('2025-11-25')
+    expect(await client.callTool('get_weather', weather)).toMatchObject({ content: [{ type: 'text' }] })
+    await client.close()
     await close()
   })
 
-  test.each(DRAFTS)('fails so over stdio too, in %s', async (revision) => {
+  test.each(DRAFTS)('does so over stdio too, in %s', async (revision) => {
     const server = fileURLToPath(new URL('./server.mjs', import.meta.url))
     const env = { OPTIONS: JSON.stringify({ revisions: [] }) }
-    const command = { command: process.execPath, args: [server, '--stdio'], env }
-    await expect(connect(command, { revision })).rejects.toMatchObject({ code: 'REVISION' })
+    const client = await connect({ command: process.execPath, args: [server, '--stdio'], env }, { revision, ...ask })
+    expect(client.revision).toBe('2025-11-25')
+    expect(await client.callTool('get_weather', weather)).toMatchObject({ content: [{ type: 'text' }] })
+    await client.close()
+  })
+
+  test.each(DRAFTS)('that prefers %s uses 2026-07-28 with a server that has no sessions', async (draft) => {
+    const { url, close } = await serve(draftApp({ revisions: [], legacy: false }), { port: 0, handleSignals: false })
+    const client = await connect(url, { revision: draft, ...ask })
+    expect(client.revision).toBe('2026-07-28')
+    expect(await client.callTool('get_weather', weather)).toMatchObject({ content: [{ type: 'text' }] })
+    await client.close()
+    await close()
+  })
+
+  test('that is told to use one release fails if the server does not speak it, and says why', async () => {
+    const { url, close } = await serve(draftApp({ revisions: [], legacy: false }), { port: 0, handleSignals: false })
+    await expect(connect(url, { revision: '2025-11-25' })).rejects.toMatchObject({ rpcCode: -32022 })
+    await close()
   })
 
   test('without configuration speaks the release with a server of drafts', async () => {
@@ -146,7 +166,7 @@ describe('A client', () => {
     await expect(connect('http://127.0.0.1:9/mcp', { revision: 'first-draft' })).rejects.toMatchObject({
       code: 'OPTION_INVALID',
       message:
-        'revision must be one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2026-06-XX, 2026-02-03-draft, got "first-draft".',
+        'revision must be one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, 2026-06-XX, 2026-02-03-draft, got "first-draft".',
     })
   })
 })

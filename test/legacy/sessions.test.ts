@@ -27,7 +27,8 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
     ['2025-11-25', '2025-11-25'],
     ['2025-06-18', '2025-06-18'],
     ['2025-03-26', '2025-03-26'],
-    ['2024-11-05', '2025-11-25'],
+    ['2024-11-05', '2024-11-05'],
+    ['2024-10-07', '2025-11-25'],
     ['2099-01-01', '2025-11-25'],
     ['', '2025-11-25'],
   ])('a client that proposes %j gets %s', async (revision, negotiated) => {
@@ -95,7 +96,7 @@ describe.each(hosts)('$name', ({ open: openHost }) => {
     expect([...answers]).toHaveLength(1)
   })
 
-  test.each(['2026-07-28', '2024-11-05', '1.0', 'x'])('a session under revision %s is a 400', async (version) => {
+  test.each(['2026-07-28', '2024-10-07', '1.0', 'x'])('a session under revision %s is a 400', async (version) => {
     const session = await RawSession.open(ask)
     expect((await session.request('ping', {}, { 'MCP-Protocol-Version': version })).status).toBe(400)
   })

@@ -80,11 +80,28 @@ test('Before a handshake, what names no revision is refused as ever', async () =
   expect((await line.response(1)).error?.code).toBe(-32602)
 })
 
-test('A second handshake is refused, and the first one holds', async () => {
-  line.send(initializeMessage(), { ...initializeMessage({ revision: '2025-03-26' }), id: 'again' })
-  expect((await line.response('again')).error?.code).toBe(-32600)
+test('A second client behind a gateway is served, and both see what both can read and answer', async () => {
+  line.send(initializeMessage())
+  line.send({
+    ...initializeMessage({ revision: '2025-06-18', capabilities: { elicitation: {}, roots: {} } }),
+    id: 'again',
+  })
+  expect((await line.response('again')).result).toMatchObject({ protocolVersion: '2025-06-18' })
   line.send(toolCall(1, 'revision'))
-  expect(textOf(await line.response(1))).toMatch(/^2025-11-25/)
+  expect(textOf(await line.response(1))).toBe('2025-06-18 elicitation.form roots')
+  line.send({ ...initializeMessage(), id: 'third' })
+  expect((await line.response('third')).result).toMatchObject({ protocolVersion: '2025-11-25' })
+  line.send(toolCall(2, 'revision'))
+  expect(textOf(await line.response(2))).toBe('2025-06-18 elicitation.form roots')
+})
+
+test('A call that waits for an answer gets it, although another client began meanwhile', async () => {
+  line.send(initializeMessage(), toolCall(1, 'outcome'))
+  const question = await line.find(({ method }) => method === 'elicitation/create')
+  line.send({ ...initializeMessage({ capabilities: {} }), id: 'again' })
+  await line.response('again')
+  line.send({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } })
+  expect(textOf(await line.response(1))).toBe('The user said decline.')
 })
 
 test('A handshake that is refused may be tried again', async () => {

@@ -1,7 +1,7 @@
 // The matrix as data: who talks to whom, in which revision, over which wire, about what; and why some of it cannot be.
 
 export const WIRES = ['HTTP', 'stdio'] as const
-export const REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] as const
+export const REVISIONS = ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const
 
 export const SERVERS = {
   ours: 'our server',
@@ -142,7 +142,7 @@ export const CASES: readonly Case[] = [
 /** Why a combination is not in the matrix. A test holds each against what the sides really do. */
 export const REASONS = {
   a: '2025-06-18 has no page to visit.',
-  b: '2025-03-26 has no questions to the user at all, forms or pages.',
+  b: '2025-03-26 and 2024-11-05 have no questions to the user at all, forms or pages.',
   c: 'Neither side is ours.',
   d: 'Version 1 of the official SDK does not speak 2026-07-28.',
   e: 'The official v1 client proposes its latest revision, 2025-11-25, and cannot be told otherwise.',
@@ -188,7 +188,8 @@ function askedIn(revision: Revision, given: Case): Case {
 function reasonIn(revision: Revision, { rounds }: Case): Reason | undefined {
   const modes = new Set(rounds.flat().map(({ mode }) => mode))
   if (revision === '2025-06-18' && modes.has('url')) return 'a'
-  return revision === '2025-03-26' && (modes.has('url') || modes.has('form')) ? 'b' : undefined
+  const hasQuestions = revision !== '2025-03-26' && revision !== '2024-11-05'
+  return !hasQuestions && (modes.has('url') || modes.has('form')) ? 'b' : undefined
 }
 
 /** Whether it is the revision that the two come to when nobody tells them which. */

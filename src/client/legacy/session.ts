@@ -40,9 +40,10 @@ export interface SessionOptions {
   readonly limits: Limits
   readonly logger: Logger
   readonly logLevel: LoggingLevel | undefined
-  /** Proposed to the server. With `isPinned` no other revision is accepted. */
+  /** Proposed to the server. */
   readonly revision: string
-  readonly isPinned: boolean
+  /** `only`: no other revision is accepted. `preferred`: a release is accepted too. */
+  readonly proposes: 'only' | 'preferred'
   /** The name of a server that does not say its name. */
   readonly address: string
   /** Takes notifications. */
@@ -174,12 +175,12 @@ export class Session implements Transport {
   }
 
   async #start(): Promise<SessionInfo> {
-    const { info: clientInfo, capabilities, revision: proposed, isPinned, address } = this.#options
+    const { info: clientInfo, capabilities, revision: proposed, proposes, address } = this.#options
     const declared = { ...capabilities, ...CARRIES_STATE }
     const params = { protocolVersion: proposed, capabilities: declared, clientInfo }
     const result = await this.#request('initialize', params)
-    const { name: agreed, rounds } = olderRevision(result['protocolVersion'], isPinned ? [proposed] : []) ?? {}
-    const only = this.#info?.revision ?? (isPinned ? proposed : agreed)
+    const { name: agreed, rounds } = olderRevision(result['protocolVersion'], [proposed]) ?? {}
+    const only = this.#info?.revision ?? (proposes === 'only' ? proposed : agreed)
     if (agreed === undefined || agreed !== only) throw noCommonRevision(result['protocolVersion'], only)
     const info = { revision: agreed, rounds, server: readServer(result, address) }
     this.#info = info

@@ -1,4 +1,5 @@
 // The revisions with sessions, and the one that a handshake agrees on.
+import { revision20241105 } from './2024-11-05.ts'
 import { revision20250326 } from './2025-03-26.ts'
 import { revision20250618 } from './2025-06-18.ts'
 import { revision20251125 } from './2025-11-25.ts'
@@ -10,7 +11,12 @@ export type { Message, Result, Rounds } from './rounds.ts'
 export type { OlderRevision } from './older.ts'
 
 /** Released, the latest first. */
-const OLDER: readonly [OlderRevision, ...OlderRevision[]] = [revision20251125, revision20250618, revision20250326]
+const OLDER: readonly [OlderRevision, ...OlderRevision[]] = [
+  revision20251125,
+  revision20250618,
+  revision20250326,
+  revision20241105,
+]
 
 const OPT_IN: readonly OlderRevision[] = [revision202606XX, firstDraft]
 

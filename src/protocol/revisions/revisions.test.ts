@@ -49,7 +49,8 @@ test.each([
   ['2025-11-25', '2025-11-25'],
   ['2025-06-18', '2025-06-18'],
   ['2025-03-26', '2025-03-26'],
-  ['2024-11-05', '2025-11-25'],
+  ['2024-11-05', '2024-11-05'],
+  ['2024-10-07', '2025-11-25'],
   ['2026-07-28', '2025-11-25'],
 ])('a client that proposes %s gets %s', (proposed, name) => {
   expect(negotiated(proposed).name).toBe(name)
@@ -200,5 +201,38 @@ describe('2025-03-26', () => {
     ],
   ])('%s has nothing of what came later', (method, result, older) => {
     expect(first.result(method, result)).toEqual(older)
+  })
+})
+
+describe('2024-11-05', () => {
+  const earliest = revision('2024-11-05')
+  const audio = { type: 'audio', data: 'AAAA', mimeType: 'audio/wav' }
+  const attached = { type: 'resource', resource: { uri: 'attachment:audio', mimeType: 'audio/wav', blob: 'AAAA' } }
+
+  test('asks as 2025-03-26 does, and has no audio to ask with', () => {
+    expect(earliest.question(roots, ID)).toEqual(roots)
+    expect(earliest.question(sample, ID)).toEqual(first.question(sample, ID))
+    expect(earliest.question(page, ID)).toEqual({ unsupported: 'it has no elicitation' })
+    const heard = {
+      method: 'sampling/createMessage',
+      params: { messages: [{ role: 'user', content: audio }], maxTokens: 5 },
+    }
+    expect(earliest.question(heard as InputRequest, ID)).toEqual({ unsupported: 'its sampling has no audio' })
+  })
+
+  test.each([
+    [
+      'tools/list',
+      { tools: [{ name: 'it', title: 'It', inputSchema: {}, annotations: {} }] },
+      { tools: [{ name: 'it', inputSchema: {} }] },
+    ],
+    ['tools/call', { content: [audio], structuredContent: {} }, { content: [attached] }],
+    [
+      'prompts/get',
+      { messages: [{ role: 'user', content: audio }] },
+      { messages: [{ role: 'user', content: attached }] },
+    ],
+  ])('%s has nothing of what came later', (method, result, older) => {
+    expect(earliest.result(method, result)).toEqual(older)
   })
 })
