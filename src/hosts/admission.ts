@@ -1,6 +1,10 @@
-// The Host and Origin checks that stop DNS rebinding, before anything else of a request is read.
+// The Host and Origin checks that stop DNS rebinding, before anything else of a request is read. And what a browser needs to let a
+// page of another origin call (CORS). Only origins that `allowedOrigins` names get it: a page of the same origin needs none, and
+// the pages that the default admits are not meant to read across origins.
 import { RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
+import type { Reply } from '../server/reply.ts'
+import type { ReadHeader } from './header-check.ts'
 
 export interface AdmissionOptions {
   /** The host names that are served, without a port, or '*' for any. Default: the loopback names. */
@@ -41,6 +45,38 @@ export function checkBinding(bindHost: string, { allowedHosts }: AdmissionOption
     `serve(): listening on ${bindHost} opens the server to the network. Pass the host names that it serves, allowedHosts: ['mcp.example.com'], or '*' for any.`,
   )
 }
+
+/** The headers of a response that a page may read. Without this list it sees neither its session nor why it was refused. */
+const EXPOSED = 'Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After'
+
+/** How long a browser need not ask again, in seconds. Browsers cap it at 2 hours or less. */
+const MAX_AGE_S = '7200'
+
+/** Cookies are never allowed: a caller is known by the headers that its own code sends. */
+export function corsHeaders(origin: string, isAny: boolean): Readonly<Record<string, string>> {
+  return {
+    'Access-Control-Allow-Origin': isAny ? '*' : origin,
+    'Access-Control-Expose-Headers': EXPOSED,
+    Vary: 'Origin',
+  }
+}
+
+/** Answers what a browser asks before it sends a request. It has no credentials yet, so it comes before authentication. */
+export function preflight(header: ReadHeader): Reply {
+  const wanted = header('access-control-request-headers')
+  return {
+    status: 204,
+    text: '',
+    headers: {
+      'Access-Control-Allow-Methods': 'POST, GET, DELETE',
+      // As asked for, because tools have headers of their own (`Mcp-Param-*`), and '*' does not stand for Authorization.
+      ...(wanted !== undefined && NAMES.test(wanted) && { 'Access-Control-Allow-Headers': wanted }),
+      'Access-Control-Max-Age': MAX_AGE_S,
+    },
+  }
+}
+
+const NAMES = /^[\w!#$%&'*+.^`|~-]+( *, *[\w!#$%&'*+.^`|~-]+)*$/
 
 function readOrigins(origins: readonly string[]): ReadonlySet<string> {
   for (const [index, origin] of origins.entries()) {

@@ -3,6 +3,7 @@ import { AuthenticationError, rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, test } from 'vitest'
 import type { HttpOptions } from './http.ts'
+import { load } from './load.ts'
 
 const PAGE = 'https://app.example.com'
 const BODY = JSON.stringify({
@@ -100,6 +101,22 @@ describe.each(hosts)('$host', ({ open }) => {
     })
   })
 
+  test('lets the page read that the server is overloaded, also on a connection that was used before', async () => {
+    const { send, close } = await open({ allowedOrigins: [PAGE], maxInFlight: 1 })
+    const init = { method: 'POST', body: BODY, headers: { ...MESSAGE, origin: PAGE } }
+    await (await send(init)).text()
+    const leave = occupy()
+    for (let n = 0; n < 3; n += 1) {
+      const response = await send(init)
+      expect([response.status, await response.text()]).toEqual([503, expect.stringContaining('maxInFlight')])
+      expect(corsOf(response)).toMatchObject({ 'access-control-allow-origin': PAGE, vary: 'Origin' })
+      const asked = await send({ method: 'OPTIONS', headers: { origin: PAGE, ...ASKING } })
+      expect([asked.status, await asked.text()]).toEqual([204, ''])
+    }
+    leave()
+    await close()
+  })
+
   test('names any origin if any may call, and allows no header that is not one', async () => {
     const response = await sent(
       { allowedOrigins: '*' },
@@ -118,6 +135,13 @@ describe.each(hosts)('$host', ({ open }) => {
     expect(corsOf(response)).toEqual({})
   })
 })
+
+/** Counts as a request that is being served, until the returned function is called. */
+function occupy(): () => void {
+  const request = { servedBytes: undefined }
+  load.enter(request, 0)
+  return () => load.leave(request)
+}
 
 function appOf(http: HttpOptions): ReturnType<typeof rally> {
   const app = rally({ name: 'cors', version: '1.0.0', http })

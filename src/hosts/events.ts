@@ -17,8 +17,12 @@ export function acceptsEvents(accept: string | undefined): boolean {
 
 const COMMENT = ':\n\n'
 
-/** In a Worker a timer ends with the request that set it, and a response that waits without a timer is taken for hung. */
 const { navigator } = globalThis as { navigator?: { userAgent?: string } }
+
+/** Bun closes a connection that is silent for 10 seconds. */
+export const DEFAULT_KEEP_ALIVE_MS = navigator?.userAgent?.startsWith('Bun/') ? 5_000 : 15_000
+
+/** In a Worker a timer ends with the request that set it, and a response that waits without a timer is taken for hung. */
 const IS_WORKER = navigator?.userAgent === 'Cloudflare-Workers'
 
 /** Writes a comment to quiet streams now and then, so that no proxy closes them as idle. */

@@ -16,7 +16,7 @@ export type FetchHandler = (request: Request) => Promise<Response>
 export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler {
   const endpoint = new HttpEndpoint(app, options)
   return (request) => {
-    const overload = endpoint.overload()
+    const overload = endpoint.overload(request.method)
     if (overload !== undefined) {
       const host = request.headers.get('host') ?? new URL(request.url).host
       return Promise.resolve(responseOf(overload, endpoint.crossOrigin(host, request.headers.get('origin'))))
@@ -26,6 +26,8 @@ export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler 
     return exchange.response
   }
 }
+
+const READ_BEFORE = 'Pass `request.clone()` to what reads it first, or call app.fetch(request) before.'
 
 class FetchExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
@@ -83,6 +85,8 @@ class FetchExchange implements HttpExchange, BodyReading {
   }
 
   readBody(): void {
+    const { bodyUsed, body } = this.#request
+    if (bodyUsed || body?.locked) return this.#endpoint.receiveParsed(this, undefined, READ_BEFORE)
     load.beginBody(this)
     this.#readChunks().catch((error: unknown) => {
       if (this.#isRead) return

@@ -2,17 +2,17 @@
 // only in how they read a request and write its response.
 import type { Authenticate, IdentifiedCaller } from '../auth/authenticate.ts'
 import { authenticationErrorOf, identify } from '../auth/authenticate.ts'
+import { textOf } from '../protocol/byte-buffer.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { App } from '../server/app.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { Admission, AdmissionOptions } from './admission.ts'
-import { admission } from './admission.ts'
+import { admission, corsHeaders, preflight } from './admission.ts'
 import type { Sender } from './answer.ts'
 import { answerBody } from './answer.ts'
-import { corsHeaders, preflight } from './cors.ts'
-import { acceptsEvents, KeepAlive } from './events.ts'
+import { acceptsEvents, DEFAULT_KEEP_ALIVE_MS, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
 import { checkLimits, heapShare, load, loadLimits } from './load.ts'
@@ -22,7 +22,7 @@ export interface HttpOptions extends AdmissionOptions, LoadOptions {
   authenticate?: Authenticate
   /** The largest body, in bytes. Default 4 194 304. */
   maxBodyBytes?: number
-  /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000. */
+  /** How often a quiet event stream gets a comment, in milliseconds. Default 15 000, and 5 000 in Bun, which closes idle ones. */
   keepAliveMs?: number
   /**
    * How long a client may read nothing of a response, in milliseconds. Then its connection is closed. What it reads shows in
@@ -64,7 +64,6 @@ type Route = (exchange: HttpExchange) => Reply
 /** The status when a body exceeds `maxBodyBytes`. */
 export const TOO_LARGE = 413
 
-const DEFAULT_KEEP_ALIVE_MS = 15_000
 const DEFAULT_MAX_BODY_BYTES = 4 * 1024 * 1024
 const DEFAULT_WRITE_STALL_MS = 60_000
 const UNREAD_HEAP_SHARE = 8
@@ -103,9 +102,12 @@ export class HttpEndpoint {
     for (const [at, text] of authenticate?.documents ?? []) this.#routes.set(at, publicDocument(text))
   }
 
-  /** The reply to any request while the process has too much to do. Hosts ask before they spend any work on a request. */
-  overload(): Reply | undefined {
-    return load.refusal(this.limits)
+  /**
+   * The reply to any request while the process has too much to do. Hosts ask before they spend any work on a request. A browser
+   * shows a page nothing of a refused preflight, and answering one costs no more.
+   */
+  overload(method: string | undefined): Reply | undefined {
+    return method === 'OPTIONS' ? undefined : load.refusal(this.limits)
   }
 
   /** What a response to this page of another origin needs. `undefined` unless `allowedOrigins` names the origin. */
@@ -170,6 +172,29 @@ export class HttpEndpoint {
       load.leave(exchange)
       exchange.reply(reply)
     }
+  }
+
+  /** Answers a body that a parser has read already. It was bounded by that parser, and is held to our limit too. */
+  receiveParsed(exchange: HttpExchange, parsed: unknown, advice: string): void {
+    if (parsed === undefined || parsed === null) return this.#receiveUnreadable(exchange, 'is missing', advice)
+    let body: string | undefined
+    try {
+      // As text again: what a parser made of it may be no JSON, and its size is not known otherwise.
+      body =
+        parsed instanceof Uint8Array ? textOf(parsed) : typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
+    } catch {
+      // It holds itself, or is nested too deeply.
+    }
+    if (body === undefined) return this.#receiveUnreadable(exchange, 'is not JSON', advice)
+    const bytes = Buffer.byteLength(body)
+    if (bytes > this.maxBodyBytes) this.receiveTooLarge(exchange)
+    else this.receive(exchange, body, bytes)
+  }
+
+  #receiveUnreadable(exchange: HttpExchange, problem: string, advice: string): void {
+    const why = `The body of this request was read before the MCP handler got it, and its parsed value ${problem}. ${advice}`
+    this.app.logger.error(why)
+    exchange.reply(errorReply(undefined, new ProtocolError(INTERNAL_ERROR, why), 500))
   }
 
   /** The body is larger than `maxBodyBytes`. */

@@ -19,18 +19,22 @@ import { load, TIMED_OUT } from './load.ts'
 import { Outbox } from './outbox.ts'
 import { SlowReaders } from './slow-readers.ts'
 
-export type NodeHandler = (request: IncomingMessage, response: ServerResponse) => void
+/** `body` is what a parser made of a body that it read. A function, such as the `next` of a middleware, is ignored. */
+export type NodeHandler = (request: IncomingMessage, response: ServerResponse, body?: unknown) => void
 
-/** The request listener alone, to mount in a server of your own. Takes messages at every path. */
+/**
+ * The request listener alone, to mount in a server of your own. Takes messages at every path. If something else has read the body,
+ * such as `express.json()`, it takes `request.body`, or what you pass as its third argument.
+ */
 export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
   return handlerOf(atCaller(nodeHandler, () => new HttpEndpoint(app, options)))
 }
 
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
   const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs, endpoint.maxUnreadBytes))
-  return (request, response) => {
-    const overload = endpoint.overload()
-    if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response))
+  return (request, response, body) => {
+    const overload = endpoint.overload(request.method)
+    if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response, body))
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
     const { host, origin } = request.headers
     response
@@ -54,6 +58,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   readonly #outbox: Outbox
   readonly #request: IncomingMessage
   readonly #response: ServerResponse
+  readonly #parsed: unknown
   readonly #body = new ByteBuffer(load.bytes)
   /** True when the body was read, or nothing more of it is wanted. */
   #isRead = false
@@ -62,12 +67,19 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   #earlier: Probed | undefined
   #comment: ((comment: string) => void) | undefined
 
-  constructor(endpoint: HttpEndpoint, outbox: Outbox, request: IncomingMessage, response: ServerResponse) {
+  constructor(
+    endpoint: HttpEndpoint,
+    outbox: Outbox,
+    request: IncomingMessage,
+    response: ServerResponse,
+    parsed: unknown,
+  ) {
     super('RallyHttpExchange')
     this.#endpoint = endpoint
     this.#outbox = outbox
     this.#request = request
     this.#response = response
+    this.#parsed = parsed
     const socket: ProbedSocket = request.socket
     if (response.socket === null) this.#earlier = socket[LAST_REQUEST]
     socket[LAST_REQUEST] = this
@@ -114,9 +126,14 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   }
 
   readBody(): void {
+    const request: ParsedRequest = this.#request
+    if (request.readableDidRead || request.readableEnded) {
+      const parsed = typeof this.#parsed === 'function' ? undefined : this.#parsed
+      return this.#endpoint.receiveParsed(this, parsed ?? request.body, READ_BEFORE)
+    }
     load.beginBody(this)
-    this.#request.on('data', this.#receiveChunk)
-    this.#request.on('end', this.#receiveEnd)
+    request.on('data', this.#receiveChunk)
+    request.on('end', this.#receiveEnd)
   }
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
@@ -238,6 +255,14 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     if (this.#comment) this.#endpoint.keepAlive.delete(this.#comment)
   }
 }
+
+/** A request as body parsers leave it. */
+interface ParsedRequest extends IncomingMessage {
+  readonly body?: unknown
+}
+
+const READ_BEFORE =
+  'Call the handler before anything reads the body, or pass the parsed body as its third argument: handle(request, response, body).'
 
 function receive(endpoint: HttpEndpoint, exchange: HttpExchange, body: string, bytes: number): void {
   endpoint.receive(exchange, body, bytes)

@@ -35,12 +35,16 @@ function isOrdinary({ method, upgrade, rawHeaders }: IncomingMessage & { upgrade
   if (method !== 'POST' || upgrade === true || !socket.timeout || socket.writableLength > 0) return false
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]
-    if (name?.length === EXPECT.length && name.toLowerCase() === EXPECT) return false
+    if (name?.length !== EXPECT.length) continue
+    const lower = name.toLowerCase()
+    if (lower === EXPECT || lower === ORIGIN) return false
   }
   return true
 }
 
 const EXPECT = 'expect'
+/** As long as the other one. A page in a browser reads only responses with the headers of CORS. */
+const ORIGIN = 'origin'
 
 function isParser(value: unknown): value is Parser {
   return typeof value === 'object' && value !== null && 'onIncoming' in value && typeof value.onIncoming === 'function'
