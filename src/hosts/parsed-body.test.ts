@@ -47,6 +47,8 @@ async function sent(mount: Mount, message: object): Promise<{ status: number; bo
   return { status: response.status, body: (await response.json()) as object }
 }
 
+const asThird: Mount = (handle, request, response, body) => handle(request, response, JSON.parse(body))
+
 describe('nodeHandler', () => {
   test.each<{ from: string; mount: Mount }>([
     {
@@ -83,8 +85,7 @@ describe('nodeHandler', () => {
   })
 
   test('holds a parsed body to maxBodyBytes', async () => {
-    const mount: Mount = (handle, request, response, body) => handle(request, response, JSON.parse(body))
-    const { status, body } = await sent(mount, call('greet', { name: 'a'.repeat(LIMIT) }))
+    const { status, body } = await sent(asThird, call('greet', { name: 'a'.repeat(LIMIT) }))
     expect([status, body.error?.message]).toEqual([413, `The body is larger than ${LIMIT} bytes.`])
   })
 

@@ -13,6 +13,12 @@ export interface Ran {
   stderr: string
 }
 
+/** Packages that are installed in `node_modules` of the folder. */
+interface Foreign {
+  readonly folder: string
+  readonly names: readonly string[]
+}
+
 const execute = promisify(execFile)
 
 /** Without scripts: the package is built already, and a build now would pull it from under the other tests. */
@@ -27,8 +33,8 @@ export class Consumer {
     this.folder = folder
   }
 
-  /** Installs the package, its dependencies, and what else of ours is named. */
-  static async install(others: readonly string[]): Promise<Consumer> {
+  /** Installs the package, its dependencies, and what else is named: of ours, or of what is installed in another folder. */
+  static async install(others: readonly string[], foreign: Foreign = { folder: ROOT, names: [] }): Promise<Consumer> {
     const folder = await mkdtemp(join(tmpdir(), 'rally-consumer-'))
     const installed = join(folder, 'node_modules/mcp-rally')
     await mkdir(installed, { recursive: true })
@@ -38,17 +44,23 @@ export class Consumer {
     const { dependencies } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8')) as {
       dependencies: Record<string, string>
     }
-    for (const name of [...Object.keys(dependencies), ...others]) {
-      const link = join(folder, 'node_modules', name)
-      await mkdir(dirname(link), { recursive: true })
-      await symlink(join(ROOT, 'node_modules', name), link)
+    const own = { folder: ROOT, names: [...Object.keys(dependencies), ...others] }
+    for (const { folder: from, names } of [own, foreign]) {
+      for (const name of names) {
+        const link = join(folder, 'node_modules', name)
+        await mkdir(dirname(link), { recursive: true })
+        await symlink(join(from, 'node_modules', name), link)
+      }
     }
     await writeFile(join(folder, 'package.json'), '{ "type": "module" }')
     return new Consumer(folder)
   }
 
   async write(files: Readonly<Record<string, string>>): Promise<void> {
-    for (const [name, text] of Object.entries(files)) await writeFile(join(this.folder, name), text)
+    for (const [name, text] of Object.entries(files)) {
+      await mkdir(dirname(join(this.folder, name)), { recursive: true })
+      await writeFile(join(this.folder, name), text)
+    }
   }
 
   /** Compiles the files to JavaScript beside them, and gives what the compiler complained about. */

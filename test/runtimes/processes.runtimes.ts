@@ -4,9 +4,12 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { connect } from 'mcp-rally/client'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Consumer, ROOT } from '../package/consumer.ts'
+import { headersOf, request } from '../wire/messages.ts'
 import { APP, CLIENT, clientContract, hostContract, type Started } from './contract.ts'
+import { killed } from './processes.ts'
 
 const execute = promisify(execFile)
 
@@ -28,10 +31,11 @@ const DENO_HOST = `
 `
 
 const installed = join(import.meta.dirname, 'node_modules')
+const BUN = join(installed, '@oven/bun-linux-x64/bin/bun')
 const runtimes = [
   { runtime: 'Node 22', command: [join(installed, 'node22/bin/node')], host: NODE_HOST },
   { runtime: 'Node 24', command: [join(installed, 'node24/bin/node')], host: NODE_HOST },
-  { runtime: 'Bun', command: [join(installed, '@oven/bun-linux-x64/bin/bun')], host: BUN_HOST },
+  { runtime: 'Bun', command: [BUN], host: BUN_HOST },
   {
     runtime: 'Deno',
     command: [
@@ -93,6 +97,26 @@ describe.each(runtimes.filter(({ runtime }) => runtime.startsWith('Node')))(
   },
 )
 
+test('a quiet stream outlives the 10 seconds after which Bun closes a connection', async () => {
+  const consumer = await Consumer.install(['zod'])
+  onTestFinished(() => consumer.remove())
+  await consumer.write({ 'app.mjs': APP, 'host.mjs': BUN_HOST })
+  const host = await start(spawn(BUN, ['host.mjs'], { cwd: consumer.folder }))
+  onTestFinished(() => host.stop())
+  const message = request('subscriptions/listen', { notifications: { resourceSubscriptions: ['config://app'] } })
+  const { body } = await fetch(host.url, { method: 'POST', headers: headersOf(message), body: JSON.stringify(message) })
+  const quiet = new Promise((resolve) => setTimeout(resolve, 12_000))
+  const client = await connect(host.url)
+  void quiet.then(() => client.callTool('change', {}))
+  let received = ''
+  for await (const chunk of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+    received += chunk
+    if (received.includes('notifications/resources/updated')) break
+  }
+  expect(received).toContain('notifications/resources/updated')
+  await client.close()
+}, 60_000)
+
 const RUN = `
   import { callAll } from './client.mjs'
   console.log(JSON.stringify(await callAll(process.argv[2])))
@@ -113,9 +137,6 @@ async function start(child: ChildProcess): Promise<Started> {
   const [url] = (await once(createInterface({ input: child.stdout ?? process.stdin }), 'line')) as [string]
   return {
     url,
-    async stop() {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
-    },
+    stop: () => killed(child),
   }
 }

@@ -1,15 +1,13 @@
 // Cloudflare Workers: workerd itself, with a bundle as wrangler makes it.
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import * as esbuild from 'esbuild'
 import { afterAll, beforeAll, describe } from 'vitest'
 import { Consumer } from '../package/consumer.ts'
 import { APP, CLIENT, clientContract, hostContract } from './contract.ts'
+import { answering, freePort, killed } from './processes.ts'
 
 /** The package has no types. */
 const { default: workerd } = createRequire(import.meta.url)('workerd') as { default: string }
@@ -68,9 +66,7 @@ describe('Cloudflare Workers', () => {
     await answering(origin)
   }, 60_000)
   afterAll(async () => {
-    // Open streams would make it wait.
-    worker.kill('SIGKILL')
-    await once(worker, 'exit')
+    await killed(worker)
     await consumer.remove()
   })
 
@@ -82,23 +78,3 @@ describe('Cloudflare Workers', () => {
     () => `${origin}/mcp`,
   )
 })
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-async function answering(url: string): Promise<void> {
-  for (const until = Date.now() + 10_000; ;) {
-    try {
-      await fetch(url)
-      return
-    } catch (error) {
-      if (Date.now() > until) throw error
-    }
-  }
-}
