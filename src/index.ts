@@ -36,6 +36,13 @@ export type { StoredEvent, Mailbox } from './store/mailbox.ts'
 export type { Caller, CallerClaims, CallSource, ClientInfo } from './flow/caller.ts'
 export type { ErrorContext, OnError } from './flow/failure-log.ts'
 export type { Visible } from './server/visibility.ts'
+export type {
+  FlowCarrier,
+  Middleware,
+  MiddlewareCall,
+  MiddlewareOutcome,
+  MiddlewareResult,
+} from './server/middleware.ts'
 export type { Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
 export type { NotJson, Recordable } from './flow/lossless.ts'
 export type { RetryOptions } from './flow/retry.ts'
@@ -74,6 +81,7 @@ export type { OnceClaim, OnceStore } from './store/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'
 export { Declined, Fatal, FlowError, MissingCapability, StepFailed, ToolError } from './flow/errors.ts'
 export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
+export { Unavailable, type RetryAdvice } from './protocol/unavailable.ts'
 export type {
   AuthErrorCode,
   ClientErrorCode,

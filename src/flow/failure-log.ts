@@ -130,7 +130,7 @@ export function nameOf({ method, target }: TargetName): string {
 }
 
 /** `Declined`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
-function isExpected(error: unknown): boolean {
+export function isExpected(error: unknown): boolean {
   if (error instanceof Declined || error instanceof ProtocolError || error instanceof ToolError) return true
   if (error instanceof StepFailed) return true
   return error instanceof RallyError && error.code === 'ARGUMENTS_INVALID'

@@ -15,6 +15,8 @@ import { errorResult } from '../server/content.ts'
 import { methodNotFound } from '../server/dispatch.ts'
 import { noRoomError } from '../server/limits.ts'
 import { METHODS } from '../server/methods.ts'
+import type { Served } from '../server/middleware.ts'
+import { aroundRequest, aroundRound } from '../server/middleware.ts'
 import { readRound } from '../server/params.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
@@ -25,9 +27,9 @@ import { checkUri, targetOf } from '../server/resolve.ts'
 import type { SourceRequest } from '../server/source.ts'
 import { RequestSource } from '../server/source.ts'
 import { bytesOfUris, MOST_URIS } from '../server/subscriptions.ts'
-import { startingPoint, Call } from './call.ts'
+import { Call, startingPoint } from './call.ts'
 import type { LegacyHost } from './host.ts'
-import type { SessionRequest } from './session-request.ts'
+import type { LiveFlow, SessionRequest } from './session-request.ts'
 import { serveSessionRound, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
 import { createTask, hasTasks, taskRequired, readRequestedTask, withTasks, withTaskSupport } from './tasks/support.ts'
@@ -74,9 +76,7 @@ export function notified(session: Session, { method, params = {} }: ResolvedNoti
   return requestId
 }
 
-/** The result in the form of 2026-07-28, as a value or as text; `undefined` when the client has cancelled. */
-type Served = Result | string | undefined
-
+/** Returns the result in the form of 2026-07-28; `undefined` when the client has cancelled. */
 type Serve = (host: LegacyHost, incoming: SessionRequest) => Served | Promise<Served>
 
 /** What sessions add to the methods that all revisions share, or serve in another way. */
@@ -97,10 +97,21 @@ function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Ser
   const { method } = request
   const shared = METHODS.get(method)
   if (shared?.isOffered?.(app) === false) throw methodNotFound(method)
+  if (app.middleware.length === 0 || shared?.isRound) return serveMethod(host, incoming)
+  return aroundRequest<Served>(app, request, sourceOf(request, senderOf(incoming)), {
+    serve: () => serveMethod(host, incoming),
+    write: (result) => result,
+  })
+}
+
+function serveMethod(host: LegacyHost, incoming: SessionRequest): Served | Promise<Served> {
+  const { app } = host
+  const { request } = incoming
+  const { method } = request
   const own = method.startsWith('tasks/') ? serveTask : SESSION_METHODS.get(method)
   const served =
     own === undefined
-      ? shared?.value?.(app, request, new RequestSource(sourceOf(request, senderOf(incoming)), app.limits))
+      ? METHODS.get(method)?.value?.(app, request, new RequestSource(sourceOf(request, senderOf(incoming)), app.limits))
       : own(host, incoming)
   if (served === undefined) throw methodNotFound(method)
   return served
@@ -151,10 +162,23 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   // A resumed call takes the place of the segment that asked, which is about to end.
   session.enter(id, running, resumed !== undefined)
   try {
-    if (resumed !== undefined) return await resumed.run({ running, target, round, suspend })
-    return await running.run(target, round, startingPoint(host.app.now()), suspend)
+    const { app } = host
+    const live = resumed ?? startingCall(app.now())
+    if (app.middleware.length === 0) return await live.run({ running, target, round, suspend })
+    const carrier = suspender === undefined ? 'connection' : 'client'
+    return await aroundRound(app, { target, request: round, flow: live.flow, carrier }, () =>
+      live.run({ running, target, round, suspend }),
+    )
   } finally {
     if (session.calls.get(id) === running) session.calls.delete(id)
+  }
+}
+
+function startingCall(now: number): LiveFlow {
+  const point = startingPoint(now)
+  return {
+    flow: { id: point.flowId, round: point.round },
+    run: ({ running, target, round, suspend }) => running.run(target, round, point, suspend),
   }
 }
 

@@ -32,14 +32,19 @@ export interface Suspender {
   }): SuspendCall
 }
 
+/** A flow that a live call runs. */
+export interface LiveFlow {
+  readonly flow: { readonly id: string; readonly round: number }
+  /** Returns what `Call.run` returns. */
+  run(call: LiveCall): Promise<string | undefined>
+}
+
 /** A call that an answer resumes. */
-export interface ResumedCall {
+export interface ResumedCall extends LiveFlow {
   /** The log level when the call began. */
   readonly level: LoggingLevel
   /** The highest progress that the client was sent before. */
   readonly progress: number | undefined
-  /** Returns what `Call.run` returns. */
-  run(call: LiveCall): Promise<string | undefined>
 }
 
 /** A call that asks while it runs. */

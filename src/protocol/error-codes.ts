@@ -38,6 +38,8 @@ export type SetupErrorCode =
   | 'RESOURCE_INVALID'
   /** The handler is not a function, or its `timeoutMs` or `scopes` cannot be used. */
   | 'HANDLER_INVALID'
+  /** `app.use()` got no function, or a middleware did not call `next()` once and gave no answer. */
+  | 'MIDDLEWARE_INVALID'
   /** `complete` names an argument that the prompt or template does not have. */
   | 'COMPLETION_INVALID'
   /** A resolver's name cannot be used, or declared needs contain a cycle, a conflict or a wrong value. */

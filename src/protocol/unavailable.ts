@@ -10,13 +10,26 @@ export interface RetryAdvice {
   readonly isUnprocessed: boolean
 }
 
+/**
+ * Asks the client to send the same request again later (-32603, HTTP 503 with `Retry-After`). With `isUnprocessed`, which is false by
+ * default, clients may do that by themselves: say so only if nothing was done.
+ *
+ * @example
+ * app.use((call, next) => {
+ *   if (isDown()) throw new Unavailable('Down for maintenance.', { retryAfterMs: 5_000, isUnprocessed: true })
+ *   return next()
+ * })
+ */
 export class Unavailable extends ProtocolError {
   readonly advice: RetryAdvice
 
-  constructor(message: string, advice: RetryAdvice, options?: ErrorOptions) {
-    const { retryAfterMs, isUnprocessed } = advice
+  constructor(
+    message: string,
+    { retryAfterMs, isUnprocessed = false }: Partial<RetryAdvice> & Pick<RetryAdvice, 'retryAfterMs'>,
+    options?: ErrorOptions,
+  ) {
     super(INTERNAL_ERROR, message, { retryAfterMs, ...(isUnprocessed && { unprocessed: true }) }, options)
-    this.advice = advice
+    this.advice = { retryAfterMs, isUnprocessed }
   }
 
   /** The value of the header `Retry-After`: whole seconds. */

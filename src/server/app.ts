@@ -12,6 +12,8 @@ import type { AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import { Handover } from './handover.ts'
 import type { Legacy } from './legacy.ts'
+import type { Middleware } from './middleware.ts'
+import { checkMiddleware } from './middleware.ts'
 import type { AppOptions, ResolvedOptions } from './options.ts'
 import { readOptions } from './options.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
@@ -54,6 +56,7 @@ export class App {
   readonly #services: AppServices
   readonly #readiness: ReadinessCheck
   readonly #changes = new Set<ListedType>()
+  readonly #middleware: Middleware[] = []
   #warnedEphemeral = false
 
   constructor(options: AppOptions, { legacy, tasks }: AppParts = {}) {
@@ -123,6 +126,22 @@ export class App {
     return this.#register('resourceTemplate', 'resources', () => {
       this.#registry.resourceTemplates.add(uriTemplate, registerTemplate(uriTemplate, options, read))
     })
+  }
+
+  /**
+   * Runs a function around every request of a client: see `Middleware`. The first one registered is the outermost.
+   *
+   * @example
+   * app.use(async (call, next) => {
+   *   const result = await next()
+   *   console.log(call.method, call.target, result.outcome)
+   *   return result
+   * })
+   */
+  use(middleware: Middleware): this {
+    this.#checked('use', () => checkMiddleware(middleware))
+    this.#middleware.push(middleware)
+    return this
   }
 
   /** Answers a parsed JSON-RPC message. Resolves to `undefined` when there is no response, as to a notification. Never throws. */
@@ -202,8 +221,12 @@ export class App {
   }
 
   #register(method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate', type: ListedType, add: () => void): this {
-    atCaller(this[method], add)
+    this.#checked(method, add)
     return this.#changed(type)
+  }
+
+  #checked(method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate' | 'use', check: () => void): void {
+    atCaller(this[method], check)
   }
 
   /** All registrations of one turn of the event loop are one notification to the clients of this instance. */
@@ -239,6 +262,7 @@ export class App {
       outages,
       instructions,
       handover: this.#handover,
+      middleware: this.#middleware,
       registry: this.#registry,
       subscriptions: this.#subscriptions,
       now: Date.now,

@@ -1,8 +1,12 @@
 // From a resolved message of 2026-07-28 to its response, whatever host received it.
 import { logServing } from '../flow/failure-log.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
+import { withServerMeta } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import { METHODS } from './methods.ts'
+import { aroundRequest } from './middleware.ts'
 import type { Reply } from './reply.ts'
 import { errorReply, internalError, resultReply } from './reply.ts'
 import type { RequestInfo } from './request.ts'
@@ -50,7 +54,23 @@ function serve(
 ): string | undefined | Promise<string | undefined> {
   const method = METHODS.get(request.method)
   if (method === undefined || method.isOffered?.(app) === false) throw methodNotFound(request.method)
-  return method.text(app, request, info, context)
+  if (app.middleware.length === 0 || method.isRound) return method.text(app, request, info, context)
+  const { caller } = context
+  return aroundRequest<string | undefined>(
+    app,
+    request,
+    { info, meta: request.meta, caller },
+    {
+      serve: () => method.text(app, request, info, context),
+      write: (result) => plainText(result, app.serverMeta),
+    },
+  )
+}
+
+function plainText({ resultType: _type, _meta, ...members }: Result, serverMeta: string): string {
+  const own = isObject(_meta) ? _meta : undefined
+  const text = JSON.stringify({ resultType: 'complete', ...members })
+  return `${text.slice(0, -1)},"_meta":${withServerMeta(own, serverMeta)}}`
 }
 
 export function methodNotFound(method: string): ProtocolError {

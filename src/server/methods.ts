@@ -25,6 +25,8 @@ import { readFilter } from './subscriptions.ts'
 export interface Method {
   /** Absent: always. An app that does not offer a method answers as if it did not know it. */
   readonly isOffered?: (app: AppServices) => boolean
+  /** True if it serves a round of a flow. Middleware then runs once the state is open. */
+  readonly isRound?: true
   /** The text of the result in 2026-07-28; `undefined` when the client has cancelled. Throws what to answer instead. */
   readonly text: (
     app: AppServices,
@@ -37,6 +39,7 @@ export interface Method {
 }
 
 const round: Method = {
+  isRound: true,
   text: (app, request, info, context) => serveRound(app, targetOf(request), readRound(request, info, context)),
 }
 

@@ -8,12 +8,9 @@ import type { Retry } from '../protocol/revisions/rounds.ts'
 import { quoted } from '../protocol/text.ts'
 import type { RequestContext } from './context.ts'
 import type { RequestInfo } from './request.ts'
-import { invalidParams } from './request.ts'
+import { DEEPEST, invalidParams } from './request.ts'
 import type { Params, ResolvedRequest } from './resolve.ts'
 import type { RoundRequest } from './round.ts'
-
-/** How deep arguments and answers may be nested. */
-const DEEPEST = 100
 
 /** `retry` holds what the request brings back from the round before. Default: the params of the request. */
 export function readRound(

@@ -14,6 +14,9 @@ import { readCapabilities } from './capabilities.ts'
 import { isObject } from '../protocol/json.ts'
 import { cut } from '../protocol/text.ts'
 
+/** How deep arguments, answers and other params may be nested. */
+export const DEEPEST = 100
+
 export const SUPPORTED_REVISIONS: readonly string[] = [REVISION]
 
 export interface RequestInfo {

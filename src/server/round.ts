@@ -22,6 +22,8 @@ import { bindingOf, useRound } from './single-use.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
 import type { Limits } from './limits.ts'
+import type { Middleware } from './middleware.ts'
+import { aroundRound } from './middleware.ts'
 import type { RequestInfo } from './request.ts'
 import { RoundFlow } from './round-flow.ts'
 import { RequestSource } from './source.ts'
@@ -34,6 +36,7 @@ export interface RoundServices extends PassHost {
   readonly serverMeta: string
   readonly timeoutMs: number
   readonly handover: Handover
+  readonly middleware: readonly Middleware[]
   /** Makes every state single-use. */
   readonly once: OnceStore | undefined
   /** Carries the flows that have become tasks. */
@@ -126,12 +129,26 @@ function keyedId({ seal }: RoundServices, target: Target, request: RoundRequest)
 function beginFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
   const { task } = target
   if (task === 'always' || task === 'optional') {
-    if (hasCapability(request.info.capabilities, 'tasks') && host.tasks !== undefined) {
-      return host.tasks.createText(newTask(host, target, request))
+    const { tasks } = host
+    if (hasCapability(request.info.capabilities, 'tasks') && tasks !== undefined) {
+      const start = newTask(host, target, request)
+      if (host.middleware.length === 0) return tasks.createText(start)
+      const flow = { id: start.claims.flowId, round: 0 }
+      return aroundRound(host, { target, request, flow, carrier: 'store' }, () => tasks.createText(start))
     }
     if (task === 'always') throw noTask()
   }
-  return new Round(host, target, request, undefined).run()
+  return runRound(host, target, request, new Round(host, target, request, undefined))
+}
+
+function runRound(
+  host: RoundServices,
+  target: Target,
+  request: RoundRequest,
+  round: Round,
+): Promise<string | undefined> {
+  if (host.middleware.length === 0) return round.run()
+  return aroundRound(host, { target, request, flow: round.flow, carrier: 'client' }, () => round.run())
 }
 
 function resume(host: RoundServices, target: Target, request: RoundRequest): ResumedFlow | Promise<ResumedFlow> {
@@ -164,10 +181,12 @@ function continueFlow(
 ): Promise<string | undefined> {
   const round = new Round(host, target, request, resumed)
   const { once } = host
-  if (once === undefined) return round.run()
+  if (once === undefined) return runRound(host, target, request, round)
   // What is used up is the flow's round, so another token of the same round is refused too.
   const key = `state:${digest(`${round.flow.id}\n${round.flow.round}`)}`
-  return useRound(once, key, { what: 'requestState', host, target, request }, () => round.run())
+  return useRound(once, key, { what: 'requestState', host, target, request }, () =>
+    runRound(host, target, request, round),
+  )
 }
 
 /** The client as carrier: it gets a sealed state, and sends it back with its answers. */

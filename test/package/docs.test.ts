@@ -17,7 +17,7 @@ describe('the TypeScript of the README and the docs', () => {
   let outcomes: readonly Outcome[]
 
   beforeAll(async () => {
-    consumer = await Consumer.install(['libsql', 'zod', '@types/node'])
+    consumer = await Consumer.install(['libsql', 'zod', '@types/node', 'rate-limiter-flexible'])
     outcomes = await runPages(consumer, pages)
   }, 60_000)
   afterAll(() => consumer.remove())

@@ -79,12 +79,13 @@ export async function resumeOnce(
 
 /** The call of an answer, for the method that runs it. */
 export function resumedCall({ app }: CarriedHost, { state, response }: CarriedAnswer): ResumedCall {
+  const flow = { id: state.flow.flowId, round: state.flow.round }
   return {
     level: state.level,
     progress: state.progress,
+    flow,
     async run({ running, target, round, suspend }) {
-      const { flowId: id, round: number } = state.flow
-      const ended = { host: app, flow: { id, round: number }, source: new RequestSource(round, app.limits) }
+      const ended = { host: app, flow, source: new RequestSource(round, app.limits) }
       if ('error' in response) return failureText(target, askFailed(state.key, response.error), ended, state.key)
       const point = resumePoint(app, target, state, response.result)
       if (state.remaining.length === 0 || suspend === undefined) return running.run(target, round, point, suspend)

@@ -5,6 +5,7 @@ import { isObject } from '../../protocol/json.ts'
 import type { Result } from '../../protocol/revisions/rounds.ts'
 import { mapped } from '../../protocol/revisions/older.ts'
 import { bitsOf } from '../../server/capabilities.ts'
+import { aroundRound } from '../../server/middleware.ts'
 import { invalidParams } from '../../server/request.ts'
 import type { RoundRequest, Target } from '../../server/round.ts'
 import { newTask } from '../../server/round.ts'
@@ -44,9 +45,14 @@ export function taskRequired(): ProtocolError {
 }
 
 /** Creates the task of a call before anything of it runs. Returns the result of the call. */
-export async function createTask({ app }: LegacyHost, target: Target, round: RoundRequest): Promise<Result> {
-  if (app.tasks === undefined) throw noTask()
-  return { resultType: 'task', ...(await app.tasks.create(newTask(app, target, round))) }
+export async function createTask({ app }: LegacyHost, target: Target, round: RoundRequest): Promise<Result | string> {
+  const { tasks } = app
+  if (tasks === undefined) throw noTask()
+  const start = newTask(app, target, round)
+  const create = async (): Promise<Result> => ({ resultType: 'task', ...(await tasks.create(start)) })
+  if (app.middleware.length === 0) return create()
+  const flow = { id: start.claims.flowId, round: 0 }
+  return aroundRound(app, { target, request: round, flow, carrier: 'store' }, create)
 }
 
 /** Adds the capability for tasks, which clients of these revisions do not declare. */

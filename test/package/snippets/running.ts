@@ -253,6 +253,49 @@ export const runningPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/middleware.md',
+    given: `${APP}
+      import { type Middleware, ProtocolError, send, Unavailable } from 'mcp-rally'
+      import { RateLimiterAbstract, RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
+      let slowest = 0
+      app.tool('greet', {}, () => 'Hello.')
+      const greet = async (principal: string) => {
+        const _meta = {
+          'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+          'io.modelcontextprotocol/clientCapabilities': {},
+        }
+        const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'greet', _meta } }
+        const response = await send(app, message, { caller: { principal } })
+        return JSON.stringify(response && 'error' in response ? response.error.message : 'greeted')
+      }
+    `,
+    snippets: [
+      {
+        has: 'performance.now()',
+        use: "await greet('ada'); console.log(slowest > 0)",
+        prints: ['tools/call greet: complete for ada', 'true'],
+      },
+      { has: 'rateLimit(' },
+      {
+        has: 'RateLimiterPostgres',
+        continues: true,
+        but: [['RateLimiterPostgres({ storeClient: pool, points: 100,', 'RateLimiterMemory({ points: 1,']],
+        use: "for (const who of ['ada', 'ada', 'bob']) console.log(await greet(who))",
+        prints: ['"greeted"', '"Too many requests."', '"greeted"'],
+      },
+      {
+        has: 'audit(',
+        use: "app.use(audit((line) => console.log(Object.keys(line).join(' ')))); await greet('ada')",
+        prints: ['at who by method target flow round outcome'],
+      },
+      {
+        has: 'maintenance(',
+        use: "app.use(maintenance(() => true)); console.log(await greet('ada'))",
+        prints: ['"Down for maintenance."'],
+      },
+    ],
+  },
+  {
     file: 'docs/client.md',
     given: `${APP}
       import { ClientError, type PendingTool } from 'mcp-rally/client'
