@@ -31,7 +31,8 @@ function noting(seen: Seen[]): Middleware {
 }
 
 function newApp(options: Partial<RallyOptions> = {}): Rally {
-  const app = rally({ name: 'm', version: '1', keys: KEYS, logger: { warn() {}, error() {} }, ...options })
+  const sealing = options.codec === undefined && { keys: KEYS }
+  const app = rally({ name: 'm', version: '1', ...sealing, logger: { warn() {}, error() {} }, ...options })
   return addTo(app)
 }
 
