@@ -1,5 +1,6 @@
 // mcp-rally/client: calls the tools, prompts and resources of a server, in as many rounds as it takes.
 export { connect, type ServerAddress } from './client/connect.ts'
+export { login, logout, type LoginOptions } from './client/login.ts'
 export type { Client, StartedCall } from './client/client.ts'
 export { ClientError } from './client/errors.ts'
 export type { ServerCommand } from './client/transports/child.ts'
@@ -14,6 +15,17 @@ export type {
   ProgressUpdate,
   TaskOptions,
 } from './client/options.ts'
+export type {
+  AuthorizeContext,
+  EnterpriseGrant,
+  OAuthClient,
+  OAuthOptions,
+  OnAuthorize,
+  SavedClient,
+  SavedLogin,
+  SigningKey,
+  TokenStore,
+} from './client/oauth/options.ts'
 export type { AnswerContext, Answerers, FormAnswer, SampleAnswerer, VisitAnswer } from './client/answers/answerers.ts'
 export type { Capability } from './client/capabilities.ts'
 export type { ClientCall, PromptCall, ResourceCall, ResultOf, ToolCall } from './client/call.ts'

@@ -13,10 +13,11 @@ import type { Route } from './negotiate.ts'
 import { negotiate } from './negotiate.ts'
 import { Connection } from './connection.ts'
 import { Lists } from './lists.ts'
+import type { OAuthOptions } from './oauth/options.ts'
 import type { AppLike } from './transports/memory.ts'
 import { MemoryTransport } from './transports/memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
-import { limitsOf } from './options.ts'
+import { DEFAULT_NAME, limitsOf } from './options.ts'
 import { TaskRequests } from './tasks/requests.ts'
 import { Tools } from './tools.ts'
 import type { HttpClient } from './transports/http-client.ts'
@@ -35,7 +36,7 @@ export type ServerAddress = string | URL | ServerCommand | AppLike
  */
 export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
   const limits = limitsOf(options)
-  const { name = 'mcp-rally', version = VERSION, can: byHand = [], onLog } = options
+  const { name = DEFAULT_NAME, version = VERSION, can: byHand = [], onLog } = options
   const logger = limitLogRate(options.logger ?? console)
   const can = capabilitiesOf(options, byHand)
   const route = await routeTo(server, options, limits, logger)
@@ -85,7 +86,8 @@ async function httpRoute(
   options: ClientOptions,
   { maxResponseBytes, maxBufferedBytes }: Limits,
 ): Promise<Route> {
-  const http = options.fetch === undefined ? await platformClient(url) : fetchClient(url, options.fetch)
+  const plain = options.fetch === undefined ? await platformClient(url) : fetchClient(url, options.fetch)
+  const http = options.oauth === undefined ? plain : await authorized(plain, url, options.oauth, options)
   const limits = { maxBytes: maxResponseBytes, budget: new ByteBudget(maxBufferedBytes) }
   const { headers } = options
   return {
@@ -93,6 +95,16 @@ async function httpRoute(
     open: (receive) => new HttpTransport(http, { headers, limits }, receive),
     openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, limits }, events),
   }
+}
+
+async function authorized(
+  http: HttpClient,
+  server: URL,
+  oauth: OAuthOptions,
+  { name = DEFAULT_NAME, fetch }: ClientOptions,
+): Promise<HttpClient> {
+  const { withOAuth } = await import('./oauth/index.ts')
+  return withOAuth(http, { server, oauth, name, fetch })
 }
 
 /** In Node it is Node's own, which is more than twice as fast as its fetch. `imports` of package.json says which one where. */
@@ -110,7 +122,7 @@ function wrongServer(server: unknown): Error {
   return wrongOption(`connect(): the server must be a URL, { command } or an app, got ${shown(server)}.`)
 }
 
-function readUrl(server: string | URL): URL {
+export function readUrl(server: string | URL): URL {
   const text = String(server)
   if (!URL.canParse(text)) {
     throw wrongOption(`connect(): the address must be a URL such as http://127.0.0.1:3000/mcp, got ${shown(text)}.`)

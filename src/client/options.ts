@@ -6,6 +6,9 @@ import { shown } from '../protocol/text.ts'
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { wrongOption } from './errors.ts'
+import type { OAuthOptions } from './oauth/options.ts'
+
+export const DEFAULT_NAME = 'mcp-rally'
 
 export interface ClientOptions extends Answerers {
   /** The client's name, as servers see it. Default 'mcp-rally'. */
@@ -43,6 +46,8 @@ export interface ClientOptions extends Answerers {
   headers?: HeadersOption
   /** Sends the HTTP requests. Default: Node's own HTTP client, or the global `fetch` on other platforms. */
   fetch?: FetchLike
+  /** Logs in at servers that want OAuth. Over HTTP. Default: none, so a server that wants it ends the call with `UNAUTHORIZED`. */
+  oauth?: OAuthOptions
   /** Called with each log message that the server sends during a call. Default: they are ignored. */
   onLog?: (entry: LogEntry) => void
   /** The lowest level that the server should log. Default: 'info' with `onLog`, otherwise none. */

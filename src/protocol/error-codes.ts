@@ -187,6 +187,8 @@ export type ClientErrorCode =
   | 'LOST'
   /** The server refused the caller (HTTP 401 or 403). `challenge` says what it wants. */
   | 'UNAUTHORIZED'
+  /** The login that the server wants failed, or the user declined it. The message says at which step. */
+  | 'LOGIN_FAILED'
   /** The server answered with another HTTP status that is not a response. Check the address; `status` is the status. */
   | 'HTTP_STATUS'
   /** The server's response does not follow the protocol. Report it to the author of the server. */

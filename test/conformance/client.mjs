@@ -1,16 +1,24 @@
 // The client under test: does what a scenario of the suite wants a client to do. The suite gives the scenario's name and
 // what else belongs to it in the environment, and the address of its server as the last argument.
 import { connect } from 'mcp-rally/client'
-import { oauthFetch } from './client-oauth.mjs'
+import { oauthFor } from './client-oauth.mjs'
 
 /** Also where the suite looks for nothing but a capability: those that are declared follow from the answerers. */
 const answerers = {
-  onElicit: () => ({ action: 'accept', content: { confirmed: true } }),
+  onElicit: ({ form }) => ({ action: 'accept', content: contentFor(form) }),
   onSample: () => ({ role: 'assistant', model: 'a-model', content: { type: 'text', text: 'Yes.' } }),
   onRoots: () => [],
 }
 
+/** The defaults of a form, as a user leaves it, with every question without a default answered by yes. */
+function contentFor({ properties }) {
+  return Object.fromEntries(Object.entries(properties).map(([name, field]) => [name, field.default ?? true]))
+}
+
 const SCENARIOS = {
+  initialize: (client) => client.listTools(),
+  'elicitation-sep1034-client-defaults': (client) => client.callTool('test_client_elicitation_defaults'),
+  'sse-retry': (client) => client.callTool('test_reconnection'),
   tools_call: async (client) => {
     await client.listTools()
     await client.callTool('add_numbers', { a: 5, b: 3 })
@@ -50,14 +58,14 @@ const url = process.argv.at(-1)
 
 const isAuth = name.startsWith('auth/')
 if (!isAuth && !Object.hasOwn(SCENARIOS, name)) throw new Error(`There is no scenario ${JSON.stringify(name)} here.`)
-const client = await connect(url, { ...answerers, ...(isAuth && { fetch: oauthFetch(url, context) }) })
+const client = await connect(url, { ...answerers, ...(isAuth && { oauth: await oauthFor(name, context) }) })
 try {
   await (isAuth ? callAll(client) : SCENARIOS[name](client, context))
 } finally {
   await client.close()
 }
 
-/** What a scenario of authorization wants is asked for beneath the client. */
+/** What a scenario of authorization wants happens in between. */
 async function callAll(authorized) {
   for (const tool of await authorized.listTools()) await authorized.callTool(tool.name, {})
 }

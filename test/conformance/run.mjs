@@ -21,7 +21,14 @@ const SERVER_RUNS = [
   { args: ['--suite', 'all'], scenarios: 65 },
 ]
 
-const CLIENT_RUN = { args: ['--suite', 'all'], scenarios: 33 }
+/** With the scenarios of authorization, by the client's own code. */
+const CLIENT_RUNS = [
+  { args: ['--requirements', REVISION], scenarios: 39 },
+  { args: ['--suite', 'all', '--spec-version', '2025-11-25'], scenarios: 19 },
+  { args: ['--suite', 'all', '--spec-version', '2025-06-18'], scenarios: 5 },
+  // Servers of 2025-03-26 are their own authorization servers.
+  { args: ['--suite', 'backcompat'], scenarios: 2 },
+]
 
 /** All scenarios of a run on the client's side start together, and each has so long from then. */
 const CLIENT_TIMEOUT_MS = 120_000
@@ -65,12 +72,17 @@ async function testServer({ scenario, revision }) {
   return total
 }
 
-/** With those of authorization, which this client leaves to the `fetch` that it is given. */
-async function testClient({ scenario, revision = REVISION }) {
-  const { args, scenarios } = scenario === undefined ? CLIENT_RUN : { args: ['--scenario', scenario], scenarios: 1 }
-  const chosen = [...args, '--spec-version', revision]
+async function testClient({ scenario, revision }) {
+  const runs =
+    scenario === undefined
+      ? CLIENT_RUNS.filter(({ args }) => revision === undefined || args.includes(revision))
+      : [{ args: ['--scenario', scenario, '--spec-version', revision ?? REVISION], scenarios: 1 }]
   const how = ['--command', clientCommand(), '--timeout', String(CLIENT_TIMEOUT_MS)]
-  const report = describeRun(await runSuite('client', [...how, ...chosen]), scenarios)
-  console.log(`\nclient ${chosen.join(' ')}\n\n${report.text}`)
-  return report
+  const reports = []
+  for (const { args, scenarios } of runs) {
+    const report = describeRun(await runSuite('client', [...how, ...args]), scenarios)
+    console.log(`\nclient ${args.join(' ')}\n\n${report.text}`)
+    reports.push(report)
+  }
+  return sum(reports)
 }

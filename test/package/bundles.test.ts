@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { gzipSync } from 'node:zlib'
 import * as esbuild from 'esbuild'
 import * as vite from 'vite'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -101,6 +102,37 @@ describe('the client, bundled for a browser', () => {
     expectNoNode(outputFiles.map(({ text }) => text))
   })
 
+  // Limits to raise on purpose.
+  test('is small, and has OAuth in a file of its own that is loaded when it is used', async () => {
+    const { outputFiles, metafile } = await esbuild.build({
+      ...NO_CONFIG,
+      entryPoints: [join(consumer.folder, 'browser.mjs')],
+      outdir: join(consumer.folder, 'split'),
+      platform: 'browser',
+      format: 'esm',
+      splitting: true,
+      minify: true,
+      metafile: true,
+      write: false,
+    })
+    const sizeOf = (paths: readonly string[]): number => {
+      const files = paths.map((path) => outputFiles.find((file) => file.path === join(process.cwd(), path)))
+      return files.reduce((sum, file) => sum + gzipSync(file?.contents ?? '').length, 0) / 1024
+    }
+    const { outputs } = metafile
+    const all = Object.keys(outputs)
+    const hasOAuth = (path: string): boolean =>
+      Object.keys(outputs[path]?.inputs ?? {}).some((file) => /shared\/oauth-/.test(file))
+    const first = loadedFirst(outputs)
+    const sizes = { first: sizeOf(first), oauth: sizeOf(all.filter(hasOAuth)), all: sizeOf(all) }
+    expect(first.filter(hasOAuth)).toEqual([])
+    console.log('The client in a browser, KiB minified and compressed:', sizes)
+    expect(sizes.first).toBeGreaterThan(5)
+    expect(sizes.first).toBeLessThanOrEqual(42)
+    expect(sizes.oauth).toBeGreaterThan(5)
+    expect(sizes.oauth).toBeLessThanOrEqual(16)
+  })
+
   test('by vite, without a warning', async () => {
     const said: string[] = []
     const note = (message: string): void => void said.push(message)
@@ -139,6 +171,15 @@ describe('the client, bundled for a browser', () => {
 
 /** The bundle of a user, who has no TypeScript configuration of ours. */
 const NO_CONFIG = { bundle: true, logLevel: 'silent', tsconfigRaw: '{}' } as const
+
+/** The entry and what it imports at once. */
+function loadedFirst(outputs: esbuild.Metafile['outputs']): string[] {
+  const loaded = new Set(Object.keys(outputs).filter((path) => outputs[path]?.entryPoint?.endsWith('browser.mjs')))
+  for (const path of loaded) {
+    for (const { path: next, kind } of outputs[path]?.imports ?? []) if (kind === 'import-statement') loaded.add(next)
+  }
+  return [...loaded]
+}
 
 function expectNoNode(texts: readonly string[]): void {
   const text = texts.join('\n')

@@ -53,6 +53,7 @@ test.each([
   { type: 'StdioOptions', page: 'docs/mounting.md' },
   { type: 'ClientOptions', page: 'docs/client.md' },
   { type: 'Answerers', page: 'docs/client.md' },
+  { type: 'OAuthOptions', page: 'docs/login.md' },
   { type: 'BearerOptions', page: 'docs/callers.md' },
   { type: 'SqliteOptions', page: 'docs/stores.md' },
   { type: 'PostgresOptions', page: 'docs/stores.md' },

@@ -99,5 +99,6 @@ test('the licences of packages inside the build are published with it', async ()
   const text = await readFile(join(ROOT, 'dist/LICENSES.txt'), 'utf8')
   const copyrights = text.match(/^(.*\S )?copyright .*/gim) ?? []
   expect(copyrights.length).toBeGreaterThanOrEqual(text.split('-'.repeat(80)).length)
-  for (const name of ['commander', '@clack/prompts', '@cfworker/json-schema']) expect(text).toContain(name)
+  for (const name of ['commander', '@clack/prompts', '@cfworker/json-schema', 'oauth4webapi'])
+    expect(text).toContain(name)
 })

@@ -65,6 +65,7 @@ export class HttpChannel implements Channel {
       request,
       {
         normalize: callbacks.normalize,
+        ...(callbacks.deadline !== undefined && { deadline: callbacks.deadline }),
         resolve: (response) => {
           this.#exchanges.delete(exchange)
           callbacks.resolve(response)
@@ -163,8 +164,16 @@ export class HttpChannel implements Channel {
         event: () => {},
         body: (body, head) => settle(this.#errorIn(body, head)),
         failed: (error) => settle(error),
+        pauseClock: () => {
+          clearTimeout(timer)
+          return () => {
+            timer = newTimer()
+          }
+        },
       })
-      const timer = setTimeout(() => settle(lost(`the server did not accept it within ${NOTIFY_MS} ms`)), NOTIFY_MS)
+      const newTimer = (): NodeJS.Timeout =>
+        setTimeout(() => settle(lost(`the server did not accept it within ${NOTIFY_MS} ms`)), NOTIFY_MS)
+      let timer = newTimer()
       const settle = (error?: ClientError): void => {
         clearTimeout(timer)
         reader.cancel()

@@ -105,6 +105,10 @@ export class HttpExchange implements ResponseHandler {
     )
   }
 
+  pauseClock(): () => void {
+    return this.#callbacks.deadline?.pauseClock() ?? (() => {})
+  }
+
   #errorIn(text: string, head: ResponseHead): ClientError | undefined {
     const { status } = head
     // The server has already accepted the request, and its outcome is unknown.

@@ -140,6 +140,7 @@ export class Session implements Transport {
       if (isOver) return
       cancel = this.#channel.send(request, {
         normalize: rounds?.readResponse,
+        ...(callbacks.deadline !== undefined && { deadline: callbacks.deadline }),
         resolve,
         reject: (reason) => {
           if (!isSessionLost(reason) || isRetry) return reject(reason)
@@ -221,7 +222,7 @@ export class Session implements Transport {
     this.#deadlines.add(deadline)
     try {
       const { result, error } = await deadline.wait<RpcResponse>((resolve, reject) =>
-        this.#channel.send(request, { resolve, reject }),
+        this.#channel.send(request, { resolve, reject, deadline }),
       )
       if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
       return result ?? {}

@@ -20,6 +20,8 @@ export interface HttpResponseListener {
   end(): void
   /** `wasSent`: true if any part of the request may have reached the server. */
   failed(error: unknown, wasSent: boolean): void
+  /** The request waits for a login of the user. Returns a function that is called when the wait is over. */
+  pauseClock?(): () => void
 }
 
 /** Returns the value of a response header. The name is in lower case. */

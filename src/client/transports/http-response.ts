@@ -23,6 +23,8 @@ export interface ResponseHandler {
   body(text: string, head: ResponseHead, bytes: number): void
   /** The request failed, the response is too large, or the stream ended. The request has been aborted. */
   failed(error: ClientError): void
+  /** See `HttpResponseListener`. */
+  pauseClock?(): () => void
 }
 
 /** After the response has arrived, the server may end its stream within this time. Then the connection can be reused. */
@@ -121,6 +123,10 @@ export class ResponseReader implements HttpResponseListener {
     if (error instanceof ClientError) return this.#fail(error)
     const reason = reasonOf(error)
     this.#fail(wasSent ? lost(reason, error) : unreachable(reason, error))
+  }
+
+  pauseClock(): () => void {
+    return this.#handler.pauseClock?.() ?? (() => {})
   }
 
   #append(chunk: Uint8Array): void {

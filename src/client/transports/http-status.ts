@@ -57,7 +57,7 @@ function wordsIn(body: unknown): string | undefined {
   if (!isObject(body)) return undefined
   const { error, error_description: description, message, detail } = body
   const inner = isObject(error) ? error['message'] : undefined
-  return firstWords([inner, description, message, detail, error])
+  return cleanWords([inner, description, message, detail, error])
 }
 
 /** The data of a JSON-RPC error. */
@@ -74,19 +74,19 @@ function wordsInChallenge(challenge: string | undefined): string | undefined {
     )
     return found?.[1]?.replaceAll(/\\(.)/g, '$1')
   }
-  const words = firstWords([parameter('error_description'), parameter('error')])
-  const scope = firstWords([parameter('scope')])
+  const words = cleanWords([parameter('error_description'), parameter('error')])
+  const scope = cleanWords([parameter('scope')])
   if (scope === undefined || parameter('error') !== 'insufficient_scope') return words
   return `${words ?? 'insufficient_scope'} (scope: ${scope})`
 }
 
 /** A page of HTML says nothing that a person could read in an error message. */
 function plainText({ header }: ResponseHead, text: string): string | undefined {
-  return /^text\/plain\b/i.test(header('content-type') ?? '') ? firstWords([text]) : undefined
+  return /^text\/plain\b/i.test(header('content-type') ?? '') ? cleanWords([text]) : undefined
 }
 
 /** The first text that is not empty, on one line, without control characters. */
-function firstWords(candidates: readonly unknown[]): string | undefined {
+export function cleanWords(candidates: readonly unknown[]): string | undefined {
   for (const candidate of candidates) {
     if (typeof candidate !== 'string') continue
     const words = cut(

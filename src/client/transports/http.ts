@@ -115,6 +115,10 @@ class Exchange implements ResponseHandler {
   failed(error: ClientError): void {
     this.#callbacks.reject(error)
   }
+
+  pauseClock(): () => void {
+    return this.#callbacks.deadline?.pauseClock() ?? (() => {})
+  }
 }
 
 /** Headers of every POST. */

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Consumer } from '../consumer.ts'
 import { ROOT } from '../consumer.ts'
 import type { Page, Snippet } from './page.ts'
+import { AUTHORIZATION_SERVER } from './login.ts'
 import { TALK } from './talk.ts'
 
 export interface Outcome {
@@ -23,8 +24,9 @@ export async function runPages(consumer: Consumer, pages: readonly Page[]): Prom
   const modules = pages.flatMap(modulesOf)
   const names = modules.map(({ name }) => name)
   const sources = Object.fromEntries(modules.map(({ name, code }) => [`${name}.ts`, code]))
-  await consumer.write({ 'talk.ts': TALK, 'run.mjs': runner(names), ...sources })
-  const complaints = await consumer.compile(['talk.ts', ...Object.keys(sources)])
+  const helpers = { 'talk.ts': TALK, 'authorization-server.ts': AUTHORIZATION_SERVER }
+  await consumer.write({ ...helpers, 'run.mjs': runner(names), ...sources })
+  const complaints = await consumer.compile([...Object.keys(helpers), ...Object.keys(sources)])
   if (complaints !== '') throw new Error(complaints)
   const { stdout } = await consumer.run('run.mjs')
   const printed = JSON.parse(stdout) as Record<string, string[]>
