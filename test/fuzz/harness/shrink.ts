@@ -54,7 +54,7 @@ function* smallerThan(value: Json, isInText = false): Generator<Json> {
 /** A text that is JSON is made smaller as what it says. */
 function* shorterTexts(text: string): Generator<Json> {
   if (text === '') return
-  const value = parsed(text)
+  const value = isDeep(text) ? undefined : parsed(text)
   if (typeof value === 'object' && value !== null) {
     for (const smaller of smallerThan(value, true)) yield JSON.stringify(smaller)
     return
@@ -65,4 +65,17 @@ function* shorterTexts(text: string): Generator<Json> {
   for (let size = Math.ceil(text.length / 2); size >= 1; size = Math.floor(size / 2)) {
     for (let at = 0; at < text.length; at += size) yield text.slice(0, at) + text.slice(at + size)
   }
+}
+
+/** Past this depth, taking a value apart and writing it again would overflow the stack. Then it is made smaller as a plain text. */
+const DEEP = 500
+
+function isDeep(text: string): boolean {
+  let depth = 0
+  for (const char of text) {
+    if (char === '[' || char === '{') depth += 1
+    else if (char === ']' || char === '}') depth -= 1
+    if (depth > DEEP) return true
+  }
+  return false
 }

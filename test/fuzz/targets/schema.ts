@@ -38,10 +38,9 @@ export const schema = target<Input>({
       } = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, parsed(text)]))
       if (!isObject(ours) || !isObject(output) || !isObject(form)) return ['no schemas']
       const given = values.map((value) => parsed(value) ?? null)
-      return [
-        ...(await asAuthor(watch, ours, output, form, given)),
-        ...(await asServer(watch, withSlowPatterns([ours, output, form]) as [Json, Json, Json], given)),
-      ]
+      const words = await asAuthor(watch, ours, output, form, given)
+      const schemas = withSlowPatterns([ours, output, form])
+      return schemas === undefined ? words : [...words, ...(await asServer(watch, schemas, given))]
     },
     close: async () => {},
   }),
@@ -118,15 +117,21 @@ async function answered(watch: Watch, app: Rally, name: string, value: Json): Pr
   return fateOf(last)
 }
 
-/** A server's schemas are data: the client says what does not fit, or leaves the tool or the check out. */
-/** Slow on purpose. An author's own patterns are the author's matter; a server's are not run. */
-function withSlowPatterns(schemas: Json): Json {
-  return JSON.parse(JSON.stringify(schemas).replaceAll('"^a+$"', '"(a+)+$"')) as Json
+type Schemas = [input: Json, output: Json, form: Json]
+
+/** Slow on purpose. An author's own patterns are the author's matter; a server's are not run. `undefined` if they nest too deeply to be written. */
+function withSlowPatterns(schemas: Schemas): Schemas | undefined {
+  try {
+    return JSON.parse(JSON.stringify(schemas).replaceAll('"^a+$"', '"(a+)+$"')) as Schemas
+  } catch {
+    return undefined
+  }
 }
 
+/** A server's schemas are data: the client says what does not fit, or leaves the tool or the check out. */
 async function asServer(
   watch: Watch,
-  [inputSchema, outputSchema, form]: [Json, Json, Json],
+  [inputSchema, outputSchema, form]: Schemas,
   values: readonly Json[],
 ): Promise<string[]> {
   const complete = { resultType: 'complete', ttlMs: 100_000, cacheScope: 'private' }
