@@ -8,6 +8,7 @@ import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
 import { StoreOutages } from '../store/outages.ts'
+import { recordUsages } from './single-use.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import { Handover } from './handover.ts'
@@ -247,6 +248,7 @@ export class App {
     tasks: AppParts['tasks'],
   ): AppServices {
     const outages = new StoreOutages(logger)
+    const guarded = once && outages.once(once)
     const services: AppServices & { tasks: Tasks | undefined } = {
       seal,
       logger,
@@ -258,7 +260,8 @@ export class App {
       showErrors,
       onError,
       steps,
-      once: once && outages.once(once),
+      once: guarded,
+      recordUsages: guarded && recordUsages(guarded, limits),
       outages,
       instructions,
       handover: this.#handover,

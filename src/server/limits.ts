@@ -1,6 +1,7 @@
 // The limits on what callers make this server keep: their sizes, and the share of one caller.
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { NoRoom } from '../protocol/shared-limit.ts'
+import type { UsageProblem } from '../store/usage.ts'
 
 export interface LimitOptions {
   /** The longest JSON-RPC id and progress token, in bytes. Default 1 024. */
@@ -34,6 +35,11 @@ export interface LimitOptions {
    * principal together have as much. Default 67 108 864.
    */
   maxTaskBytes?: number
+  /**
+   * What the store holds of the recorded responses of one principal, in bytes: see `once`. Callers without a principal together have
+   * as much. Default 67 108 864.
+   */
+  maxRecordBytes?: number
   /** The part of these limits that one principal may use, or one session of a caller without a principal. Default 0.25. */
   share?: number
 }
@@ -65,6 +71,7 @@ const DEFAULTS: Limits = {
   maxWaitingBytes: 33_554_432,
   maxOpenTasks: 1_000,
   maxTaskBytes: 67_108_864,
+  maxRecordBytes: 67_108_864,
   share: 0.25,
 }
 
@@ -108,6 +115,34 @@ export function noRoomText(
 
 export function noRoomError(...args: Parameters<typeof noRoomText>): ProtocolError {
   return new ProtocolError(INTERNAL_ERROR, noRoomText(...args))
+}
+
+/** The limits for callers without a principal, together, allow so many more open tasks. */
+const ANONYMOUS_TASKS = 10
+
+export function taskProblem({ maxOpenTasks, maxTaskBytes }: Limits): UsageProblem {
+  return (owner, { open, bytes }, wanted) => {
+    const who = usersOf(owner)
+    const most = owner === '' ? maxOpenTasks * ANONYMOUS_TASKS : maxOpenTasks
+    if (wanted.tasks > 0 && open + wanted.tasks > most) {
+      return `Too many open tasks: ${who} may have ${most} (limits.maxOpenTasks is ${maxOpenTasks}). Wait until some have ended, or cancel them.`
+    }
+    if (wanted.bytes > 0 && bytes + wanted.bytes > maxTaskBytes) {
+      return `Too many bytes of tasks: ${who} may store ${maxTaskBytes} (limits.maxTaskBytes). Wait until some have outlived their ttl.`
+    }
+    return undefined
+  }
+}
+
+export function recordProblem({ maxRecordBytes }: Limits): UsageProblem {
+  return (owner, { bytes }, wanted) => {
+    if (bytes + wanted.bytes <= maxRecordBytes) return undefined
+    return `Too many bytes of recorded responses: ${usersOf(owner)} may store ${maxRecordBytes} (limits.maxRecordBytes). Wait until some have outlived their ttl.`
+  }
+}
+
+function usersOf(owner: string): string {
+  return owner === '' ? 'all callers without a principal together' : 'one caller'
 }
 
 /** True if the text has at most so many bytes in UTF-8. Long texts are refused by their length, without being read. */

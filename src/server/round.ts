@@ -18,6 +18,7 @@ import type { Claims } from '../seal/claims.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { Seal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
+import type { Usages } from '../store/usage.ts'
 import { bindingOf, useRound } from './single-use.ts'
 import { hasCapability } from './capabilities.ts'
 import type { Handover } from './handover.ts'
@@ -39,6 +40,8 @@ export interface RoundServices extends PassHost {
   readonly middleware: readonly Middleware[]
   /** Makes every state single-use. */
   readonly once: OnceStore | undefined
+  /** How much the records of each caller take in `once`, if that can tell. */
+  readonly recordUsages: Usages | undefined
   /** Carries the flows that have become tasks. */
   readonly tasks: Tasks | undefined
   /** Called when a state was minted under a key that no other process has. */

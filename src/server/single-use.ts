@@ -11,15 +11,27 @@ import type { Binding } from '../seal/envelope.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
+import { Usages } from '../store/usage.ts'
+import type { Limits } from './limits.ts'
+import { recordProblem } from './limits.ts'
 
 /** What is used once. */
 export type SingleUse = 'requestState' | 'idempotency key'
 
 export interface UsedRound {
   readonly what: SingleUse
-  readonly host: { readonly logger: Logger; readonly seal: { readonly lifetimeMs: number } }
+  readonly host: {
+    readonly logger: Logger
+    readonly seal: { readonly lifetimeMs: number }
+    /** How much the records of each caller take, if the store can tell. */
+    readonly recordUsages: Usages | undefined
+  }
   readonly target: TargetName
-  readonly request: { readonly answers: Answers | undefined; readonly cancel: Cancel | undefined }
+  readonly request: {
+    readonly answers: Answers | undefined
+    readonly cancel: Cancel | undefined
+    readonly caller: Caller | undefined
+  }
 }
 
 /** The first use wins. The same round again, with the same answers, gets the same response. Any other use is refused. */
@@ -29,19 +41,50 @@ export async function useRound(
   { what, host, target, request }: UsedRound,
   run: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
-  const { answers = {}, cancel } = request
+  const { answers = {}, cancel, caller } = request
+  const owner = caller === undefined ? '' : digest(caller.principal)
   const options = {
     note: digest(canonicalOf(answers, 'inputResponses')),
     keepMs: host.seal.lifetimeMs,
     gaveUp: () => cancel?.cancelled ?? false,
   }
-  const used = await useOnce(store, key, options, run)
+  const used = await useOnce(store, `${owner}/${key}`, options, () => runCounted(host.recordUsages, owner, run))
   if (used !== 'refused') return used?.record
   const reason = 'it was already used with other answers'
   const article = what === 'requestState' ? 'A' : 'An'
   host.logger.warn(`${article} ${what} was refused.`, { reason, method: target.method, target: target.target })
   if (what === 'requestState') throw new InvalidState(reason)
   throw new ProtocolError(INVALID_PARAMS, `Invalid params: ${META_IDEMPOTENCY_KEY}: ${reason}`)
+}
+
+/** `undefined` if the store cannot tell how much each caller uses. */
+export function recordUsages(store: OnceStore, limits: Limits): Usages | undefined {
+  if (store.bytes === undefined) return undefined
+  return new Usages(
+    async (owner) => ({ open: 0, bytes: (await store.bytes?.(owner)) ?? 0 }),
+    recordProblem(limits),
+    Date.now,
+  )
+}
+
+/** What a record takes beside the response: its key, its note, and what the store adds. */
+const RECORD_BYTES = 256
+
+/** A caller who has too many records is refused before anything is done. */
+async function runCounted(
+  usages: Usages | undefined,
+  owner: string,
+  run: () => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const wanted = { tasks: 0, bytes: RECORD_BYTES } as const
+  await usages?.add(owner, wanted)
+  try {
+    const record = await run()
+    if (record !== undefined) usages?.grow(owner, record.length)
+    return record
+  } finally {
+    usages?.written(owner, wanted)
+  }
 }
 
 const LONGEST_PLAIN = 64

@@ -18,6 +18,11 @@ export interface OnceStore {
   settle(key: string, fence: string, record: string, keepMs: number): boolean | Promise<boolean>
   /** Frees the key, as if it had never been claimed. */
   release(key: string, fence: string): void | Promise<void>
+  /**
+   * How many bytes the keys take that begin with this owner and a slash, with their notes and records. A store without it has no limit
+   * for the records of one caller.
+   */
+  bytes?(owner: string): number | Promise<number>
 }
 
 export type OnceClaim =

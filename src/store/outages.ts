@@ -67,6 +67,7 @@ export class StoreOutages {
       renew: (key, fence, leaseMs) => this.#guard(() => store.renew(key, fence, leaseMs)),
       settle: (key, fence, record, keepMs) => this.#guard(() => store.settle(key, fence, record, keepMs)),
       release: (key, fence) => this.#guard(() => store.release(key, fence)),
+      ...(store.bytes && { bytes: (owner) => this.#guard(() => store.bytes?.(owner) ?? 0) }),
     }
   }
 

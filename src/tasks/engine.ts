@@ -6,6 +6,7 @@ import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts
 import type { DetailedTask } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
+import { taskProblem } from '../server/limits.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
@@ -16,8 +17,8 @@ import { isByHand, newState, readState, takeAnswers, writeState } from './state.
 import type { NewTask, TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { isEnd } from '../store/tasks.ts'
+import { Usages } from '../store/usage.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
-import { TaskUsages } from './usage.ts'
 import { Worker } from './worker.ts'
 
 /** How often an answer or a cancellation is retried because the task changed in between. */
@@ -37,7 +38,7 @@ export class TaskEngine implements Tasks {
   readonly #store: TaskStore
   readonly #worker: Worker
   readonly #followers: Followers
-  readonly #usages: TaskUsages
+  readonly #usages: Usages
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
@@ -50,7 +51,7 @@ export class TaskEngine implements Tasks {
     this.#pollMs = pollMs
     this.#worker = new Worker(host, store, options)
     this.#followers = new Followers(store, host.logger)
-    this.#usages = new TaskUsages(store, host.limits, host.now)
+    this.#usages = new Usages((owner) => store.usage(owner), taskProblem(host.limits), host.now)
   }
 
   async create(start: TaskStart): Promise<DetailedTask> {

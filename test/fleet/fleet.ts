@@ -110,7 +110,7 @@ export class Fleet {
 }
 
 async function answer(child: Process<Said>, store: OnceStore, { ask, method, args }: StoreCall): Promise<void> {
-  const value = await store[method](...args)
+  const value = await store[method]?.(...args)
   child.tell({ answer: ask, value })
 }
 

@@ -152,6 +152,20 @@ export function onceStoreContract(name: string, open: Open<OnceStore>): void {
       expect(await store.claim('k', 'n', LONG_MS)).toEqual({ kind: 'held', note: 'second' })
     })
 
+    test('an owner has the bytes of its own keys, as every instance sees them', async () => {
+      const bytes = (owner: string): unknown => another.bytes?.(owner)
+      expect(await bytes('ann')).toBe(0)
+      const fence = await fenceOf('ann/1', 'note')
+      expect(await bytes('ann')).toBe(5 + 4)
+      await store.settle('ann/1', fence, '"\u20ac"', LONG_MS)
+      const released = await fenceOf('ann/2', 'note')
+      for (const key of ['an/1', 'ann', 'annie/1', 'bob/1', '/1']) await fenceOf(key, 'note')
+      expect(await bytes('ann')).toBe(5 + 4 + 5 + 5 + 4)
+      await store.release('ann/2', released)
+      expect(await bytes('ann')).toBe(5 + 4 + 5)
+      expect(await bytes('')).toBe(2 + 4)
+    })
+
     test('nobody has a claim to what was never taken', async () => {
       expect(await store.renew('k', '1', LONG_MS)).toBe(false)
       expect(await store.settle('k', '1', 'done', LONG_MS)).toBe(false)

@@ -1,7 +1,7 @@
 // rally({ once }): a state is good for one use, and the same round again for the response that was lost.
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import type { App, OnceStore } from 'mcp-rally'
+import type { App, OnceStore, RallyOptions } from 'mcp-rally'
 import { MemoryOnceStore, rally, send } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -24,8 +24,9 @@ class Shop {
     this.#store = store
   }
 
-  instance(): App {
+  instance(options: Partial<RallyOptions> = {}): App {
     const app = rally({
+      ...options,
       name: 'shop',
       version: '1.0.0',
       keys: ['a secret of the single-use tests, long enough'],
@@ -293,3 +294,34 @@ async function post(url: string, body: string): Promise<string> {
   const response = await fetch(url, { method: 'POST', headers: headersOf(JSON.parse(body)), body })
   return response.text()
 }
+
+describe('the records of a caller', () => {
+  test('have a limit in bytes, on all instances together, and take nothing from others', async () => {
+    const shop = new Shop()
+    const limits = { maxRecordBytes: 10_000 }
+    const [one, two] = [shop.instance({ limits }), shop.instance({ limits })]
+    const buyAs = async (app: App, principal: string): Promise<object | undefined> =>
+      buy(app, await shop.begin(principal), principal)
+    let bought = 0
+    for (; bought < 100; bought += 1) if ('error' in ((await buyAs(one, 'ann')) ?? {})) break
+    expect(bought).toBeGreaterThan(3)
+    expect(bought).toBeLessThan(40)
+    const sales = shop.sales.length
+    const { message } = errorOf(await buyAs(two, 'ann'))
+    expect(message).toBe(
+      'Too many bytes of recorded responses: one caller may store 10000 (limits.maxRecordBytes). Wait until some have outlived their ttl.',
+    )
+    expect(shop.sales).toHaveLength(sales)
+    expect(resultOf(await buyAs(two, 'bob'))).toMatchObject({ resultType: 'input_required' })
+  })
+
+  test('are still answered from when there is no room for more', async () => {
+    const shop = new Shop()
+    const app = shop.instance({ limits: { maxRecordBytes: 2_000 } })
+    const first = await shop.begin('ann')
+    const response = await buy(app, first, 'ann')
+    for (let i = 0; i < 10; i += 1) await buy(app, await shop.begin('ann'), 'ann')
+    expect(await buy(app, await shop.begin('ann'), 'ann')).toHaveProperty('error')
+    expect(resultOf(await buy(app, first, 'ann'))).toEqual(resultOf(response))
+  })
+})

@@ -17,6 +17,8 @@ export class MemoryOnceStore implements OnceStore {
   readonly #entries = new Map<string, OnceEntry>()
   #unchecked: MapIterator<[string, OnceEntry]> | undefined
   #lastFence = 0
+  /** Those of the keys that begin with each owner and a slash. */
+  readonly #bytes = new Map<string, number>()
 
   constructor(now: () => number = Date.now) {
     this.#now = now
@@ -52,7 +54,11 @@ export class MemoryOnceStore implements OnceStore {
   }
 
   release(key: string, fence: string): void {
-    if (this.#heldBy(key, fence) !== undefined) this.#entries.delete(key)
+    if (this.#heldBy(key, fence) !== undefined) this.#delete(key)
+  }
+
+  bytes(owner: string): number {
+    return this.#bytes.get(owner) ?? 0
   }
 
   #heldBy(key: string, fence: string): OnceEntry | undefined {
@@ -62,8 +68,25 @@ export class MemoryOnceStore implements OnceStore {
 
   /** Puts the entry at the end of the map, where the expiry check reaches it last. */
   #put(key: string, entry: OnceEntry): void {
-    this.#entries.delete(key)
+    this.#delete(key)
     this.#entries.set(key, entry)
+    this.#count(key, entry, 1)
+  }
+
+  #delete(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
+    this.#entries.delete(key)
+    this.#count(key, entry, -1)
+  }
+
+  #count(key: string, { note, record = '' }: OnceEntry, sign: 1 | -1): void {
+    const end = key.indexOf('/')
+    if (end === -1) return
+    const owner = key.slice(0, end)
+    const bytes = this.bytes(owner) + sign * (bytesOf(key) + bytesOf(note) + bytesOf(record))
+    if (bytes > 0) this.#bytes.set(owner, bytes)
+    else this.#bytes.delete(owner)
   }
 
   /** Checks a few entries on every claim, going round the whole map. So entries expire as fast as new ones are added. */
@@ -75,7 +98,11 @@ export class MemoryOnceStore implements OnceStore {
         return
       }
       const [key, { until }] = value
-      if (until <= this.#now()) this.#entries.delete(key)
+      if (until <= this.#now()) this.#delete(key)
     }
   }
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
 }

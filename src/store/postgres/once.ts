@@ -14,6 +14,7 @@ export class PostgresOnceStore implements OnceStore {
   readonly #renew: NamedQuery
   readonly #settle: NamedQuery
   readonly #release: NamedQuery
+  readonly #bytes: NamedQuery
 
   constructor(database: PostgresDatabase) {
     const table = `${database.schema}.once`
@@ -26,6 +27,10 @@ export class PostgresOnceStore implements OnceStore {
       `UPDATE ${table} SET record = $3, expires_at = ${NOW} + $4::bigint WHERE ${held} RETURNING 1`,
     )
     this.#release = namedQuery(`DELETE FROM ${table} WHERE ${held}`)
+    // A range of the primary key: "0" comes after "/".
+    this.#bytes = namedQuery(`
+      SELECT coalesce(sum(octet_length(key) + octet_length(note) + coalesce(octet_length(record), 0)), 0)::float8 AS bytes
+        FROM ${table} WHERE key > $1 || '/' AND key < $1 || '0' AND expires_at > ${NOW}`)
   }
 
   async claim(key: string, note: string, leaseMs: number): Promise<OnceClaim> {
@@ -57,6 +62,11 @@ export class PostgresOnceStore implements OnceStore {
 
   async release(key: string, fence: string): Promise<void> {
     await this.#database.run(this.#release, [toName('key', key), fence])
+  }
+
+  async bytes(owner: string): Promise<number> {
+    const [row] = await this.#database.run(this.#bytes, [toName('owner', owner)])
+    return Number(row?.['bytes'] ?? 0)
   }
 
   /** Deletes expired keys, a bounded number per call. */

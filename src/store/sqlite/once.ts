@@ -20,6 +20,7 @@ export class SqliteOnceStore implements OnceStore {
   readonly #renew: SqliteStatement
   readonly #settle: SqliteStatement
   readonly #release: SqliteStatement
+  readonly #bytes: SqliteStatement
 
   constructor({ database, commits, now }: SqliteFile) {
     this.#commits = commits
@@ -34,6 +35,11 @@ export class SqliteOnceStore implements OnceStore {
     this.#renew = database.prepare(`UPDATE rally_once SET until = ? ${held}`)
     this.#settle = database.prepare(`UPDATE rally_once SET record = ?, until = ? ${held}`)
     this.#release = database.prepare(`DELETE FROM rally_once ${held}`)
+    // A range of the primary key: "0" comes after "/".
+    this.#bytes = database.prepare(
+      `SELECT coalesce(sum(octet_length(key) + octet_length(note) + coalesce(octet_length(record), 0)), 0) AS bytes
+         FROM rally_once WHERE key > ? || '/' AND key < ? || '0' AND until > ?`,
+    )
   }
 
   claim(key: string, note: string, leaseMs: number): Promise<OnceClaim> {
@@ -66,5 +72,10 @@ export class SqliteOnceStore implements OnceStore {
 
   async release(key: string, fence: string): Promise<void> {
     await this.#commits.write(() => this.#release.run([toPlain(key), toPlain(fence)]))
+  }
+
+  async bytes(owner: string): Promise<number> {
+    const [row] = this.#bytes.all([owner, owner, this.#now()]) as { bytes: number }[]
+    return row?.bytes ?? 0
   }
 }

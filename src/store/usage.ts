@@ -1,17 +1,19 @@
-// How much of the store the tasks of each owner use, and the limits on it.
+// How much of the store each owner uses: its tasks, or the recorded responses of its calls.
 //
-// The store is asked once when an owner begins to create tasks, and then every few seconds in the background. In between, this
-// instance adds what it creates itself. So creating a task takes no further query. Instances that create tasks of one owner at the
-// same time learn of each other within that time: until then, each may create as many as the limit allows.
+// The store is asked once when an owner begins to use it, and then every few seconds in the background. In between, this instance
+// adds what it stores itself. So storing something takes no further query. Instances that store for one owner at the same time learn
+// of each other within that time: until then, each may store as much as the limit allows.
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
-import type { Limits } from '../server/limits.ts'
-import type { TaskStore, TaskUsage } from '../store/tasks.ts'
+import type { TaskUsage } from './tasks.ts'
 
-/** A task that is to be stored, or a change that makes one larger. */
+/** What is to be stored: a task, a change that makes one larger, or a record. */
 export interface Wanted {
   readonly tasks: 0 | 1
   readonly bytes: number
 }
+
+/** The words for a caller when there is no room for what it wants. */
+export type UsageProblem = (owner: string, usage: TaskUsage, wanted: Wanted) => string | undefined
 
 interface KnownUsage {
   open: number
@@ -31,8 +33,6 @@ interface KnownUsage {
   reading: Promise<void> | undefined
 }
 
-/** The limits for callers without a principal, together, allow so many more open tasks. */
-const ANONYMOUS_TASKS = 10
 const READ_EVERY_MS = 5_000
 /** The same at the limit. */
 const READ_AT_LIMIT_MS = 500
@@ -40,16 +40,16 @@ const READ_AT_LIMIT_MS = 500
 const READING_PART = 0.02
 const MAX_OWNERS = 10_000
 
-export class TaskUsages {
-  readonly #store: TaskStore
-  readonly #limits: Limits
+export class Usages {
+  readonly #readUsage: (owner: string) => Promise<TaskUsage>
+  readonly #problem: UsageProblem
   readonly #now: () => number
   /** In the order of their last use. */
   readonly #owners = new Map<string, KnownUsage>()
 
-  constructor(store: TaskStore, limits: Limits, now: () => number) {
-    this.#store = store
-    this.#limits = limits
+  constructor(readUsage: (owner: string) => Promise<TaskUsage>, problem: UsageProblem, now: () => number) {
+    this.#readUsage = readUsage
+    this.#problem = problem
     this.#now = now
   }
 
@@ -80,6 +80,15 @@ export class TaskUsages {
     return known.hasGrown || this.#now() >= (known.readAt ?? 0) + READ_AT_LIMIT_MS
   }
 
+  /** What was stored has turned out larger by so much. It is stored already, so no limit is checked. */
+  grow(owner: string, bytes: number): void {
+    const known = this.#owners.get(owner)
+    if (known === undefined) return
+    known.bytes += bytes
+    known.addedBytes += bytes
+    known.hasGrown = true
+  }
+
   #count(owner: string, known: KnownUsage, wanted: Wanted): void {
     const problem = this.#problem(owner, known, wanted)
     if (problem !== undefined) throw new ProtocolError(INTERNAL_ERROR, problem)
@@ -90,20 +99,6 @@ export class TaskUsages {
     known.pendingTasks += wanted.tasks
     known.pendingBytes += wanted.bytes
     known.hasGrown = true
-  }
-
-  #problem(owner: string, { open, bytes }: TaskUsage, wanted: Wanted): string | undefined {
-    const { maxOpenTasks, maxTaskBytes } = this.#limits
-    const isAnonymous = owner === ''
-    const who = isAnonymous ? 'all callers without a principal together' : 'one caller'
-    const most = isAnonymous ? maxOpenTasks * ANONYMOUS_TASKS : maxOpenTasks
-    if (wanted.tasks > 0 && open + wanted.tasks > most) {
-      return `Too many open tasks: ${who} may have ${most} (limits.maxOpenTasks is ${maxOpenTasks}). Wait until some have ended, or cancel them.`
-    }
-    if (wanted.bytes > 0 && bytes + wanted.bytes > maxTaskBytes) {
-      return `Too many bytes of tasks: ${who} may store ${maxTaskBytes} (limits.maxTaskBytes). Wait until some have outlived their ttl.`
-    }
-    return undefined
   }
 
   /** Asks the store, once for all that wait for it. */
@@ -135,7 +130,7 @@ export class TaskUsages {
     const addedTasks = known.addedTasks - known.pendingTasks
     const addedBytes = known.addedBytes - known.pendingBytes
     try {
-      const { open, bytes } = await this.#store.usage(owner)
+      const { open, bytes } = await this.#readUsage(owner)
       known.open = open + known.addedTasks - addedTasks
       known.bytes = bytes + known.addedBytes - addedBytes
       known.hasGrown = known.addedTasks > addedTasks || known.addedBytes > addedBytes

@@ -1,28 +1,26 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readLimits } from '../server/limits.ts'
-import type { TaskStore, TaskUsage } from '../store/tasks.ts'
-import { TaskUsages } from './usage.ts'
+import { readLimits, taskProblem } from '../server/limits.ts'
+import type { TaskUsage } from './tasks.ts'
+import { Usages } from './usage.ts'
 
 let now: number
 let stored: TaskUsage
 let readings: number
 let failing: boolean
-let usages: TaskUsages
+let usages: Usages
 
 beforeEach(() => {
   now = 0
   stored = { open: 0, bytes: 0 }
   readings = 0
   failing = false
-  const store = {
-    usage: async () => {
-      readings += 1
-      await Promise.resolve()
-      if (failing) throw new Error('The database is down.')
-      return stored
-    },
-  } as Partial<TaskStore> as TaskStore
-  usages = new TaskUsages(store, readLimits({ maxOpenTasks: 5, maxTaskBytes: 1_000 }), () => now)
+  const read = async (): Promise<TaskUsage> => {
+    readings += 1
+    await Promise.resolve()
+    if (failing) throw new Error('The database is down.')
+    return stored
+  }
+  usages = new Usages(read, taskProblem(readLimits({ maxOpenTasks: 5, maxTaskBytes: 1_000 })), () => now)
 })
 
 const create = async (owner = 'ann', bytes = 10): Promise<string> => {
