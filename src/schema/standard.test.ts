@@ -87,6 +87,19 @@ test('a plain JSON Schema is its own', () => {
   expect(jsonSchemaOf(schema, 'input')).toBe(schema)
 })
 
+test.each(['that refers back to itself', 'that is nested thousands of levels deep'])(
+  'a JSON Schema %s is refused',
+  (what) => {
+    let deep: Record<string, unknown> = { type: 'string' }
+    if (what.includes('itself')) deep['default'] = deep
+    else for (let depth = 0; depth < 20_000; depth += 1) deep = { format: [deep] }
+    const schema = { type: 'object', properties: { name: deep } } as const
+    expect(() => jsonSchemaOf(schema, 'input', 'Tool "t"')).toThrow(
+      'Tool "t": a JSON Schema must be nested at most 200 levels deep, and have no infinite numbers. Make it flatter.',
+    )
+  },
+)
+
 test('what z.toJSONSchema made works too', () => {
   const schema: unknown = z.toJSONSchema(z.object({ env: z.string() }))
   expect(isStandard(schema) && jsonSchemaOf(schema, 'input')).toMatchObject({ properties: { env: { type: 'string' } } })

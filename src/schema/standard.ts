@@ -1,6 +1,6 @@
 // The schemas that authors pass: Standard Schema (zod, valibot, arktype) with its JSON Schema, or plain JSON Schema.
 import { RallyError } from '../protocol/errors.ts'
-import { pathText } from '../protocol/json.ts'
+import { isTame, pathText } from '../protocol/json.ts'
 import { reasonOf } from '../protocol/text.ts'
 import { adviceFor, adviceForOther } from './advice.ts'
 
@@ -83,8 +83,13 @@ export function jsonSchemaOf(schema: Schema, side: Side, where = 'This schema'):
 export function plainSchema(schema: JsonSchemaObject, where: string): Record<string, unknown> {
   const advice = adviceForOther(schema)
   if (advice !== undefined) throw new RallyError('SCHEMA_INVALID', `${where}: ${advice}`)
-  return schema
+  if (isTame(schema, DEEPEST)) return schema
+  const why = `must be nested at most ${DEEPEST} levels deep, and have no infinite numbers`
+  throw new RallyError('SCHEMA_INVALID', `${where}: a JSON Schema ${why}. Make it flatter.`)
 }
+
+/** Deeper values cannot be written by code that recurses. A form has 5 levels. */
+const DEEPEST = 200
 
 /** Validates a value. Returns a promise only if the schema does. */
 export function checkStandard<Value>(

@@ -24,6 +24,8 @@ export function onceStoreContract(name: string, open: Open<OnceStore>): void {
     const claimOften = (key: string): Promise<OnceClaim[]> =>
       Promise.all(Array.from({ length: 50 }, async (_, i) => (i % 2 ? store : another).claim(key, 'n', LONG_MS)))
 
+    const bytes = (owner: string): unknown => another.bytes?.(owner)
+
     test('a key is taken by the first that claims it; the others get the note that was left', async () => {
       await fenceOf('k', 'first')
       expect(await store.claim('k', 'second', LONG_MS)).toEqual({ kind: 'held', note: 'first' })
@@ -153,7 +155,6 @@ export function onceStoreContract(name: string, open: Open<OnceStore>): void {
     })
 
     test('an owner has the bytes of its own keys, as every instance sees them', async () => {
-      const bytes = (owner: string): unknown => another.bytes?.(owner)
       expect(await bytes('ann')).toBe(0)
       const fence = await fenceOf('ann/1', 'note')
       expect(await bytes('ann')).toBe(5 + 4)
