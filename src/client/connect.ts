@@ -86,14 +86,19 @@ async function httpRoute(
   options: ClientOptions,
   { maxResponseBytes, maxBufferedBytes }: Limits,
 ): Promise<Route> {
-  const plain = options.fetch === undefined ? await platformClient(url) : fetchClient(url, options.fetch)
-  const http = options.oauth === undefined ? plain : await authorized(plain, url, options.oauth, options)
+  const { fetch, oauth } = options
+  const clientFor = async (address: URL): Promise<HttpClient> => {
+    const plain = fetch === undefined ? await platformClient(address) : fetchClient(address, fetch)
+    return oauth === undefined ? plain : authorized(plain, url, oauth, options)
+  }
+  const http = await clientFor(url)
   const limits = { maxBytes: maxResponseBytes, budget: new ByteBudget(maxBufferedBytes) }
   const { headers } = options
   return {
     address: url.host,
     open: (receive) => new HttpTransport(http, { headers, limits }, receive),
     openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, limits }, events),
+    openSse: ({ SseChannel }, events) => new SseChannel({ url, http, clientFor, headers, limits }, events),
   }
 }
 

@@ -17,13 +17,17 @@ import type { ReceiveMessage, Transport } from './transports/transport.ts'
 
 type Legacy = typeof Legacies
 
+type OpenChannel = (legacy: Legacy, events: ChannelEvents) => Channel
+
 /** How to reach a server. */
 export interface Route {
   /** The name of a server that does not say its name. */
   readonly address: string
   readonly open: (receive: ReceiveMessage) => Transport
   /** Missing if the server cannot be a legacy one. */
-  readonly openLegacy?: (legacy: Legacy, events: ChannelEvents) => Channel
+  readonly openLegacy?: OpenChannel
+  /** The transport of 2024-11-05, for a server that takes no POST at its address. */
+  readonly openSse?: OpenChannel
   /** True if a legacy server may not answer a request that it does not know. */
   readonly mayIgnoreProbe?: boolean
 }
@@ -134,25 +138,41 @@ async function initialize(
   revision: string,
   proposes: SessionOptions['proposes'],
 ): Promise<ServerInfo> {
-  const { connection, route, limits, signal, session: given } = options
-  const { openLegacy } = route
+  const { openLegacy, openSse } = options.route
   if (openLegacy === undefined) {
     throw wrongOption(`revision: an app in this process supports only ${REVISIONS.join(', ')}, got ${shown(revision)}.`)
   }
+  try {
+    return await startSession(options, { revision, proposes }, openLegacy)
+  } catch (error) {
+    if (openSse === undefined || !isPostRefused(error)) throw error
+    try {
+      return await startSession(options, { revision, proposes }, openSse)
+    } catch (sseError) {
+      // There is no such stream either, so the first refusal says more.
+      throw isNoAnswer(sseError) ? error : sseError
+    }
+  }
+}
+
+async function startSession(
+  { connection, route, limits, signal, session: given }: NegotiateOptions,
+  proposal: Pick<SessionOptions, 'revision' | 'proposes'>,
+  open: OpenChannel,
+): Promise<ServerInfo> {
   const legacy = await import('./legacy/index.ts')
   if (signal?.aborted === true) throw aborted(signal)
   const session = new legacy.Session(
     {
       ...given,
+      ...proposal,
       capabilities: declaredToLegacy(given.capabilities),
       limits,
-      revision,
-      proposes,
       address: route.address,
       receive: (message, requestId) => connection.receive(message, requestId),
       nextId: () => connection.nextId(),
     },
-    (events) => openLegacy(legacy, events),
+    (events) => open(legacy, events),
   )
   try {
     const { revision: agreed, rounds, server } = await unlessAborted(session.start(), signal)
@@ -163,6 +183,13 @@ async function initialize(
     if (route.mayIgnoreProbe !== true || hasCode(error, 'ABORTED')) await session.close()
     throw error
   }
+}
+
+/** True if the server takes no POST at its address, which is how servers with a stream of 2024-11-05 answer. */
+function isPostRefused(error: unknown): boolean {
+  if (!(error instanceof ClientError) || error.code !== 'HTTP_STATUS') return false
+  const { status = 0 } = error
+  return status >= 400 && status < 500
 }
 
 async function unlessAborted<T>(starting: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

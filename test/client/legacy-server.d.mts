@@ -5,3 +5,5 @@ export interface Listening {
 }
 
 export function listen(version: 'v1' | 'v2', how?: 'apart'): Promise<Listening>
+
+export function listenSse(): Promise<Listening>

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { NodeStreamableHTTPServerTransport as HttpV2 } from '@modelcontextprotocol/node'
 import { McpServer as ServerV1, ResourceTemplate as TemplateV1 } from '@modelcontextprotocol/sdk/server/mcp.js'
+import { SSEServerTransport as SseV1 } from '@modelcontextprotocol/sdk/server/sse.js'
 import { StdioServerTransport as StdioV1 } from '@modelcontextprotocol/sdk/server/stdio.js'
 import { StreamableHTTPServerTransport as HttpV1 } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import { UrlElicitationRequiredError as RequiredV1 } from '@modelcontextprotocol/sdk/types.js'
@@ -173,6 +174,34 @@ export async function listen(version, how) {
   await once(http, 'listening')
   return {
     url: `http://127.0.0.1:${http.address().port}/mcp`,
+    sessions,
+    close: async () => {
+      http.close()
+      http.closeAllConnections()
+      await once(http, 'close')
+    },
+  }
+}
+
+/** Over the transport of 2024-11-05: a stream by GET, which names the address to post to. */
+export async function listenSse() {
+  const sessions = new Map()
+  const http = createServer(async (request, response) => {
+    const { pathname, searchParams } = new URL(request.url, 'http://127.0.0.1')
+    if (request.method === 'GET' && pathname === '/sse') {
+      const transport = new SseV1('/messages', response)
+      sessions.set(transport.sessionId, transport)
+      response.on('close', () => sessions.delete(transport.sessionId))
+      return newServer('v1').connect(transport)
+    }
+    const known = sessions.get(searchParams.get('sessionId'))
+    if (pathname !== '/messages' || known === undefined) return response.writeHead(404).end('Cannot POST')
+    return known.handlePostMessage(request, response)
+  })
+  http.listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  return {
+    url: `http://127.0.0.1:${http.address().port}/sse`,
     sessions,
     close: async () => {
       http.close()

@@ -6,7 +6,7 @@ import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { olderApp } from '../legacy/app.mjs'
-import { listen } from './legacy-server.mjs'
+import { listen, listenSse } from './legacy-server.mjs'
 import { textOf } from './wires.ts'
 
 const OFFICIAL = fileURLToPath(new URL('./legacy-server.mjs', import.meta.url))
@@ -36,6 +36,13 @@ const official: readonly Peer[] = [
     name: 'the v1 server over HTTP, by fetch',
     start: overHttp('v1'),
     options: { fetch: (url, init) => fetch(url, init) },
+  },
+  {
+    name: 'the v1 server over HTTP+SSE',
+    start: async () => {
+      const { url, close } = await listenSse()
+      return { to: url, stop: close }
+    },
   },
   { name: 'the v1 server over stdio', start: async () => ({ to: command(OFFICIAL, 'v1') }) },
   { name: 'the v2 server over HTTP', start: overHttp('v2') },

@@ -19,6 +19,8 @@ export interface ResponseHandler {
   head?(head: ResponseHead): void
   /** The data of one event. */
   event(data: string): void
+  /** The data of an event of the type `endpoint`. */
+  endpoint?(data: string): void
   /** The complete body of a response that is not a stream. `bytes` is its size. */
   body(text: string, head: ResponseHead, bytes: number): void
   /** The request failed, the response is too large, or the stream ended. The request has been aborted. */
@@ -89,6 +91,9 @@ export class ResponseReader implements HttpResponseListener {
       this.#events = new EventReader({
         receive: (data) => {
           if (!this.#isOver) this.#handler.event(data)
+        },
+        endpoint: (data) => {
+          if (!this.#isOver) this.#handler.endpoint?.(data)
         },
         tooLarge: () => this.#fail(tooLarge(maxBytes)),
         overBudget: () => this.#fail(tooMuchBuffered(budget.maxBytes)),

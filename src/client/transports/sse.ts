@@ -12,6 +12,8 @@ export interface Cursor {
 export interface EventReaderOptions {
   /** Called with the data of every message event. */
   readonly receive: (data: string) => void
+  /** Called with the data of every event of the type `endpoint`, which servers of 2024-11-05 send. */
+  readonly endpoint?: ((data: string) => void) | undefined
   /** Called at most once: an event has more than `maxBytes` bytes. */
   readonly tooLarge: () => void
   /** Called at most once: the budget is used up. */
@@ -32,7 +34,7 @@ export class EventReader {
   #hasData = false
   /** Bytes of the lines that `#data` was taken from. */
   #dataBytes = 0
-  #isMessage = true
+  #type: 'message' | 'endpoint' | 'other' = 'message'
   #id: string | undefined
   #isFirstLine = true
   /** The chunk ended with a carriage return: a line feed at the start of the next one belongs to the same line end. */
@@ -108,7 +110,7 @@ export class EventReader {
     }
     const type = valueOf(line, EVENT)
     if (type !== undefined) {
-      this.#isMessage = type.byteLength === 0 || (type.byteLength === MESSAGE.length && textOf(type) === MESSAGE)
+      this.#type = typeOf(type)
     } else if (this.#options.cursor !== undefined) {
       this.#moveCursor(this.#options.cursor, line)
     }
@@ -122,15 +124,16 @@ export class EventReader {
   }
 
   #endEvent(): void {
-    const { cursor, receive } = this.#options
+    const { cursor, receive, endpoint } = this.#options
     if (cursor !== undefined && this.#id !== undefined) cursor.id = this.#id
-    const isMessage = this.#hasData && this.#isMessage
-    const data = isMessage ? textOf(this.#data.view()) : ''
+    const receiver =
+      !this.#hasData || this.#type === 'other' ? undefined : this.#type === 'message' ? receive : endpoint
+    const data = receiver === undefined ? '' : textOf(this.#data.view())
     this.#data.clear()
     this.#dataBytes = 0
     this.#hasData = false
-    this.#isMessage = true
-    if (isMessage) receive(data)
+    this.#type = 'message'
+    receiver?.(data)
   }
 }
 
@@ -146,6 +149,7 @@ const EVENT = bytesOf('event')
 const ID = bytesOf('id')
 const RETRY = bytesOf('retry')
 const MESSAGE = 'message'
+const ENDPOINT = 'endpoint'
 const BYTE_ORDER_MARK = bytesOf('\uFEFF')
 
 /** The client sends the id back in a header. */
@@ -161,6 +165,13 @@ function valueOf(line: Uint8Array, field: Uint8Array): Uint8Array | undefined {
   if (line.byteLength > length && line[length] !== COLON) return undefined
   if (line.byteLength < length || !startsWith(line, field)) return undefined
   return line.subarray(line[length + 1] === SPACE ? length + 2 : length + 1)
+}
+
+function typeOf(name: Uint8Array): 'message' | 'endpoint' | 'other' {
+  if (name.byteLength === 0) return 'message'
+  // Longer names are not decoded.
+  const text = name.byteLength > ENDPOINT.length ? '' : textOf(name)
+  return text === MESSAGE || text === ENDPOINT ? text : 'other'
 }
 
 function shortText(bytes: Uint8Array | undefined): string | undefined {
