@@ -53,6 +53,8 @@ const bundle = await rolldown({
     ...Object.fromEntries(platforms.map((path) => [`platform/${basename(path, '.ts')}`, join(root, 'src', path)])),
   },
   platform: 'node',
+  // The one for browsers runs everywhere, because the client does.
+  resolve: { alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') } },
   external: [
     /^node:/,
     // `imports` of package.json: the runtime or the bundler chooses the file.

@@ -13,6 +13,7 @@ export type {
   ListOptions,
   LogEntry,
   ProgressUpdate,
+  RequestOptions,
   TaskOptions,
 } from './client/options.ts'
 export type {
@@ -49,6 +50,8 @@ export type {
   WorkingTask,
 } from './client/tasks/state.ts'
 export type { ServerChange, Subscription } from './client/subscription.ts'
+export type { SkillFile } from './client/skills.ts'
+export type { Skill, SkillFrontmatter, SkillResource } from './protocol/skills.ts'
 export type { ServerInfo } from './client/discovery.ts'
 export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
 export type { ClientErrorCode, RallyErrorCode } from './protocol/error-codes.ts'

@@ -15,6 +15,8 @@ export type { Readiness, ReadinessOptions } from './server/readiness.ts'
 export type { HandlerOptions } from './server/handler.ts'
 export type { ToolHandler, ToolOptions } from './server/tool.ts'
 export type { ToolResult, ToolReturn } from './server/content.ts'
+export type { MethodContext, MethodHandler, MethodOptions, MethodResult } from './server/own-method.ts'
+export type { SkillFolder, SkillOptions } from './server/skill.ts'
 export type { PromptHandler, PromptOptions, PromptResult, PromptReturn } from './server/prompt.ts'
 export type {
   ResourceContent,

@@ -1,4 +1,4 @@
-// Lists the tools, prompts and resources of a server in tables.
+// Lists the tools, prompts, resources and skills of a server in tables.
 import type { Client } from '../client/client.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
@@ -38,6 +38,18 @@ export async function listResources(client: Client): Promise<Listing> {
     value: { resources, resourceTemplates },
     lines: (columns) => table(['URI', 'NAME', 'TYPE', 'DESCRIPTION'], rows, columns),
   }
+}
+
+/** With the number of files of each. */
+export async function listSkills(client: Client): Promise<Listing> {
+  const skills = await orNone(client.listSkills())
+  const rows = skills.map(({ uri, frontmatter: { name, description }, resources }) => [
+    name,
+    uri,
+    resources === 'dynamic' ? 'dynamic' : String(resources.length),
+    description,
+  ])
+  return { value: skills, lines: (columns) => table(['NAME', 'URI', 'FILES', 'DESCRIPTION'], rows, columns) }
 }
 
 /** A server that does not have the method has an empty list. */

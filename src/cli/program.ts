@@ -9,8 +9,9 @@ import { askConsent } from './consent.ts'
 import { bold } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, UsageError } from './exit.ts'
+import { runRequest, runSkill } from './extensions.ts'
 import type { Listing } from './lists.ts'
-import { listPrompts, listResources, listTools } from './lists.ts'
+import { listPrompts, listResources, listSkills, listTools } from './lists.ts'
 import { readSaved } from './saved.ts'
 import type { Server } from './server.ts'
 import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
@@ -90,6 +91,8 @@ function newProgram(context: CommandContext): Command {
   addTask(program, context)
   addPrompt(program, context)
   addRead(program, context)
+  addSkill(program, context)
+  addRequest(program, context)
   for (const [name, list] of Object.entries(LISTS)) addList(program, name, list, context)
   return program
 }
@@ -187,6 +190,33 @@ function addRead(program: Command, { runContext, serverOf, run }: CommandContext
     })
 }
 
+function addSkill(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withServerOptions(program.command('skill').usage('<server> <name or uri> [file] [options]'))
+    .description('print a file of a skill, by default its SKILL.md, after verifying it')
+    .argument('[words...]')
+    .action((words: string[], options: ServerOptions) => {
+      const { server, rest } = serverOf(words)
+      const [named, path, ...others] = rest
+      if (named === undefined) throw new UsageError('Which skill? rally skills <server> lists them.')
+      noMore(others)
+      return run(runSkill(server, { named, path }, options, runContext))
+    })
+}
+
+function addRequest(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withServerOptions(program.command('request').usage('<server> <method> [key=value...] [options]'))
+    .description("send a request for a method of the server's own")
+    .argument('[words...]')
+    .option('--args <json>', 'params as one JSON object')
+    .action((words: string[], options: ServerOptions & { args?: string }) => {
+      const { server, rest } = serverOf(words)
+      const [method, ...pairs] = rest
+      if (method === undefined) throw new UsageError('Which method? It has a name such as com.example/thing.')
+      const given = options.args === undefined ? {} : readJsonObject(options.args, '--args')
+      return run(runRequest(server, { method, params: readArguments(pairs, {}, given) }, options, runContext))
+    })
+}
+
 function addList(
   program: Command,
   name: string,
@@ -212,6 +242,7 @@ const LISTS: Readonly<Record<string, (client: Client) => Promise<Listing>>> = {
   tools: listTools,
   prompts: listPrompts,
   resources: listResources,
+  skills: listSkills,
 }
 
 function termOf(command: Command): string {

@@ -13,6 +13,11 @@ import type {
   ResourceTemplateReference,
   Tool,
 } from '../protocol/messages.ts'
+import { isOwnMethod } from '../protocol/own-methods.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
+import type { Skill } from '../protocol/skills.ts'
+import { SKILL_FILE } from '../protocol/skills.ts'
+import { shown } from '../protocol/text.ts'
 import type { ClientCall, ResultOf } from './call.ts'
 import { readPending, targetOf, targetOfPending } from './call.ts'
 import type { ServerInfo } from './discovery.ts'
@@ -21,8 +26,10 @@ import type { DoneRound, CallRound, TaskRound } from './flow.ts'
 import { ClientFlow } from './flow.ts'
 import type { ClientContext } from './context.ts'
 import type { ListEntries, ListKind } from './lists.ts'
-import type { CallOptions, ListOptions } from './options.ts'
+import type { CallOptions, ListOptions, RequestOptions } from './options.ts'
 import { checkComplete } from './round.ts'
+import type { SkillFile } from './skills.ts'
+import { checkSkill, fileOf, verifiedFile } from './skills.ts'
 import type { ServerChange, Subscription } from './subscription.ts'
 import { subscribe } from './subscription.ts'
 import type { PendingCall, SavedTask } from './saved.ts'
@@ -68,6 +75,50 @@ export class Client {
   /** Returns all resource templates, from all pages. */
   listResourceTemplates(options?: ListOptions): Promise<ResourceTemplate[]> {
     return this.#list('resourceTemplates', options)
+  }
+
+  /** Returns all skills, from all pages. None of their files is read. */
+  listSkills(options?: ListOptions): Promise<Skill[]> {
+    return this.#list('skills', options)
+  }
+
+  /** Returns the skill with this SKILL.md, also if the server does not list it. */
+  async getSkill(uri: string, options: RequestOptions = {}): Promise<Skill> {
+    const { skill } = await this.#request('skills/get', { uri }, { ...options, isIdempotent: true })
+    return checkSkill(skill, uri)
+  }
+
+  /**
+   * Reads a file of a skill, and verifies it: it must be in the entry of the skill, with this size and digest. The frontmatter of
+   * SKILL.md must be that of the entry. Throws `SKILL_UNVERIFIED` otherwise: then do not use the skill.
+   */
+  async readSkill(skill: Skill, path: string = SKILL_FILE, options: CallOptions = {}): Promise<SkillFile> {
+    const file = fileOf(skill, path)
+    return verifiedFile(skill, file, await this.readResource(file.uri, options))
+  }
+
+  /**
+   * Sends a request for a method that the protocol does not have, such as one of an extension. Returns the result as the method
+   * returned it: check it before you use it. It is sent once, except with `isIdempotent`.
+   *
+   * @example
+   * const { rate } = await client.request('com.example/rates', { currency: 'EUR' })
+   */
+  async request(
+    method: string,
+    params: Readonly<Record<string, unknown>> = {},
+    options: RequestOptions = {},
+  ): Promise<Record<string, unknown>> {
+    if (!isOwnMethod(method)) {
+      throw wrongOption(
+        `request(): the method must be a name such as com.example/thing, got ${shown(method)}. The protocol's own methods have functions of their own.`,
+      )
+    }
+    if (!isObject(params) || Object.hasOwn(params, '_meta')) {
+      throw wrongOption('request(): the params must be an object without _meta.')
+    }
+    assertJson(params, `The params of ${method}`)
+    return withoutFrame(await this.#request(method, params, options))
   }
 
   /**
@@ -123,14 +174,8 @@ export class Client {
   ): Promise<CompleteResult['completion']> {
     const params = { ref, argument, ...(context !== undefined && { context: { arguments: context } }) }
     assertJson(params, 'The completion')
-    const { connection, limits } = this.#context
-    const method = 'completion/complete'
-    const deadline = connection.openDeadline(method, options.timeoutMs ?? limits.timeoutMs, options.signal)
-    const { result } = await connection.withDeadline(deadline, () =>
-      connection.request({ method, params, isIdempotent: true }, deadline),
-    )
-    checkComplete(result, method)
-    return readCompletion(result['completion'])
+    const { completion } = await this.#request('completion/complete', params, { ...options, isIdempotent: true })
+    return readCompletion(completion)
   }
 
   /**
@@ -184,6 +229,21 @@ export class Client {
     await connection.close()
   }
 
+  /** A request that takes one round. */
+  async #request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    { timeoutMs, signal, isIdempotent = false, onProgress }: RequestOptions,
+  ): Promise<Record<string, unknown>> {
+    const { connection, limits } = this.#context
+    const deadline = connection.openDeadline(method, timeoutMs ?? limits.timeoutMs, signal)
+    const { result } = await connection.withDeadline(deadline, () =>
+      connection.request({ method, params, isIdempotent, onProgress }, deadline),
+    )
+    checkComplete(result, method)
+    return result
+  }
+
   async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {
     const { connection, lists, limits } = this.#context
     const { refresh = false, timeoutMs = limits.timeoutMs, signal } = options
@@ -192,6 +252,12 @@ export class Client {
     const deadline = connection.openDeadline(`The list of ${kind}`, timeoutMs, signal)
     return connection.withDeadline(deadline, () => lists.fetch(kind, deadline))
   }
+}
+
+/** The result without what every result of the protocol has. */
+function withoutFrame({ resultType: _type, _meta, ...result }: Record<string, unknown>): Record<string, unknown> {
+  const { [META_SERVER_INFO]: _server, ...meta } = isObject(_meta) ? _meta : {}
+  return Object.keys(meta).length === 0 ? result : { ...result, _meta: meta }
 }
 
 /** As many as the protocol allows. */

@@ -2,6 +2,7 @@
 import { ByteBudget } from '../protocol/byte-buffer.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { VERSION } from '../protocol/version.ts'
+import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
 import { capabilitiesOf, declaredCapabilities } from './capabilities.ts'
 import { Client } from './client.ts'
@@ -39,10 +40,11 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   const { name = DEFAULT_NAME, version = VERSION, can: byHand = [], onLog } = options
   const logger = limitLogRate(options.logger ?? console)
   const can = capabilitiesOf(options, byHand)
+  const extensions = readExtensions(options.extensions)
   const route = await routeTo(server, options, limits, logger)
   const identity = {
     info: { name, version },
-    capabilities: declaredCapabilities(can),
+    capabilities: { ...declaredCapabilities(can), ...(extensions !== undefined && { extensions }) },
     logLevel: options.logLevel ?? (onLog === undefined ? undefined : 'info'),
     logger,
   }
@@ -64,6 +66,12 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
     await connection.close()
     throw error
   }
+}
+
+function readExtensions(extensions: ClientOptions['extensions']): ClientOptions['extensions'] {
+  const problem = extensions === undefined ? undefined : extensionsProblem(extensions)
+  if (problem !== undefined) throw wrongOption(`extensions: ${problem}.`)
+  return extensions
 }
 
 async function routeTo(server: ServerAddress, options: ClientOptions, limits: Limits, logger: Logger): Promise<Route> {

@@ -285,7 +285,9 @@ export class Connection {
     const { capabilities, info, logLevel } = this.#options
     const meta = {
       [META_VERSION]: this.#revision,
-      [META_CAPABILITIES]: acceptsTasks ? { ...capabilities, extensions: { [TASKS_EXTENSION]: {} } } : capabilities,
+      [META_CAPABILITIES]: acceptsTasks
+        ? { ...capabilities, extensions: { ...capabilities.extensions, [TASKS_EXTENSION]: {} } }
+        : capabilities,
       [META_CLIENT_INFO]: info,
       [META_LOG_LEVEL]: logLevel,
     }

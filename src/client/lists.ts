@@ -1,6 +1,7 @@
 // The server's lists with all of their pages, cached for as long as the server says that they are fresh.
 import type { Logger } from '../protocol/logger.ts'
 import type { CallToolResult, Prompt, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
+import type { Skill } from '../protocol/skills.ts'
 import type { Connection } from './connection.ts'
 import { badResponse, ClientError, tooLarge } from './errors.ts'
 import type { ListName } from './notifications.ts'
@@ -9,6 +10,7 @@ import { shown } from '../protocol/text.ts'
 import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
 import { fits, MAX_BYTES } from './server-text.ts'
+import { skillProblem } from './skills.ts'
 import type { Tools } from './tools.ts'
 
 export interface ListEntries {
@@ -16,6 +18,7 @@ export interface ListEntries {
   prompts: Prompt
   resources: Resource
   resourceTemplates: ResourceTemplate
+  skills: Skill
 }
 
 export type ListKind = keyof ListEntries
@@ -25,6 +28,7 @@ const METHODS: Record<ListKind, string> = {
   prompts: 'prompts/list',
   resources: 'resources/list',
   resourceTemplates: 'resources/templates/list',
+  skills: 'skills/list',
 }
 
 const MAX_PAGES = 1_000
@@ -42,7 +46,7 @@ export class Lists {
   readonly #maxBytes: number
   readonly #cache = new Map<ListKind, CachedList>()
   /** How often each list has changed. A list that was requested before a change is not cached. */
-  readonly #changes: Record<ListKind, number> = { tools: 0, prompts: 0, resources: 0, resourceTemplates: 0 }
+  readonly #changes: Record<ListKind, number> = { tools: 0, prompts: 0, resources: 0, resourceTemplates: 0, skills: 0 }
 
   constructor(connection: Connection, tools: Tools, logger: Logger, maxBytes: number) {
     this.#connection = connection
@@ -85,7 +89,7 @@ export class Lists {
 
   /** Removes a list from the cache. */
   drop(list: ListName): void {
-    const kinds: readonly ListKind[] = list === 'resources' ? ['resources', 'resourceTemplates'] : [list]
+    const kinds: readonly ListKind[] = list === 'resources' ? ['resources', 'resourceTemplates', 'skills'] : [list]
     for (const kind of kinds) {
       this.#changes[kind] += 1
       this.#cache.delete(kind)
@@ -123,16 +127,23 @@ export class Lists {
 
   /** An invalid entry is left out and logged. */
   #isEntry<K extends ListKind>(kind: K, entry: unknown): entry is ListEntries[K] {
-    const { name } = isObject(entry) ? entry : {}
-    const isEntry =
-      isObject(entry) && typeof name === 'string' && fits(name, MAX_BYTES.name) && hasMembersOf(kind, entry)
-    if (!isEntry) this.#logger.warn(`${METHODS[kind]}: an entry is not valid and is left out.`, { name: shown(name) })
-    return isEntry
+    const { name, uri } = isObject(entry) ? entry : {}
+    const problem = kind === 'skills' ? skillProblem(entry) : entryProblem(kind, entry)
+    if (problem === undefined) return true
+    this.#logger.warn(`${METHODS[kind]}: an entry is not valid and is left out.`, { name: shown(name ?? uri), problem })
+    return false
   }
 }
 
+function entryProblem(kind: Exclude<ListKind, 'skills'>, entry: unknown): string | undefined {
+  const { name } = isObject(entry) ? entry : {}
+  if (typeof name !== 'string' || !fits(name, MAX_BYTES.name))
+    return `name must be a string of at most ${MAX_BYTES.name} bytes`
+  return isObject(entry) && hasMembersOf(kind, entry) ? undefined : 'a member is missing or has the wrong type'
+}
+
 function hasMembersOf(
-  kind: ListKind,
+  kind: Exclude<ListKind, 'skills'>,
   { inputSchema, outputSchema, uri, uriTemplate }: Record<string, unknown>,
 ): boolean {
   switch (kind) {

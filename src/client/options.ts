@@ -1,6 +1,6 @@
 // The options of a client and of its calls, and their limits.
 import type { Logger } from '../protocol/logger.ts'
-import type { LoggingLevel, LoggingMessageNotificationParams } from '../protocol/messages.ts'
+import type { JSONObject, LoggingLevel, LoggingMessageNotificationParams } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import { shown } from '../protocol/text.ts'
 import type { Answerers } from './answers/answerers.ts'
@@ -17,6 +17,11 @@ export interface ClientOptions extends Answerers {
   version?: string
   /** Capabilities to declare in addition to those of the answerers, for questions that you answer by hand. Default: none. */
   can?: readonly Capability[]
+  /**
+   * Extensions of the protocol that this client has, each with its settings, such as `{ 'com.example/rates': {} }`. Those of the
+   * server are in `client.server.capabilities.extensions`. Default: none.
+   */
+  extensions?: Readonly<Record<string, JSONObject>>
   /** Milliseconds that a call may wait for its server, over all of its rounds. The user's time is not counted. Default 60 000. */
   timeoutMs?: number
   /** The number of rounds in which a server may ask something, per call. Default 10. */
@@ -88,6 +93,11 @@ export interface CallOptions {
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
   /** Asks the server even if the cached list is still fresh. Default false. */
   refresh?: boolean
+}
+
+export interface RequestOptions extends Pick<CallOptions, 'signal' | 'timeoutMs' | 'onProgress'> {
+  /** True if the server may get the request twice: then it is sent again when its response was lost. Default false. */
+  isIdempotent?: boolean
 }
 
 export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {

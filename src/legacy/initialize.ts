@@ -6,7 +6,11 @@ import { negotiated } from '../protocol/revisions/index.ts'
 import { bitsOf, readCapabilities } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import { invalidParams } from '../server/request.ts'
+import { readExtensions } from '../server/source.ts'
 import type { SessionClaims } from './session-id.ts'
+
+/** They are sealed into the id of the session, which every request repeats. */
+const MAX_EXTENSION_BYTES = 512
 
 /** What the client proposes, as it may be had. `optedIn` are revisions beside the released ones. Throws -32602. */
 export function readInitialize(params: Record<string, unknown>, optedIn: readonly string[]): Omit<SessionClaims, 'id'> {
@@ -24,6 +28,7 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
     carriesState: carriesState(capabilities),
     clientName: name,
     clientVersion: version,
+    extensions: readExtensions(capabilities['extensions'], MAX_EXTENSION_BYTES),
   }
 }
 
@@ -33,9 +38,14 @@ export function initializeText(
   revision: OlderRevision,
   principal: string | undefined,
 ): string {
+  const { extensions } = registry
   return JSON.stringify({
     protocolVersion: revision.name,
-    capabilities: { ...registry.capabilities(), ...(tasks && revision.tasks && { tasks: tasksOf(principal) }) },
+    capabilities: {
+      ...registry.capabilities(),
+      ...(tasks && revision.tasks && { tasks: tasksOf(principal) }),
+      ...(Object.keys(extensions).length > 0 && { extensions }),
+    },
     serverInfo: revision.serverInfo(info),
     ...(instructions !== undefined && { instructions }),
   })

@@ -3,6 +3,7 @@
 import type { Caller } from '../flow/caller.ts'
 import { MissingCapability, NoTask } from '../flow/errors.ts'
 import { logServing } from '../flow/failure-log.ts'
+import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { DetailedTask, LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
@@ -12,9 +13,8 @@ import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { olderTask } from '../protocol/revisions/older.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { errorResult } from '../server/content.ts'
-import { methodNotFound } from '../server/dispatch.ts'
 import { noRoomError } from '../server/limits.ts'
-import { METHODS } from '../server/methods.ts'
+import { METHODS, methodNotFound, ownResult } from '../server/methods.ts'
 import type { Served } from '../server/middleware.ts'
 import { aroundRequest, aroundRound } from '../server/middleware.ts'
 import { readRound } from '../server/params.ts'
@@ -49,6 +49,9 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
     const seen = seenBy(host, request, senderOf(incoming))
     const served = await serve(host, seen === request ? incoming : { ...incoming, request: seen })
     if (served === undefined) return undefined
+    if (request.own?.kind === 'method') {
+      return { text: JSON.stringify({ jsonrpc: '2.0', id, result: served }), status: 200 }
+    }
     // A handler's result is text already: the flow ends only when its result has proven to be JSON.
     const neutral = typeof served === 'string' ? (JSON.parse(served) as Result) : served
     return {
@@ -108,6 +111,7 @@ function serveMethod(host: LegacyHost, incoming: SessionRequest): Served | Promi
   const { app } = host
   const { request } = incoming
   const { method } = request
+  if (request.own?.kind === 'method') return callOwn(host, incoming)
   const own = method.startsWith('tasks/') ? serveTask : SESSION_METHODS.get(method)
   const served =
     own === undefined
@@ -115,6 +119,19 @@ function serveMethod(host: LegacyHost, incoming: SessionRequest): Served | Promi
       : own(host, incoming)
   if (served === undefined) throw methodNotFound(method)
   return served
+}
+
+/** A method that the app itself brings. The client may cancel it, as it may cancel a call. */
+async function callOwn({ app }: LegacyHost, incoming: SessionRequest): Promise<Served> {
+  const { request, session } = incoming
+  const cancel = new Cancel()
+  session.enter(request.id, { cancel, interrupt: () => cancel.cancel() })
+  try {
+    const source = new RequestSource(sourceOf(request, senderOf(incoming)), app.limits)
+    return await ownResult(app, request, source, cancel)
+  } finally {
+    session.calls.delete(request.id)
+  }
 }
 
 function listTools(host: LegacyHost, incoming: SessionRequest): Result {
@@ -183,8 +200,13 @@ function startingCall(now: number): LiveFlow {
 }
 
 /** What a client of 2026-07-28 says in every request, from what this one said when its session began. */
-function infoOf({ revision, capabilities, client }: Session): Omit<RequestInfo, 'logLevel' | 'progressToken'> {
-  return { revision: revision.name, capabilities, clientInfo: client, extensions: undefined }
+function infoOf({
+  revision,
+  capabilities,
+  client,
+  extensions,
+}: Session): Omit<RequestInfo, 'logLevel' | 'progressToken'> {
+  return { revision: revision.name, capabilities, clientInfo: client, extensions }
 }
 
 /** Who sends the messages of a session. */

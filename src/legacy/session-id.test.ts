@@ -4,6 +4,7 @@ import { digest } from '../seal/canonical.ts'
 import type { StateCodec } from '../seal/codec.ts'
 import type { SealOptions } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
+import { readInitialize } from './initialize.ts'
 import { SessionIds } from './session-id.ts'
 
 const NOW = 1_800_000_000_000
@@ -46,6 +47,41 @@ describe('A session id', () => {
       'ada',
     )
     expect(opened).toEqual({ ...claims, carriesState, id: expect.stringMatching(/^[\w-]{16}$/) })
+  })
+
+  test('holds the extensions of the client, however long everything else is (3)', async () => {
+    const declared = { 'com.example/a': { settings: 'x'.repeat(450) } }
+    const extensions = readInitialize(
+      {
+        protocolVersion: '2025-11-25',
+        capabilities: { extensions: declared },
+        clientInfo: { name: 'a', version: '1' },
+      },
+      [],
+    ).extensions
+    const long = '\u0000'.repeat(1_000)
+    const { ids } = sessionIds()
+    const token = await ids.mint(
+      { ...claims, clientName: long, clientVersion: long, ...(extensions && { extensions }) },
+      'ada',
+    )
+    expect((await ids.open(token, 'ada'))?.extensions).toEqual(declared)
+  })
+
+  test('holds only the names of extensions whose settings are too large', () => {
+    const declared = Object.fromEntries(
+      Array.from({ length: 100 }, (_, index) => [`com.example/${index}`, { a: index }]),
+    )
+    const { extensions = {} } = readInitialize(
+      {
+        protocolVersion: '2025-11-25',
+        capabilities: { extensions: declared },
+        clientInfo: { name: 'a', version: '1' },
+      },
+      [],
+    )
+    expect(JSON.stringify(extensions).length).toBeLessThan(512)
+    expect(extensions).toMatchObject({ 'com.example/0': {}, 'com.example/9': {} })
   })
 
   test('is another one each time', async () => {
@@ -136,7 +172,7 @@ describe('A session id', () => {
 
     test.each([
       ['that a header cannot hold', () => 'a\nb', 'a session id that a header cannot hold'],
-      ['that is too long', () => 'x'.repeat(2_049), 'The session id has 2049 bytes, at most 2048 are allowed'],
+      ['that is too long', () => 'x'.repeat(3_073), 'The session id has 3073 bytes, at most 3072 are allowed'],
     ])('is never one %s (3)', async (_what, seal, message) => {
       const odd = sessionIds({ keys: undefined, codec: { ...plain, seal } }).ids
       await expect(odd.mint(claims, undefined)).rejects.toThrow(message)

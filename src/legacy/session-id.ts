@@ -2,7 +2,7 @@
 //
 // 1. It opens only as a session id, under a key of the ring, for its audience and principal, and for a day.
 // 2. Every refusal looks the same to the client. The log gets the reason, and no text of the token.
-// 3. It is visible ASCII and has at most 2 KiB, however long the client's name is.
+// 3. It is visible ASCII and has at most 3 KiB, however long the client's name is.
 import { randomBytes } from 'node:crypto'
 import { RallyError } from '../protocol/errors.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
@@ -23,10 +23,12 @@ export interface SessionClaims {
   readonly carriesState: boolean
   readonly clientName: string
   readonly clientVersion: string
+  /** Those that the client declared. At most 512 bytes of JSON. Default: none. */
+  readonly extensions?: Readonly<Record<string, object>>
 }
 
 const SESSION_MS = 86_400_000
-const MAX_BYTES = 2_048
+const MAX_BYTES = 3_072
 const MAX_NAME_LENGTH = 64
 
 /** Mints and opens the ids of sessions. */
@@ -75,15 +77,17 @@ function sessionCodec(optedIn: readonly string[]): PayloadCodec<SessionClaims, S
     purpose: 'session',
     name: 'session id',
     tests: [isText, isCount, (value) => typeof value === 'boolean', isText, isText],
-    write: ({ id, revision, capabilities, carriesState, clientName, clientVersion }) => ({
+    write: ({ id, revision, capabilities, carriesState, clientName, clientVersion, extensions = {} }) => ({
       id,
       fields: [revision.name, capabilities, carriesState, shortened(clientName), shortened(clientVersion)],
-      text: '',
+      // Most clients declare none, and older versions of this package wrote no text.
+      text: Object.keys(extensions).length === 0 ? '' : JSON.stringify(extensions),
     }),
-    read({ id, fields: [name, capabilities, carriesState, clientName, clientVersion] }) {
+    read({ id, fields: [name, capabilities, carriesState, clientName, clientVersion], text }) {
       const revision = olderRevision(name, optedIn)
       if (revision === undefined) throw new SealError('of a revision that is not served any more')
-      return { id, revision, capabilities, carriesState, clientName, clientVersion }
+      const claims = { id, revision, capabilities, carriesState, clientName, clientVersion }
+      return text === '' ? claims : { ...claims, extensions: JSON.parse(text) as Record<string, object> }
     },
   }
 }

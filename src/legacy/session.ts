@@ -69,6 +69,11 @@ export class Session {
     return { name, version }
   }
 
+  /** Those that the client declared. */
+  get extensions(): Readonly<Record<string, object>> {
+    return this.#claims.extensions ?? {}
+  }
+
   /** True if the client returns a state with each answer (SEP-1685). */
   get carriesState(): boolean {
     return this.#claims.carriesState
@@ -85,6 +90,9 @@ export class Session {
       revision: claims.revision.name < revision.name ? claims.revision : revision,
       capabilities: claims.capabilities & capabilities,
       carriesState: claims.carriesState && carriesState,
+      extensions: Object.fromEntries(
+        Object.entries(claims.extensions ?? {}).filter(([name]) => Object.hasOwn(this.extensions, name)),
+      ),
     }
   }
 

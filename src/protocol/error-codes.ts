@@ -36,6 +36,10 @@ export type SetupErrorCode =
   | 'PROMPT_INVALID'
   /** `app.resource()` or `app.resourceTemplate()`: the URI, the template, the options or the reader cannot be used. */
   | 'RESOURCE_INVALID'
+  /** `app.method()`: the name, the options or the handler cannot be used, or the handler returned something that is not an object. */
+  | 'METHOD_INVALID'
+  /** `app.skill()` or `skillFolder()`: the path, the frontmatter or a file cannot be used. */
+  | 'SKILL_INVALID'
   /** The handler is not a function, or its `timeoutMs` or `scopes` cannot be used. */
   | 'HANDLER_INVALID'
   /** `app.use()` got no function, or a middleware did not call `next()` once and gave no answer. */
@@ -213,6 +217,8 @@ export type ClientErrorCode =
   | 'RESULT_INVALID'
   /** The definition of the tool is not valid, and clients must not call it. Report it to the author of the server. */
   | 'TOOL_INVALID'
+  /** A file of a skill is not the one that the entry of the skill describes. Do not use it; report it to the author of the server. */
+  | 'SKILL_UNVERIFIED'
   /** The saved pending call is damaged, or was saved under another revision. The message says which. */
   | 'PENDING_INVALID'
   /** The server uses an older revision, in which a call cannot be saved. Pass the functions that answer its questions. */

@@ -17,6 +17,8 @@ import type { Middleware } from './middleware.ts'
 import { checkMiddleware } from './middleware.ts'
 import type { AppOptions, ResolvedOptions } from './options.ts'
 import { readOptions } from './options.ts'
+import type { MethodHandler, MethodOptions } from './own-method.ts'
+import { registerMethod } from './own-method.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
 import { registerPrompt } from './prompt.ts'
 import type { Readiness, ReadinessOptions } from './readiness.ts'
@@ -28,6 +30,8 @@ import type { Resolved } from './resolve.ts'
 import { resolve } from './resolve.ts'
 import type { ResourceOptions, ResourceReader, TemplateOptions, TemplateReader } from './resource.ts'
 import { registerResource, registerTemplate } from './resource.ts'
+import type { SkillFolder, SkillOptions } from './skill.ts'
+import { registerSkill } from './skill.ts'
 import { RequestSource } from './source.ts'
 import type { Tasks } from './tasks.ts'
 import type { ChangeNotifier } from './subscriptions.ts'
@@ -64,7 +68,7 @@ export class App {
     const resolved = readOptions(options)
     this.info = resolved.info
     this.logger = resolved.logger
-    this.#registry = new Registry(resolved.lists, resolved.limits, this.logger)
+    this.#registry = new Registry(resolved.lists, resolved.limits, this.logger, resolved.extensions)
     this.#subscriptions = new Subscriptions(options.bus ?? inProcessBus(), this.logger, {
       limits: resolved.limits,
       scopesOf: (uri) => this.#registry.scopesOf(uri),
@@ -145,6 +149,27 @@ export class App {
     return this
   }
 
+  /**
+   * Registers a method of your own, such as one of an extension. Clients call it with `client.request()`. It takes one round.
+   *
+   * @example
+   * app.method('com.example/rates', { params: z.object({ currency: z.string() }) }, ({ currency }) => ({ rate: rates[currency] }))
+   */
+  method<P extends Schema = NoArguments>(name: string, options: MethodOptions<P>, handler: MethodHandler<P>): this {
+    return this.#register('method', undefined, () => {
+      this.#registry.addMethod(registerMethod(name, options, handler))
+    })
+  }
+
+  /** Registers a skill: instructions for the model, perhaps with further files, that clients load when they need them. */
+  skill(path: string, options: SkillOptions, instructions: string): this
+  skill(path: string, folder: SkillFolder): this
+  skill(path: string, options: SkillOptions | SkillFolder, instructions?: string): this {
+    return this.#register('skill', 'resources', () => {
+      this.#registry.addSkill(registerSkill(path, options, instructions))
+    })
+  }
+
   /** Answers a parsed JSON-RPC message. Resolves to `undefined` when there is no response, as to a notification. Never throws. */
   dispatch(message: unknown, context: RequestContext = {}): Promise<Reply | undefined> {
     return this.serve(this.resolve(message), context)
@@ -167,7 +192,7 @@ export class App {
       return registry.seenBy(message, new RequestSource({ info: readMeta(meta), meta, caller }, limits))
     } catch {
       // It is answered with an error in any case, and must not say by its kind whether the target exists.
-      return { ...message, target: undefined, completion: undefined, scopes: undefined }
+      return { ...message, target: undefined, completion: undefined, own: undefined, scopes: undefined }
     }
   }
 
@@ -221,12 +246,20 @@ export class App {
     this.legacy?.interrupt()
   }
 
-  #register(method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate', type: ListedType, add: () => void): this {
+  /** `type` is the list that changes, if one does. */
+  #register(
+    method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate' | 'method' | 'skill',
+    type: ListedType | undefined,
+    add: () => void,
+  ): this {
     this.#checked(method, add)
-    return this.#changed(type)
+    return type === undefined ? this : this.#changed(type)
   }
 
-  #checked(method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate' | 'use', check: () => void): void {
+  #checked(
+    method: 'tool' | 'prompt' | 'resource' | 'resourceTemplate' | 'method' | 'skill' | 'use',
+    check: () => void,
+  ): void {
     atCaller(this[method], check)
   }
 

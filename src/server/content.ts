@@ -75,6 +75,16 @@ export function withServerMeta(meta: Record<string, unknown> | undefined, server
   return own === NO_META ? serverMeta : `${own.slice(0, -1)},${serverMeta.slice(1)}`
 }
 
+/** The text of a complete result with these members. */
+export function plainText(
+  { resultType: _type, _meta, ...members }: Readonly<Record<string, unknown>>,
+  serverMeta: string,
+): string {
+  const own = isObject(_meta) ? _meta : undefined
+  const text = JSON.stringify({ resultType: 'complete', ...members })
+  return `${text.slice(0, -1)},"_meta":${withServerMeta(own, serverMeta)}}`
+}
+
 function toResult(value: unknown): ToolResult {
   if (value === undefined || value === null) return { content: [] }
   if (Array.isArray(value) && value.every(isBlock)) return { content: value }

@@ -1,11 +1,9 @@
 // From a resolved message of 2026-07-28 to its response, whatever host received it.
 import { logServing } from '../flow/failure-log.ts'
-import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
-import { isObject } from '../protocol/json.ts'
-import type { Result } from '../protocol/revisions/rounds.ts'
-import { withServerMeta } from './content.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import { plainText } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
-import { METHODS } from './methods.ts'
+import { methodNotFound, methodOf } from './methods.ts'
 import { aroundRequest } from './middleware.ts'
 import type { Reply } from './reply.ts'
 import { errorReply, internalError, resultReply } from './reply.ts'
@@ -52,8 +50,8 @@ function serve(
   info: RequestInfo,
   context: RequestContext,
 ): string | undefined | Promise<string | undefined> {
-  const method = METHODS.get(request.method)
-  if (method === undefined || method.isOffered?.(app) === false) throw methodNotFound(request.method)
+  const method = methodOf(app, request)
+  if (method === undefined) throw methodNotFound(request.method)
   if (app.middleware.length === 0 || method.isRound) return method.text(app, request, info, context)
   const { caller } = context
   return aroundRequest<string | undefined>(
@@ -65,14 +63,4 @@ function serve(
       write: (result) => plainText(result, app.serverMeta),
     },
   )
-}
-
-function plainText({ resultType: _type, _meta, ...members }: Result, serverMeta: string): string {
-  const own = isObject(_meta) ? _meta : undefined
-  const text = JSON.stringify({ resultType: 'complete', ...members })
-  return `${text.slice(0, -1)},"_meta":${withServerMeta(own, serverMeta)}}`
-}
-
-export function methodNotFound(method: string): ProtocolError {
-  return new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
 }

@@ -2,21 +2,25 @@
 // with a `value` from here, and add only what is theirs.
 import type { CallSource } from '../flow/caller.ts'
 import { noTask } from '../flow/errors.ts'
-import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
-import type { DiscoverResult } from '../protocol/messages.ts'
+import type { Cancel } from '../protocol/cancel.ts'
+import { INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
+import type { DiscoverResult, Resource } from '../protocol/messages.ts'
 import { NOBODY } from '../protocol/shared-limit.ts'
 import { META_IDEMPOTENCY_KEY, META_SUBSCRIPTION, TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
+import type { Skill } from '../protocol/skills.ts'
 import { hasCapability } from './capabilities.ts'
 import { complete } from './completion.ts'
-import { withServerMeta } from './content.ts'
+import { plainText, withServerMeta } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
+import type { MethodResult } from './own-method.ts'
+import { serveOwn } from './own-method.ts'
 import { readRound } from './params.ts'
 import type { ListName } from './registry.ts'
 import type { RequestInfo } from './request.ts'
-import { SUPPORTED_REVISIONS } from './request.ts'
+import { invalidParams, SUPPORTED_REVISIONS } from './request.ts'
 import type { ResolvedRequest } from './resolve.ts'
-import { targetOf } from './resolve.ts'
+import { checkUri, targetOf } from './resolve.ts'
 import { serveRound } from './round.ts'
 import { RequestSource } from './source.ts'
 import type { Viewer } from './visibility.ts'
@@ -59,6 +63,7 @@ const completion: Method = {
 
 const hasPrompts: Method['isOffered'] = ({ registry }) => registry.hasPrompts
 const hasResources: Method['isOffered'] = ({ registry }) => registry.hasResources
+const hasSkills = ({ registry }: AppServices): boolean => registry.hasSkills
 
 export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['tools/call', round],
@@ -68,6 +73,9 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['prompts/list', { ...list('prompts'), isOffered: hasPrompts }],
   ['resources/list', { ...list('resources'), isOffered: hasResources }],
   ['resources/templates/list', { ...list('resourceTemplates'), isOffered: hasResources }],
+  ['skills/list', { ...list('skills'), isOffered: hasSkills }],
+  ['skills/get', skillMethod('skill', skillOf)],
+  ['resources/directory/read', skillMethod('resources', directoryOf)],
   ['completion/complete', completion],
   ['subscriptions/listen', { text: listen }],
   ['server/discover', { text: discover }],
@@ -75,6 +83,62 @@ export const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
   ['tasks/update', task],
   ['tasks/cancel', task],
 ])
+
+/** A method that the app itself brings. */
+const ownMethod: Method = {
+  text: async (app, request, info, { caller, cancel }) => {
+    const source = new RequestSource({ info, meta: request.meta, caller }, app.limits)
+    const result = await ownResult(app, request, source, cancel)
+    return result === undefined ? undefined : plainText(result, app.serverMeta)
+  },
+}
+
+/** The result of a method that the app itself brings; `undefined` when the client has cancelled. */
+export function ownResult(
+  app: AppServices,
+  { own, method, params }: ResolvedRequest,
+  source: CallSource,
+  cancel: Cancel | undefined,
+): Promise<MethodResult | undefined> {
+  if (own?.kind !== 'method') throw methodNotFound(method)
+  return serveOwn(app, { method: own, params, source, cancel })
+}
+
+/** How a request is served; `undefined` if the app does not offer its method to this caller. */
+export function methodOf(app: AppServices, { method, own }: ResolvedRequest): Method | undefined {
+  const known = METHODS.get(method) ?? (own?.kind === 'method' ? ownMethod : undefined)
+  return known?.isOffered?.(app) === false ? undefined : known
+}
+
+export function methodNotFound(method: string): ProtocolError {
+  return new ProtocolError(METHOD_NOT_FOUND, `Method not found: ${method.slice(0, 100)}`)
+}
+
+/** A method that returns one entry of a skill, which clients may cache. */
+function skillMethod(member: string, read: (request: ResolvedRequest) => unknown): Method {
+  return {
+    isOffered: hasSkills,
+    text: ({ registry, serverMeta }, request, _info, { caller }) => {
+      const value = JSON.stringify(read(request))
+      const isForAll = caller === undefined && request.own?.visible === undefined
+      return `{"resultType":"complete","${member}":${value},${registry.hintsText(isForAll)},"_meta":${serverMeta}}`
+    },
+    value: (_app, request) => ({ [member]: read(request) }),
+  }
+}
+
+function skillOf({ own, params }: ResolvedRequest): Skill {
+  if (own?.kind === 'skill') return own.listing
+  throw invalidParams(`Skill not found: ${checkUri(params?.['uri'])}`)
+}
+
+/** A skill has at most 512 files, so a folder is one page. */
+function directoryOf({ own, params }: ResolvedRequest): readonly Resource[] {
+  if (own?.kind !== 'directory') throw invalidParams(`Not a directory: ${checkUri(params?.['uri'])}`)
+  const cursor = params?.['cursor'] ?? undefined
+  if (cursor !== undefined) throw invalidParams('Invalid cursor: this server did not issue it. Start the list again.')
+  return own.children
+}
 
 function list(name: ListName): Method {
   return {
@@ -100,6 +164,7 @@ function discover(
   { caller }: RequestContext,
 ): string {
   const extensions = {
+    ...registry.extensions,
     ...(tasks && { [TASKS_EXTENSION]: {} }),
     // Another process would not know a repeat if the keys are this one's alone. Callers without a principal have no records.
     ...(seal.keyedFlowId !== undefined &&

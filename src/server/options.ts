@@ -5,6 +5,7 @@ import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
+import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
 import type { StateCodec } from '../seal/codec.ts'
 import type { KeySecret } from '../seal/keyring.ts'
@@ -14,7 +15,7 @@ import type { OnceStore } from '../store/once.ts'
 import type { ShedLoad } from './handover.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import { readLimits } from './limits.ts'
-import type { ListOptions } from './registry.ts'
+import type { Extensions, ListOptions } from './registry.ts'
 import type { Bus } from './subscriptions.ts'
 
 export interface AppOptions {
@@ -72,6 +73,11 @@ export interface AppOptions {
   showErrors?: boolean
   /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
   shed?: ShedLoad
+  /**
+   * Extensions of the protocol that this server has, each with its settings, such as `{ 'com.example/rates': {} }`. Handlers see
+   * those of the client in `io.client.extensions`. Default: none.
+   */
+  extensions?: Readonly<Record<string, object>>
   /** Carries change notifications to every instance of a fleet. Default: only this process notifies its clients. */
   bus?: Bus
   /** Limits on what callers make this server keep, and the share of one caller. Default: `{}`. */
@@ -93,6 +99,7 @@ export interface ResolvedOptions {
   readonly seal: Seal
   readonly lists: ListOptions
   readonly limits: Limits
+  readonly extensions: Extensions
   readonly timeoutMs: number
   readonly strict: boolean
   readonly showErrors: boolean
@@ -114,7 +121,15 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   }
   const lists = { ttlMs: listTtlMs, pageSize }
   const limits = readLimits(options.limits)
-  return { info, logger, seal: toSeal(options, info.name, logger), lists, limits, timeoutMs, strict, showErrors }
+  const extensions = readExtensions(options.extensions)
+  const seal = toSeal(options, info.name, logger)
+  return { info, logger, seal, lists, limits, extensions, timeoutMs, strict, showErrors }
+}
+
+function readExtensions(extensions: AppOptions['extensions'] = {}): Extensions {
+  const problem = extensionsProblem(extensions)
+  if (problem === undefined) return extensions
+  throw new RallyError('OPTION_INVALID', `\`extensions\`: ${problem}.`)
 }
 
 function readInfo(options: AppOptions): Implementation {

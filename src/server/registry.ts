@@ -1,14 +1,18 @@
 // Everything that is registered on an app, and what clients are told about it.
+import { RallyError } from '../protocol/errors.ts'
 import type { ServerCapabilities } from '../protocol/messages.ts'
 import type { CallSource } from '../flow/caller.ts'
 import type { Logger } from '../protocol/logger.ts'
+import { SKILLS_EXTENSION } from '../protocol/skills.ts'
 import { Catalog } from './catalog.ts'
 import { cacheHints } from './content.ts'
 import type { Limits } from './limits.ts'
 import { fits, readLimits } from './limits.ts'
+import type { RegisteredMethod } from './own-method.ts'
 import type { RegisteredPrompt } from './prompt.ts'
 import type { RegisteredResource, RegisteredTemplate, ResourceTarget } from './resource.ts'
 import { resourceTarget } from './resource.ts'
+import type { RegisteredSkill, SkillDirectory } from './skill.ts'
 import { scopesOfSubscription } from './subscriptions.ts'
 import type { RegisteredTool } from './tool.ts'
 import type { Guarded, Naming, Viewer } from './visibility.ts'
@@ -22,19 +26,33 @@ export interface ListOptions {
 }
 
 /** The lists, by the name that each has in its result. */
-export type ListName = 'tools' | 'prompts' | 'resources' | 'resourceTemplates'
+export type ListName = 'tools' | 'prompts' | 'resources' | 'resourceTemplates' | 'skills'
 
 export class Registry {
   readonly tools: Catalog<RegisteredTool>
   readonly prompts: Catalog<RegisteredPrompt>
   readonly resources: Catalog<RegisteredResource>
   readonly resourceTemplates: Catalog<RegisteredTemplate>
+  /** By the URI of their SKILL.md, which is a resource too. */
+  readonly skills: Catalog<RegisteredSkill>
+  /** Files of skills that lists of resources leave out. */
+  readonly #skillFiles = new Map<string, RegisteredResource>()
+  readonly #skillDirectories = new Map<string, SkillDirectory>()
+  readonly #methods = new Map<string, RegisteredMethod>()
+  #hidesMethods = false
+  readonly #extensions: Extensions
   /** What `resolve` checks in messages before anything is looked up here. */
   readonly limits: Limits
   readonly #ttlMs: number
   readonly #logger: Logger
 
-  constructor({ ttlMs, pageSize }: ListOptions, limits = readLimits(), logger: Logger = console) {
+  constructor(
+    { ttlMs, pageSize }: ListOptions,
+    limits = readLimits(),
+    logger: Logger = console,
+    extensions: Extensions = {},
+  ) {
+    this.#extensions = extensions
     this.#logger = logger
     this.limits = limits
     this.#ttlMs = ttlMs
@@ -42,6 +60,7 @@ export class Registry {
     this.prompts = new Catalog('prompt', pageSize)
     this.resources = new Catalog('resource', pageSize)
     this.resourceTemplates = new Catalog('resource template', pageSize)
+    this.skills = new Catalog('skill', pageSize)
   }
 
   get hasPrompts(): boolean {
@@ -56,11 +75,51 @@ export class Registry {
     return [...this.prompts.values(), ...this.resourceTemplates.values()].some(({ completers }) => completers.size > 0)
   }
 
+  get hasSkills(): boolean {
+    return this.skills.size > 0
+  }
+
+  /** What clients may use beside the protocol, each extension with its settings. */
+  get extensions(): Extensions {
+    return this.hasSkills ? { ...this.#extensions, [SKILLS_EXTENSION]: { directoryRead: true } } : this.#extensions
+  }
+
+  addMethod(method: RegisteredMethod): void {
+    const { name } = method
+    if (this.#methods.has(name)) throw taken(`The method ${name}`)
+    this.#methods.set(name, method)
+    this.#hidesMethods ||= method.visible !== undefined
+  }
+
+  /** A method that the app itself brings. */
+  findMethod(name: string): RegisteredMethod | undefined {
+    return this.#methods.get(name)
+  }
+
+  addSkill(skill: RegisteredSkill): void {
+    const { uri } = skill.listing
+    const clash = [uri, ...skill.files.keys(), ...skill.directories.keys()].find((each) => this.#hasSkillUri(each))
+    if (clash !== undefined) throw taken(`Skill "${skill.path}": ${clash}`)
+    this.skills.add(uri, skill)
+    this.resources.add(uri, skill.manifest)
+    for (const [file, resource] of skill.files) this.#skillFiles.set(file, resource)
+    for (const [directory, children] of skill.directories) this.#skillDirectories.set(directory, children)
+  }
+
+  #hasSkillUri(uri: string): boolean {
+    return this.resources.get(uri) !== undefined || this.#skillFiles.has(uri) || this.#skillDirectories.has(uri)
+  }
+
+  /** The folder of a skill. */
+  findDirectory(uri: string): SkillDirectory | undefined {
+    return this.#skillDirectories.get(uri)
+  }
+
   /** The fixed resource of this URI, or the first template that matches it. */
   findResource(uri: string): ResourceTarget | undefined {
     // Not worth matching against templates.
     if (!fits(uri, this.limits.maxUriBytes)) return undefined
-    const fixed = this.resources.get(uri)
+    const fixed = this.resources.get(uri) ?? this.#skillFiles.get(uri)
     if (fixed !== undefined) return resourceTarget(uri, fixed, {})
     for (const template of this.resourceTemplates.values()) {
       const variables = template.template.match(uri)
@@ -94,17 +153,18 @@ export class Registry {
 
   /** True if anything is hidden from some callers. */
   get hides(): boolean {
-    return this.tools.hides || this.prompts.hides || this.resources.hides || this.resourceTemplates.hides
+    const { tools, prompts, resources, resourceTemplates } = this
+    return tools.hides || prompts.hides || resources.hides || resourceTemplates.hides || this.#hidesMethods
   }
 
   /** The request as it is for this caller: what is hidden is not found. */
   seenBy<T extends Naming>(request: T, source: CallSource): T {
     if (!this.hides) return request
-    const guarded = request.target ?? request.completion
+    const guarded = request.target ?? request.completion ?? request.own
     if (guarded !== undefined) {
       return isVisible(guarded, source, this.#logger)
         ? request
-        : { ...request, target: undefined, completion: undefined, scopes: undefined }
+        : { ...request, target: undefined, completion: undefined, own: undefined, scopes: undefined }
     }
     const scopes = scopesOfSubscription(request.method, request.params, (uri) =>
       this.sees(uri, source) ? this.scopesOf(uri) : undefined,
@@ -133,4 +193,11 @@ export class Registry {
       logging: {},
     }
   }
+}
+
+/** The settings of extensions, by the name of each. */
+export type Extensions = Readonly<Record<string, object>>
+
+function taken(what: string): RallyError {
+  return new RallyError('NAME_TAKEN', `${what} is registered already. Use another name.`)
 }

@@ -8,9 +8,11 @@ import type { CompletionTarget } from './completion.ts'
 import { readReference } from './completion.ts'
 import type { Limits } from './limits.ts'
 import { fits } from './limits.ts'
+import type { RegisteredMethod } from './own-method.ts'
 import type { Registry } from './registry.ts'
 import { invalidParams, isId } from './request.ts'
 import type { Target } from './round.ts'
+import type { RegisteredSkill, SkillDirectory } from './skill.ts'
 import type { Guarded } from './visibility.ts'
 import { scopesOfSubscription } from './subscriptions.ts'
 
@@ -35,6 +37,8 @@ interface ResolvedMessage {
   readonly target: ResolvedTarget | undefined
   /** What `completion/complete` names. */
   readonly completion: CompletionTarget | undefined
+  /** What other methods name: a method of the app's own, a skill or one of its folders. */
+  readonly own: RegisteredMethod | RegisteredSkill | SkillDirectory | undefined
   /** The scopes that the caller must have been granted. */
   readonly scopes: readonly string[] | undefined
 }
@@ -66,6 +70,7 @@ export function resolve(registry: Registry, message: unknown): Resolved {
   const meta = params?.['_meta']
   let target: ResolvedTarget | undefined
   let completion: CompletionTarget | undefined
+  let own: ResolvedMessage['own']
   let scopes: readonly string[] | undefined
   if (params !== undefined) {
     if (method === 'completion/complete') {
@@ -76,6 +81,10 @@ export function resolve(registry: Registry, message: unknown): Resolved {
       scopes =
         target === undefined ? scopesOfSubscription(method, params, (uri) => registry.scopesOf(uri)) : target.scopes
     }
+  }
+  if (target === undefined && completion === undefined && typeof method === 'string') {
+    own = findOwn(registry, method, params?.['uri'])
+    scopes ??= own?.scopes
   }
   const metaRead = isObject(meta) ? meta : undefined
   const problem = problemOf(message, jsonrpc, method, id, given) ?? tooLong(registry.limits, id, params, metaRead)
@@ -89,6 +98,7 @@ export function resolve(registry: Registry, message: unknown): Resolved {
     meta: metaRead,
     target,
     completion,
+    own,
     scopes,
     problem,
   } as Resolved
@@ -120,6 +130,17 @@ function findTarget(registry: Registry, method: unknown, { name, uri }: Params):
       return typeof uri === 'string' ? registry.findResource(uri) : undefined
     default:
       return undefined
+  }
+}
+
+function findOwn(registry: Registry, method: string, uri: unknown): ResolvedMessage['own'] {
+  switch (method) {
+    case 'skills/get':
+      return typeof uri === 'string' ? registry.skills.get(uri) : undefined
+    case 'resources/directory/read':
+      return typeof uri === 'string' ? registry.findDirectory(uri) : undefined
+    default:
+      return registry.findMethod(method)
   }
 }
 

@@ -47,7 +47,7 @@ export class RequestSource implements Viewer {
       version: shortened(version),
       revision,
       capabilities: capabilitiesOf(capabilities),
-      extensions: readExtensions(extensions),
+      extensions: readExtensions(extensions, MAX_EXTENSION_BYTES),
     }
   }
 
@@ -81,11 +81,11 @@ function shortened(name: unknown): string | undefined {
 }
 
 /** Without their settings if these are too large. */
-function readExtensions(extensions: unknown): Record<string, object> {
+export function readExtensions(extensions: unknown, maxBytes: number): Record<string, object> {
   const declared = isObject(extensions) ? Object.entries(extensions).filter(isExtension) : []
-  if (fits(JSON.stringify(declared), MAX_EXTENSION_BYTES)) return Object.fromEntries(declared)
+  if (fits(JSON.stringify(declared), maxBytes)) return Object.fromEntries(declared)
   let bytes = 0
-  const named = declared.filter(([name]) => (bytes += Buffer.byteLength(name)) <= MAX_EXTENSION_BYTES)
+  const named = declared.filter(([name]) => (bytes += Buffer.byteLength(JSON.stringify(name)) + 4) <= maxBytes)
   return Object.fromEntries(named.map(([name]) => [name, {}]))
 }
 

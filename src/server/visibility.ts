@@ -24,6 +24,7 @@ export interface Naming {
   readonly params: Record<string, unknown> | undefined
   readonly target: Guarded | undefined
   readonly completion: Guarded | undefined
+  readonly own: Guarded | undefined
   readonly scopes: readonly string[] | undefined
 }
 

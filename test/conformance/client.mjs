@@ -23,6 +23,10 @@ const SCENARIOS = {
     await client.listTools()
     await client.callTool('add_numbers', { a: 5, b: 3 })
   },
+  'sep-2640-client-no-prefetch': (client) => client.listSkills(),
+  'sep-2640-client-verify-digest': loadSkill,
+  'sep-2640-client-verify-size': loadSkill,
+  'sep-2640-client-verify-frontmatter': loadSkill,
   'request-metadata': (client) => client.listTools(),
   'sep-2322-client-request-state': async (client) => {
     await client.listTools()
@@ -50,6 +54,13 @@ const SCENARIOS = {
     const { inputSchema: schema } = tools.find(({ name }) => name === 'json_schema_2020_12_tool')
     await client.callTool('json_schema_echo', { schema })
   },
+}
+
+/** The server sends a SKILL.md that is not the listed one, so nothing further of the skill may be read. */
+async function loadSkill(client) {
+  const [skill] = await client.listSkills()
+  await client.readSkill(skill)
+  await client.readSkill(skill, 'references/FORMS.md')
 }
 
 const name = process.env['MCP_CONFORMANCE_SCENARIO'] ?? ''

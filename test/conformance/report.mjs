@@ -9,7 +9,6 @@ const COUNTS_AS = new Map([
 
 /** Run with the rest and not scored by the suite. What is left out, and why. */
 const NOT_COUNTED = [
-  { scenarios: /^sep-2640-skills-/, why: 'an extension that this server does not have' },
   { scenarios: /^tasks-status-notifications$/, why: 'the suite has not written it yet' },
   { scenarios: /^auth\/dpop(-nonce)?$/, why: 'SEP-1932 is a proposal' },
   { scenarios: /^auth\/wif-jwt-bearer$/, why: 'SEP-1933 is a proposal' },

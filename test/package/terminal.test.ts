@@ -46,6 +46,9 @@ test('every command of the page does what it says', { timeout: 60_000 }, async (
     ['task', 0, '3 pages on May.'],
     ['prompt', 0, expect.stringContaining('Review a.ts for speed.')],
     ['read', 0, '{"debug":false}'],
+    ['skills', 0, expect.stringContaining('skill://refunds/SKILL.md')],
+    ['skill', 0, 'At most 100 EUR.'],
+    ['request', 0, '{"currency":"EUR","rate":1.25}'],
     ['call', 0, 'Deployed to prod.'],
     ['call', 4, ''],
     ['resume', 0, 'Deployed to prod.'],
@@ -80,6 +83,12 @@ function app(): ReturnType<typeof rally> {
     return `Review ${file} for ${focus}.`
   })
   made.resource('config://app', { name: 'config' }, () => '{"debug":false}')
+  const files = { 'references/limits.md': 'At most 100 EUR.\n' }
+  made.skill('refunds', { description: 'How to refund', files }, 'Read the limits.')
+  made.method('com.example/rate', { params: z.object({ currency: z.string() }) }, ({ currency }) => ({
+    currency,
+    rate: 1.25,
+  }))
   return made
 }
 

@@ -346,6 +346,29 @@ export const serverPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/extensions.md',
+    given: `${APP}
+      import { mkdirSync, writeFileSync } from 'node:fs'
+      import { skillFolder } from 'mcp-rally/node'
+      const findRate = async (_currency: string, _signal: AbortSignal): Promise<number> => 1.25
+      mkdirSync('skills/billing', { recursive: true })
+      writeFileSync('skills/billing/SKILL.md', '---\\nname: billing\\ndescription: How bills are made\\n---\\nMake them.\\n')
+    `,
+    snippets: [
+      { has: 'app.method(' },
+      { has: 'client.listSkills()', continues: true, use: 'await client.close()' },
+      {
+        has: 'skillFolder(',
+        use: `
+          const client = await connect(app)
+          for (const { uri } of await client.listSkills()) console.log(uri)
+          await client.close()
+        `,
+        prints: ['skill://acme/billing/SKILL.md'],
+      },
+    ],
+  },
+  {
     file: 'docs/tasks.md',
     given: `
       import { rally } from 'mcp-rally'
