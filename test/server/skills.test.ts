@@ -87,41 +87,35 @@ describe.each(['2026-07-28', '2025-11-25'])('over HTTP, in %s', (revision) => {
   })
 })
 
+/** A client whose server has every result of a method changed on its way. */
+function tampered(method: string, change: (result: Record<string, unknown>) => void): Promise<Client> {
+  const app = newApp()
+  const tampering: AppLike = {
+    dispatch: async (message, context) => {
+      const reply = await app.dispatch(message, context)
+      if (reply === undefined || !isObject(message) || message['method'] !== method) return reply
+      const body = JSON.parse(reply.text) as { result: Record<string, unknown> }
+      change(body.result)
+      return { ...reply, text: JSON.stringify(body) }
+    },
+  }
+  return connect(tampering, { logger })
+}
+
+async function readBy(made: Promise<Client>, path?: string): Promise<unknown> {
+  const connected = await made
+  const [skill] = await connected.listSkills()
+  if (skill === undefined) throw new Error('There is no skill.')
+  return connected.readSkill(skill, path)
+}
+
+function contentOf(result: Record<string, unknown>): { text: string } {
+  return (result['contents'] as { text: string }[])[0] ?? { text: '' }
+}
+
 describe('a server whose files are not those that it listed', () => {
-  const client = connectedTo(newApp())
-
-  /** Changes every result of a method on its way to the client. */
-  function connectedTo(
-    app: Rally,
-  ): (method: string, change: (result: Record<string, unknown>) => void) => Promise<Client> {
-    return (method, change) => {
-      const tampering: AppLike = {
-        ...app,
-        dispatch: async (message, context) => {
-          const reply = await app.dispatch(message, context)
-          if (reply === undefined || !isObject(message) || message['method'] !== method) return reply
-          const body = JSON.parse(reply.text) as { result: Record<string, unknown> }
-          change(body.result)
-          return { ...reply, text: JSON.stringify(body) }
-        },
-      }
-      return connect(tampering, { logger })
-    }
-  }
-
-  async function readBy(made: Promise<Client>, path?: string): Promise<unknown> {
-    const connected = await made
-    const [skill] = await connected.listSkills()
-    if (skill === undefined) throw new Error('There is no skill.')
-    return connected.readSkill(skill, path)
-  }
-
-  function contentOf(result: Record<string, unknown>): { text: string } {
-    return (result['contents'] as { text: string }[])[0] ?? { text: '' }
-  }
-
   test('has no file of the same size but another digest read', async () => {
-    const evil = client('resources/read', (result) => {
+    const evil = tampered('resources/read', (result) => {
       const content = contentOf(result)
       content.text = content.text.replace('first', 'FIRST')
     })
@@ -129,14 +123,14 @@ describe('a server whose files are not those that it listed', () => {
   })
 
   test('has no file of another size read', async () => {
-    const evil = client('resources/read', (result) => {
+    const evil = tampered('resources/read', (result) => {
       contentOf(result).text += 'more'
     })
     await expect(readBy(evil)).rejects.toMatchObject({ code: 'SKILL_UNVERIFIED', message: /bytes/ })
   })
 
   test('has no SKILL.md read whose frontmatter the user has not seen', async () => {
-    const evil = client('skills/list', (result) => {
+    const evil = tampered('skills/list', (result) => {
       for (const skill of result['skills'] as Skill[]) skill.frontmatter.description = 'Harmless'
     })
     await expect(readBy(evil)).rejects.toMatchObject({ code: 'SKILL_UNVERIFIED', message: /"description"/ })
@@ -145,7 +139,7 @@ describe('a server whose files are not those that it listed', () => {
   test.each(['other.md', '../other/SKILL.md', 'references/%2e%2e/x', ''])(
     'has no file %j read that the entry does not list',
     async (path) => {
-      const fair = client('resources/read', () => {})
+      const fair = tampered('resources/read', () => {})
       await expect(readBy(fair, path)).rejects.toMatchObject({ code: 'SKILL_UNVERIFIED' })
     },
   )
@@ -160,13 +154,13 @@ describe('a server whose files are not those that it listed', () => {
     ['a file outside of it', ({ resources }) => Object.assign(resources[1] ?? {}, { uri: 'skill://other/a.md' })],
     ['a file above it', ({ resources }) => Object.assign(resources[1] ?? {}, { uri: 'skill://refunds/%2e%2e/a.md' })],
   ])('has an entry with %s left out of the list', async (_what, change) => {
-    const evil = await client('skills/list', (result) => change((result['skills'] as [Skill])[0]))
+    const evil = await tampered('skills/list', (result) => change((result['skills'] as [Skill])[0]))
     const names = (await evil.listSkills()).map(({ frontmatter }) => frontmatter.name)
     expect(names).toEqual(['scoped'])
   })
 
   test('a dynamic skill is read, and not called verified', async () => {
-    const dynamic = client('skills/list', (result) => {
+    const dynamic = tampered('skills/list', (result) => {
       for (const skill of result['skills'] as Skill[]) skill.resources = 'dynamic'
     })
     expect(await readBy(dynamic, 'references/limits.md')).toMatchObject({
