@@ -25,9 +25,14 @@ const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 export function admission({ allowedHosts = LOOPBACK, allowedOrigins }: AdmissionOptions): Admission {
   const hosts = allowedHosts === '*' ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase()))
   const origins = allowedOrigins === '*' || allowedOrigins === undefined ? undefined : readOrigins(allowedOrigins)
+  // Almost all requests have the same Host, which is then read once.
+  let lastServed: string | undefined
   return (host, origin) => {
-    if (hosts !== undefined && (host === undefined || !hosts.has(hostName(host)))) {
-      return `Host ${JSON.stringify(host ?? '')} is not served here. To serve it, add its name to \`allowedHosts\`.`
+    if (hosts !== undefined && (host === undefined || host !== lastServed)) {
+      if (host === undefined || !hosts.has(hostName(host))) {
+        return `Host ${JSON.stringify(host ?? '')} is not served here. To serve it, add its name to \`allowedHosts\`.`
+      }
+      lastServed = host
     }
     if (origin === undefined || allowedOrigins === '*') return undefined
     const allowed = origins === undefined ? isPageOf(origin, hosts, host) : origins.has(normalized(origin))

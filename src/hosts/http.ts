@@ -286,5 +286,6 @@ function publicDocument(text: string): Route {
 }
 
 function isJson(contentType: string | undefined): boolean {
+  if (contentType === 'application/json') return true
   return contentType !== undefined && /^application\/json\s*(;|$)/i.test(contentType)
 }
