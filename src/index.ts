@@ -38,13 +38,24 @@ export type { StoredEvent, Mailbox } from './store/mailbox.ts'
 export type { Caller, CallerClaims, CallSource, ClientInfo } from './flow/caller.ts'
 export type { ErrorContext, OnError } from './flow/failure-log.ts'
 export type { Visible } from './server/visibility.ts'
+export type { Middleware, MiddlewareCall, MiddlewareOutcome, MiddlewareResult } from './server/middleware.ts'
 export type {
+  AskEnd,
   FlowCarrier,
-  Middleware,
-  MiddlewareCall,
-  MiddlewareOutcome,
-  MiddlewareResult,
-} from './server/middleware.ts'
+  FlowEnd,
+  Observation,
+  ObservedAsk,
+  ObservedFlow,
+  ObservedRound,
+  ObservedStep,
+  ObservedTask,
+  ObservedWait,
+  Observer,
+  RoundEnd,
+  StepEnd,
+  TaskEnd,
+  WaitEnd,
+} from './flow/observer.ts'
 export type { Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
 export type { NotJson, Recordable } from './flow/lossless.ts'
 export type { RetryOptions } from './flow/retry.ts'

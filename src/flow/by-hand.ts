@@ -154,7 +154,9 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     throw tooLarge(journal.bytes + stateBytes, limits.journalBytes, largest)
   }
   const byHand = stateText === undefined ? {} : { state: JSON.parse(stateText) as unknown }
-  const flowState: FlowState = { open: new Map(), held: new Map(), byHand }
+  const { client, trace } = pass.input.flowState
+  const kept = { ...(client && { client }), ...(trace !== undefined && { trace }) }
+  const flowState: FlowState = { open: new Map(), held: new Map(), byHand, ...kept }
   const texts = new Map<string, string>()
   for (const [key, question] of questions) {
     if (!isKey(key)) throw keyInvalid(key)

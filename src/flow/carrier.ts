@@ -11,6 +11,7 @@ import type { CallSource } from './caller.ts'
 import type { OnError, TargetName } from './failure-log.ts'
 import type { FlowState, ShownQuestion, Wait } from './flow-state.ts'
 import type { Journal } from './journal.ts'
+import type { Begun, FlowCarrier, FlowObserver, Observers, WaitEnd } from './observer.ts'
 import type { Capability, Form } from './question.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { Interruptible, Underway } from './underway.ts'
@@ -21,6 +22,7 @@ import type { Interruptible, Underway } from './underway.ts'
  */
 export interface Carrier<T> {
   readonly host: PassHost
+  readonly kind: FlowCarrier
   readonly flow: Flow
   readonly journal: Journal
   readonly flowState: FlowState
@@ -47,6 +49,8 @@ export interface Carrier<T> {
   /** Called before the handler runs, with the pass to offer late answers to. */
   started?(pass: RunningPass): void
   suspended(outcome: Suspension): T | Promise<T>
+  /** Takes the wait for answers that an observer was told of, if the carrier waits for them in memory. It ends the wait. */
+  holdWait?(wait: Begun<WaitEnd>): void
   /** `endText` of flow/run.ts makes a text of the outcome. */
   ended(outcome: Ending): T | Promise<T>
   cancelled(): T
@@ -71,6 +75,8 @@ export interface PassHost {
   /** Guards the store of a step that runs once. */
   readonly outages: StoreOutages
   readonly strict: boolean
+  /** Present if the app has observers. */
+  readonly observers: Observers | undefined
   /** How steps are retried that do not say it themselves. */
   readonly steps?: RetryOptions | undefined
   readonly now: () => number
@@ -121,6 +127,8 @@ export interface PassInput {
   readonly scheduler?: Scheduler | undefined
   readonly now?: (() => number) | undefined
   readonly trace?: ((event: TraceEvent) => void) | undefined
+  /** Present if the pass is observed. */
+  readonly observed?: FlowObserver | undefined
 }
 
 export interface Flow {

@@ -37,6 +37,8 @@ export interface FlowState {
   byHand?: { readonly state?: unknown }
   /** The client as the handler first read it: it is the same in every later pass. */
   client?: ClientInfo
+  /** What an observer returned from `trace` when the flow began. */
+  trace?: string
 }
 
 export function emptyState(): FlowState {
@@ -44,7 +46,7 @@ export function emptyState(): FlowState {
 }
 
 /** Compact and positional JSON. `readFlowState` is the inverse. */
-export function writeFlowState({ open, held, byHand, client, waits }: FlowState): unknown {
+export function writeFlowState({ open, held, byHand, client, waits, trace }: FlowState): unknown {
   const rows: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
     Array.from(held, ([key, { pin, asked, answer }]) =>
@@ -54,11 +56,12 @@ export function writeFlowState({ open, held, byHand, client, waits }: FlowState)
           [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
     ),
   ]
-  const hasWaits = waits !== undefined && waits.size > 0
+  const hasWaits = (waits !== undefined && waits.size > 0) || trace !== undefined
   if (byHand !== undefined) rows.push(byHand.state === undefined ? [] : [byHand.state])
   else if (client !== undefined || hasWaits) rows.push(null)
   if (client !== undefined || hasWaits) rows.push(client ?? null)
-  if (hasWaits) rows.push(writeWaits(waits))
+  if (hasWaits) rows.push(waits === undefined ? [] : writeWaits(waits))
+  if (trace !== undefined) rows.push(trace)
   return rows
 }
 
@@ -76,7 +79,9 @@ export function readFlowState(json: unknown): FlowState {
   }
   if (isByHandState(json)) flowState.byHand = readByHand(json[2])
   if (json.length > 3 && json[3] !== null) flowState.client = json[3] as ClientInfo
-  if (json.length > 4) flowState.waits = readWaits(json[4])
+  const waits = json.length > 4 ? readWaits(json[4]) : undefined
+  if (waits !== undefined && waits.size > 0) flowState.waits = waits
+  if (typeof json[5] === 'string') flowState.trace = json[5]
   return flowState
 }
 

@@ -41,7 +41,8 @@ import {
   toFailure,
   tooLarge,
 } from './errors.ts'
-import type { Entry, Tag } from './journal.ts'
+import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
+import type { Begun, StepEnd } from './observer.ts'
 import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
@@ -236,6 +237,9 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     try {
       const question = toQuestion()
       call.asking = { question, pin: pinOf(question), give }
+      if (this.input.observed !== undefined && call.entry === undefined) {
+        this.input.observed.ask(key, question.needs[0] ?? '')
+      }
     } catch (error) {
       return this.fail(error, key)
     }
@@ -273,8 +277,16 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     this.#busy += 1
     call.running = true
     this.#insideStep = call.key
-    attempt(this.input.strict ? () => runInStep(this, call.key, run) : run, returned, threw)
+    const { strict, observed } = this.input
+    const work = strict ? () => runInStep(this, call.key, run) : run
+    if (observed === undefined) attempt(work, returned, threw)
+    else attemptObserved(observed.step(call.key, this.#attemptOf(call)), work, returned, threw)
     this.#insideStep = undefined
+  }
+
+  /** The number of the attempt that runs next. */
+  #attemptOf({ key }: Call): number {
+    return (this.#lazyWaits?.carried(key)?.attempts ?? 0) + 1
   }
 
   endAttempt(call: Call, abortWith?: Error): void {
@@ -576,6 +588,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   #deliver(call: Call, tag: Tag, payload: unknown, replayed: boolean): void {
     const { key } = call
     call.settled = true
+    if (tag === 'a' && this.input.observed !== undefined) this.input.observed.answered(key, actionIn(payload))
     if (this.input.flowState.waits !== undefined) this.waits.settled(key)
     if (this.#unheard) return
     try {
@@ -703,4 +716,28 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
       detailsOf(this.#place),
     )
   }
+}
+
+function attemptObserved(
+  step: Begun<StepEnd>,
+  run: () => unknown,
+  returned: (value: unknown) => void,
+  threw: (error: unknown) => void,
+): void {
+  attempt(
+    () => step.run(run),
+    (value) => {
+      step.end({ outcome: 'completed' })
+      returned(value)
+    },
+    (error) => {
+      step.end({ outcome: 'failed', error })
+      threw(error)
+    },
+  )
+}
+
+function actionIn(payload: unknown): Action {
+  const [, , action] = payload as AnswerPayload
+  return action
 }

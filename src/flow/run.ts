@@ -2,6 +2,7 @@
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import type { CallSource } from './caller.ts'
 import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
+import { flowDigest } from './derive.ts'
 import type { FlowState } from './flow-state.ts'
 import { keepAnswers } from './flow-state.ts'
 import type { Io } from './io.ts'
@@ -9,6 +10,7 @@ import { startPass } from './io.ts'
 import type { FailurePlace, TargetName } from './failure-log.ts'
 import { logFailure, logUnexpected, publicError } from './failure-log.ts'
 import { Journal } from './journal.ts'
+import type { FlowObserver, Observers } from './observer.ts'
 import { Pass } from './pass.ts'
 import type { Form } from './question.ts'
 
@@ -28,10 +30,47 @@ export interface FlowTarget<Host, Request> extends TargetName {
  * Runs one pass of the target, and gives its outcome to the carrier. Resolves with what the carrier makes of it. One promise
  * for the whole pass: a handler that never waits is done before this returns.
  */
-export function runTarget<T>(
-  target: Pick<FlowTarget<never, never>, 'method' | 'target' | 'forms' | 'timeoutMs' | 'run'>,
+export function runTarget<T>(target: RunTarget, args: unknown, carrier: Carrier<T>): Promise<T> {
+  const { observers } = carrier.host
+  if (observers !== undefined) return runObserved(observers, target, args, carrier)
+  return runPass(target, args, carrier, undefined)
+}
+
+type RunTarget = Pick<FlowTarget<never, never>, 'method' | 'target' | 'forms' | 'timeoutMs' | 'run'>
+
+function runObserved<T>(observers: Observers, target: RunTarget, args: unknown, carrier: Carrier<T>): Promise<T> {
+  const { flow, kind, flowState, source } = carrier
+  const observed = observers.flow({
+    method: target.method,
+    target: target.target,
+    flow: flowDigest(flow.id),
+    round: flow.round,
+    carrier: kind,
+    caller: source.caller,
+    trace: flowState.trace,
+  })
+  return observed.pass.run(() => {
+    observers.sealTrace(flowState)
+    return runPass(target, args, carrier, observed)
+  })
+}
+
+/** Tells the observers how the pass ended, and what the flow waits for. */
+function reportOutcome(carrier: Carrier<unknown>, outcome: Outcome, observed: FlowObserver): void {
+  const { kind } = outcome
+  if (kind === 'asks') {
+    const wait = observed.wait({ for: 'answers', keys: [...outcome.questions.keys()], dueAt: outcome.dueAt })
+    if (carrier.holdWait === undefined) wait.end({ outcome: 'released' })
+    else carrier.holdWait(wait)
+  }
+  observed.ended(kind === 'failed' ? { outcome: kind, error: outcome.error } : { outcome: kind })
+}
+
+function runPass<T>(
+  target: RunTarget,
   args: unknown,
   carrier: Carrier<T>,
+  observed: FlowObserver | undefined,
 ): Promise<T> {
   const { host } = carrier
   const input: PassInput = {
@@ -59,9 +98,11 @@ export function runTarget<T>(
     cancel: carrier.cancel,
     strict: host.strict,
     now: host.now,
+    observed,
   }
   return new Promise((resolve, reject) => {
     const finish = (outcome: Outcome): void => {
+      if (observed !== undefined) reportOutcome(carrier, outcome, observed)
       try {
         resolve(takeOutcome(carrier, outcome))
       } catch (error) {

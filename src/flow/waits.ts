@@ -5,6 +5,7 @@
 // 3. One timer serves the pass, and it ends with the pass.
 import type { PassInput } from './carrier.ts'
 import type { Wait } from './flow-state.ts'
+import type { Begun, FlowObserver, WaitEnd } from './observer.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 
 /** Something that the pass waits for. */
@@ -13,6 +14,8 @@ export interface PendingWait {
   /** True if the pass must not end before it is due. */
   readonly holds: boolean
   readonly fire: () => void
+  /** Present if an observer was told of it. */
+  readonly observation?: Begun<WaitEnd>
 }
 
 /** The longest delay of a timer. */
@@ -49,7 +52,8 @@ export class Waits {
   /** Fires when it is due: at once if it is due already. */
   add(key: string, wait: PendingWait): void {
     if (wait.dueAt <= this.now) return wait.fire()
-    this.#pending.set(key, wait)
+    const { observed } = this.#input
+    this.#pending.set(key, observed === undefined ? wait : observedWait(observed, key, wait))
     this.#arm()
   }
 
@@ -92,6 +96,9 @@ export class Waits {
   stop(): void {
     this.#timer?.cancel()
     this.#timer = undefined
+    if (this.#input.observed !== undefined) {
+      for (const { observation } of this.#pending.values()) observation?.end({ outcome: 'released' })
+    }
     this.#pending.clear()
   }
 
@@ -108,4 +115,13 @@ export class Waits {
     const ms = Math.min(Math.max(nextDueAt - this.now, 0), MAX_TIMER_MS)
     this.#timer = { dueAt: nextDueAt, cancel: scheduler.after(ms, wake) }
   }
+}
+
+function observedWait(observed: FlowObserver, key: string, wait: PendingWait): PendingWait {
+  const observation = observed.wait({ for: 'time', keys: [key], dueAt: wait.dueAt })
+  const fire = (): void => {
+    observation.end({ outcome: 'over' })
+    wait.fire()
+  }
+  return { ...wait, fire, observation }
 }

@@ -84,7 +84,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
-    void app.serve(request, { caller, cancel, notify }).then((reply) => {
+    void app.serve(request, { caller, cancel, notify, overPipe: true }).then((reply) => {
       if (counts) inFlight -= 1
       if (id !== undefined) running.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)

@@ -10,6 +10,7 @@ import { derivedUuid } from '../flow/derive.ts'
 import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
+import type { Begun, WaitEnd } from '../flow/observer.ts'
 import type { Capability } from '../flow/question.ts'
 import type { EndedFlow } from '../flow/run.ts'
 import { endText, failureText, runTarget } from '../flow/run.ts'
@@ -74,6 +75,8 @@ export class Call implements Stoppable {
   readonly #revision: OlderRevision
   readonly #outlet: Outlet
   #interrupted = false
+  /** The wait for answers, as observers know it. */
+  #wait: Begun<WaitEnd> | undefined
 
   constructor(host: LegacyHost, session: Session, outlet: Outlet, segment = 0) {
     this.#host = host
@@ -100,13 +103,16 @@ export class Call implements Stoppable {
     suspend?: SuspendCall,
   ): Promise<string | undefined> {
     for (let point = from; ;) {
-      const passed = await runTarget(target, request.args, this.#carrier(target, request, point))
+      const passed = await runTarget(target, request.args, this.#carrier(target, request, point, suspend !== undefined))
       if (passed.kind === 'over') return passed.text
       let next: ResumePoint | 'suspended' | 'cancelled'
       try {
         next = await this.#ask(passed, point, suspend)
       } catch (error) {
         return failureText(target, error, this.#ended(from, request))
+      } finally {
+        this.#wait?.end({ outcome: suspend === undefined ? 'over' : 'released' })
+        this.#wait = undefined
       }
       if (next === 'suspended') return undefined
       if (next === 'cancelled') return this.#cancelledText(target, from, request)
@@ -114,12 +120,16 @@ export class Call implements Stoppable {
     }
   }
 
-  #carrier(target: Target, request: RoundRequest, point: ResumePoint): Carrier<PassResult> {
+  #carrier(target: Target, request: RoundRequest, point: ResumePoint, isCarried: boolean): Carrier<PassResult> {
     const { app, underway } = this.#host
     const { flowId, startedAt, round, journal, flowState, answers } = point
     const can = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
     return {
       host: app,
+      kind: isCarried ? 'client' : 'connection',
+      holdWait: (wait) => {
+        this.#wait = wait
+      },
       flow: { id: flowId, startedAt, round, revision: this.#revision.name, declared: can },
       journal,
       flowState,

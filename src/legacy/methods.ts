@@ -18,6 +18,7 @@ import { METHODS, methodNotFound, ownResult } from '../server/methods.ts'
 import type { Served } from '../server/middleware.ts'
 import { aroundRequest, aroundRound } from '../server/middleware.ts'
 import { readRound } from '../server/params.ts'
+import { observeRound } from '../server/observe.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { RequestInfo } from '../server/request.ts'
@@ -47,7 +48,7 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
   const { id, method } = request
   try {
     const seen = seenBy(host, request, senderOf(incoming))
-    const served = await serve(host, seen === request ? incoming : { ...incoming, request: seen })
+    const served = await serveObserved(host, seen === request ? incoming : { ...incoming, request: seen })
     if (served === undefined) return undefined
     if (request.own?.kind === 'method') {
       return { text: JSON.stringify({ jsonrpc: '2.0', id, result: served }), status: 200 }
@@ -93,6 +94,14 @@ const SESSION_METHODS: ReadonlyMap<string, Serve> = new Map<string, Serve>([
   ['resources/unsubscribe', unsubscribe],
   ['logging/setLevel', setLevel],
 ])
+
+function serveObserved(host: LegacyHost, incoming: SessionRequest): Served | Promise<Served> {
+  const { observers } = host.app
+  if (observers === undefined) return serve(host, incoming)
+  const { request, session, outlet, caller } = incoming
+  const origin = { revision: session.revision.name, caller, transport: outlet.overHttp ? 'tcp' : 'pipe' } as const
+  return observeRound(observers, request, origin, () => serve(host, incoming))
+}
 
 function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Served> {
   const { app } = host

@@ -277,7 +277,7 @@ export class App {
 
   #createServices(
     { once, instructions, onError, steps }: AppOptions,
-    { info, logger, seal, limits, timeoutMs, strict, showErrors }: ResolvedOptions,
+    { info, logger, seal, limits, timeoutMs, strict, showErrors, observers }: ResolvedOptions,
     tasks: AppParts['tasks'],
   ): AppServices {
     const outages = new StoreOutages(logger)
@@ -291,6 +291,7 @@ export class App {
       timeoutMs,
       strict,
       showErrors,
+      observers,
       onError,
       steps,
       once: guarded,

@@ -20,6 +20,8 @@ export interface RequestContext {
   readonly progress?: SentProgress | undefined
   /** Default false. */
   readonly overHttp?: boolean | undefined
+  /** True over standard streams. Default false. */
+  readonly overPipe?: boolean | undefined
 }
 
 /** What a client was told about the progress of a call: the numbers only rise, over all segments of the call. */

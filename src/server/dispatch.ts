@@ -1,10 +1,13 @@
 // From a resolved message of 2026-07-28 to its response, whatever host received it.
 import { logServing } from '../flow/failure-log.ts'
+import type { Observers } from '../flow/observer.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { plainText } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
+import type { Method } from './methods.ts'
 import { methodNotFound, methodOf } from './methods.ts'
 import { aroundRequest } from './middleware.ts'
+import { observeRound } from './observe.ts'
 import type { Reply } from './reply.ts'
 import { errorReply, internalError, resultReply } from './reply.ts'
 import type { RequestInfo } from './request.ts'
@@ -35,7 +38,9 @@ export async function dispatch(
     const seen = registry.hides
       ? registry.seenBy(request, new RequestSource({ info, meta: request.meta, caller: context.caller }, limits))
       : request
-    const result = await serve(app, seen, info, context)
+    const result = await (app.observers === undefined
+      ? serve(app, seen, info, context)
+      : serveObserved(app.observers, app, seen, info, context))
     return result === undefined ? undefined : resultReply(id, result)
   } catch (error) {
     if (error instanceof ProtocolError) return errorReply(id, error)
@@ -53,14 +58,36 @@ function serve(
   const method = methodOf(app, request)
   if (method === undefined) throw methodNotFound(request.method)
   if (app.middleware.length === 0 || method.isRound) return method.text(app, request, info, context)
-  const { caller } = context
-  return aroundRequest<string | undefined>(
-    app,
-    request,
-    { info, meta: request.meta, caller },
-    {
-      serve: () => method.text(app, request, info, context),
-      write: (result) => plainText(result, app.serverMeta),
-    },
+  return serveThrough(method, app, request, info, context)
+}
+
+// These two have functions of their own: a function that holds closures allocates for them, even if it never makes one.
+
+/** Serves a method that is no round of a flow, through the middleware. */
+function serveThrough(
+  method: Method,
+  app: AppServices,
+  request: ResolvedRequest,
+  info: RequestInfo,
+  context: RequestContext,
+): Promise<string | undefined> {
+  const from = { info, meta: request.meta, caller: context.caller }
+  return aroundRequest<string | undefined>(app, request, from, {
+    serve: () => method.text(app, request, info, context),
+    write: (result) => plainText(result, app.serverMeta),
+  })
+}
+
+function serveObserved(
+  observers: Observers,
+  app: AppServices,
+  request: ResolvedRequest,
+  info: RequestInfo,
+  context: RequestContext,
+): Promise<string | undefined> {
+  const { caller, overHttp, overPipe } = context
+  const transport = overHttp ? 'tcp' : overPipe ? 'pipe' : undefined
+  return observeRound(observers, request, { revision: info.revision, caller, transport }, () =>
+    serve(app, request, info, context),
   )
 }

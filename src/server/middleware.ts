@@ -8,6 +8,7 @@ import { InputRequired } from '../flow/by-hand.ts'
 import type { PassHost } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
 import { isExpected, logServing } from '../flow/failure-log.ts'
+import type { FlowCarrier } from '../flow/observer.ts'
 import type { FlowTarget } from '../flow/run.ts'
 import { endText, failureText } from '../flow/run.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
@@ -19,9 +20,6 @@ import type { Limits } from './limits.ts'
 import { DEEPEST, invalidParams } from './request.ts'
 import type { SourceRequest } from './source.ts'
 import { RequestSource } from './source.ts'
-
-/** Who keeps a flow between its rounds: the client, the store (a task), or the connection of an older client. */
-export type FlowCarrier = 'client' | 'store' | 'connection'
 
 /** A request, as middleware sees it. */
 export interface MiddlewareCall extends CallSource {

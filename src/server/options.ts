@@ -13,6 +13,8 @@ import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
 import type { ShedLoad } from './handover.ts'
+import type { Observer } from '../flow/observer.ts'
+import { Observers } from '../flow/observer.ts'
 import type { LimitOptions, Limits } from './limits.ts'
 import { readLimits } from './limits.ts'
 import type { Extensions, ListOptions } from './registry.ts'
@@ -71,6 +73,8 @@ export interface AppOptions {
    * `ProtocolError` and Rally's own errors. Default: only if NODE_ENV is `development` or `test`.
    */
   showErrors?: boolean
+  /** Watch requests, flows, steps, questions, waits and tasks: see `Observer`. Default: none. */
+  observers?: readonly Observer[]
   /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
   shed?: ShedLoad
   /**
@@ -103,6 +107,7 @@ export interface ResolvedOptions {
   readonly timeoutMs: number
   readonly strict: boolean
   readonly showErrors: boolean
+  readonly observers: Observers | undefined
 }
 
 /** Throws when an option is not valid. */
@@ -123,13 +128,22 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   const limits = readLimits(options.limits)
   const extensions = readExtensions(options.extensions)
   const seal = toSeal(options, info.name, logger)
-  return { info, logger, seal, lists, limits, extensions, timeoutMs, strict, showErrors }
+  const observers = readObservers(options.observers, logger)
+  return { info, logger, seal, lists, limits, extensions, timeoutMs, strict, showErrors, observers }
 }
 
 function readExtensions(extensions: AppOptions['extensions'] = {}): Extensions {
   const problem = extensionsProblem(extensions)
   if (problem === undefined) return extensions
   throw new RallyError('OPTION_INVALID', `\`extensions\`: ${problem}.`)
+}
+
+function readObservers(given: readonly Observer[] | undefined, logger: Logger): Observers | undefined {
+  if (given === undefined) return undefined
+  if (!Array.isArray(given) || !given.every((each) => typeof each === 'object' && each !== null)) {
+    throw new RallyError('OPTION_INVALID', `\`observers\` must be an array of observers, got ${shown(given)}.`)
+  }
+  return given.length === 0 ? undefined : new Observers([...given], logger)
 }
 
 function readInfo(options: AppOptions): Implementation {

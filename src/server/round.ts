@@ -83,7 +83,9 @@ export function serveRound(host: RoundServices, target: Target, request: RoundRe
 export function newTask(host: RoundServices, target: Target, request: RoundRequest): TaskStart {
   const flow = new RoundFlow(request.info, undefined, host.now, keyedId(host, target, request))
   const { version } = target
-  const claims = { ...flow.next({ version, flowState: emptyState(), journal: Journal.empty() }), round: 0 }
+  const flowState = emptyState()
+  host.observers?.sealTrace(flowState)
+  const claims = { ...flow.next({ version, flowState, journal: Journal.empty() }), round: 0 }
   const { args, info, answers } = request
   return { tool: target.target, args, source: new RequestSource(request, host.limits), info, claims, answers }
 }
@@ -194,6 +196,7 @@ function continueFlow(
 
 /** The client as carrier: it gets a sealed state, and sends it back with its answers. */
 class Round implements Carrier<string | undefined> {
+  readonly kind = 'client'
   readonly host: RoundServices
   readonly flow: RoundFlow
   readonly journal: Journal

@@ -13,6 +13,7 @@ import { FlowError } from '../flow/errors.ts'
 import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
 import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
+import type { ObservedTask, Observers, TaskEnd } from '../flow/observer.ts'
 import type { Pass } from '../flow/pass.ts'
 import type { EndedFlow, SavedFlow } from '../flow/run.ts'
 import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
@@ -68,6 +69,8 @@ export class TaskRun implements JournalWriter {
   readonly #status: StatusMessage
   readonly #lease: Lease
   #pass: RunningPass | undefined
+  /** For observers. */
+  #outcome: TaskEnd['outcome'] = 'released'
   /** Keys of answers that a pass was given and that the store still holds. */
   readonly #delivered = new Set<string>()
   /** The questions that the pass has shown, without those that it was given an answer to since. */
@@ -82,7 +85,8 @@ export class TaskRun implements JournalWriter {
 
   /** Resolves when the worker no longer holds the task. Never rejects. */
   run(): Promise<void> {
-    return this.#context.runInAsyncScope(() => this.#run())
+    const { observers } = this.#host.app
+    return this.#context.runInAsyncScope(() => (observers === undefined ? this.#run() : this.#runObserved(observers)))
   }
 
   get lease(): TaskLease {
@@ -129,6 +133,26 @@ export class TaskRun implements JournalWriter {
     ).catch((error: unknown) => this.#failPass(error))
   }
 
+  async #runObserved(observers: Observers): Promise<void> {
+    const observed = this.#observed()
+    if (observed === undefined) return this.#run()
+    const begun = observers.task(observed)
+    await begun.run(() => this.#run())
+    begun.end({ outcome: this.#outcome })
+  }
+
+  /** `undefined` if the record cannot be read, which the run meets and reports. */
+  #observed(): ObservedTask | undefined {
+    try {
+      const { tool, flowId, source } = JSON.parse(this.task.request) as TaskRequest
+      const { trace } = flowStateOf(this.#lease.state)
+      const flow = flowDigest(flowId)
+      return { tool, task: this.#digest, flow, lost: this.task.lost, caller: source?.caller, trace }
+    } catch {
+      return undefined
+    }
+  }
+
   async #run(): Promise<void> {
     try {
       const request = JSON.parse(this.task.request) as TaskRequest
@@ -137,7 +161,8 @@ export class TaskRun implements JournalWriter {
       if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
       await this.#runPasses(tool, request)
     } catch (error) {
-      if (!(error instanceof LeaseLost)) await this.#releaseAfter(error)
+      if (error instanceof LeaseLost) this.#outcome = 'lost'
+      else await this.#releaseAfter(error)
     } finally {
       this.#status.stop()
       this.#host.endTrial(this)
@@ -182,6 +207,7 @@ export class TaskRun implements JournalWriter {
     this.#open = new Map()
     return {
       host: app,
+      kind: 'store',
       flow: {
         id: flowId,
         startedAt,
@@ -209,6 +235,7 @@ export class TaskRun implements JournalWriter {
       ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes }, source),
       cancelled: () => {
         this.#pass = undefined
+        this.#outcome = 'lost'
         return undefined
       },
     }
@@ -234,6 +261,7 @@ export class TaskRun implements JournalWriter {
       source,
     })
     await this.#lease.end(() => ({ ...this.#status.take(), ...ending }))
+    this.#outcome = ending.status === 'failed' ? 'failed' : 'completed'
     return undefined
   }
 
@@ -411,7 +439,9 @@ export class TaskRun implements JournalWriter {
         status ??= this.#status.take()
         used = usedKeys()
         for (const key of used) delete state.answers[key]
-        return { ...status, ...make(state) }
+        const change = make(state)
+        if (change.status === 'failed') this.#outcome = 'failed'
+        return { ...status, ...change }
       },
       (isNewer) => {
         for (const key of used) this.#delivered.delete(key)

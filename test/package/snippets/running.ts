@@ -253,6 +253,27 @@ export const runningPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/observers.md',
+    given: `
+      import { type Observer, rally } from 'mcp-rally'
+      let slowest = 0
+    `,
+    snippets: [
+      {
+        has: 'observers: [timing]',
+        use: `
+          app.tool('order', {}, async (_args, io) => {
+            await io.step('book', () => 'b1')
+            return (await io.confirm('sure', 'Sure?')) ? 'Ordered.' : 'Not ordered.'
+          })
+          await talk(app, 'order', {}, [{}, { sure: accepted({ confirm: true }) }])
+          console.log(slowest > 0)
+        `,
+        prints: ['order > book: completed', 'Sure?', 'Ordered.', 'true'],
+      },
+    ],
+  },
+  {
     file: 'docs/middleware.md',
     given: `${APP}
       import { type Middleware, ProtocolError, send, Unavailable } from 'mcp-rally'

@@ -1,0 +1,268 @@
+// Observers: what telemetry, timelines and logs learn about requests, flows, steps, questions, waits and tasks.
+//
+// 1. An app without observers does not enter this file: its parts check one variable that is undefined.
+// 2. No observer sees a secret: flows and tasks are named by a digest.
+// 3. An observer that throws is logged, and changes nothing. Only what `run` throws reaches the flow, because it may come from inside.
+import type { Logger } from '../protocol/logger.ts'
+import type { RequestId } from '../protocol/messages.ts'
+import type { Caller } from './caller.ts'
+
+/** Who keeps a flow between its rounds: the client, the store (a task), or the connection of an older client. */
+export type FlowCarrier = 'client' | 'store' | 'connection'
+
+/**
+ * Watches an app: pass it to `rally({ observers })`. Each method is called when something begins, and returns a function that is called
+ * when it ends. All are optional. For code around requests, use `app.use`.
+ *
+ * @example
+ * const slowSteps: Observer = {
+ *   step({ key, flow }) {
+ *     const start = performance.now()
+ *     return ({ outcome }) => console.log(`${flow.target} ${key}: ${outcome} in ${performance.now() - start} ms`)
+ *   },
+ * }
+ */
+export interface Observer {
+  /** A request of a client, whatever its method, until it is answered. */
+  round?(round: ObservedRound): Observation<RoundEnd>
+  /** A pass: the handler of a flow runs from its top, until the flow ends or has to wait. */
+  flow?(flow: ObservedFlow): Observation<FlowEnd>
+  /** The function of a step runs. Never on a replay. Once for each attempt. */
+  step?(step: ObservedStep): Observation<StepEnd>
+  /** The handler reached a question that no earlier pass has the answer to. */
+  ask?(ask: ObservedAsk): Observation<AskEnd>
+  /** The flow waits. */
+  wait?(wait: ObservedWait): Observation<WaitEnd>
+  /** This worker runs a task that it has claimed, until it releases it. */
+  task?(task: ObservedTask): Observation<TaskEnd>
+  /**
+   * A text that is sealed with a flow when it begins, 256 characters at most, such as a `traceparent`. Every later pass and task of
+   * the flow gets it, on whichever instance, as `trace`.
+   */
+  trace?(): string | undefined
+}
+
+/**
+ * What an observer returns: the function for the end, or an object with it. `run` runs what was begun, so that an observer can make an
+ * async context active inside it.
+ */
+export type Observation<End> = void | ((end: End) => void) | { end?(end: End): void; run?<T>(work: () => T): T }
+
+export interface ObservedRound {
+  /** Such as `tools/call`. */
+  readonly method: string
+  /** The name of the tool or prompt, or the resource's URI, if there is such a one. */
+  readonly target: string | undefined
+  readonly id: RequestId
+  /** As the client sent them. Do not change them. */
+  readonly params: Readonly<Record<string, unknown>> | undefined
+  /** The `_meta` of the request, as the client sent it. */
+  readonly meta: Readonly<Record<string, unknown>> | undefined
+  readonly revision: string
+  readonly caller: Caller | undefined
+  /** `tcp` over HTTP, `pipe` over standard streams, `undefined` in memory. */
+  readonly transport: 'tcp' | 'pipe' | undefined
+}
+
+export interface RoundEnd {
+  /** `error` is a JSON-RPC error, and `tool_error` a tool's result with `isError`. */
+  readonly outcome: 'complete' | 'tool_error' | 'input_required' | 'task' | 'cancelled' | 'error'
+  /** The JSON-RPC error that the client gets. */
+  readonly error?: { readonly code: number; readonly message: string }
+}
+
+export interface ObservedFlow {
+  readonly method: string
+  readonly target: string
+  /** A digest that names the flow. */
+  readonly flow: string
+  /** 0 in the first round. In a task and in an older session every pass counts. */
+  readonly round: number
+  readonly carrier: FlowCarrier
+  readonly caller: Caller | undefined
+  /** What `trace` returned when the flow began. `undefined` in that pass itself. */
+  readonly trace: string | undefined
+}
+
+export interface FlowEnd {
+  /** `done` and `failed` end the flow. After the others another pass continues it. */
+  readonly outcome: 'done' | 'failed' | 'cancelled' | 'asks' | 'waiting' | 'deferred' | 'detached'
+  /** What the handler threw. It may contain secrets of other systems. */
+  readonly error?: unknown
+}
+
+export interface ObservedStep {
+  readonly key: string
+  /** 1 for the first attempt. */
+  readonly attempt: number
+  readonly flow: ObservedFlow
+}
+
+export interface StepEnd {
+  readonly outcome: 'completed' | 'failed'
+  readonly error?: unknown
+}
+
+export interface ObservedAsk {
+  readonly key: string
+  /** The capability that the question needs first, such as `elicitation.form`. */
+  readonly kind: string
+  readonly flow: ObservedFlow
+}
+
+export interface AskEnd {
+  /** `open`: the pass ended without an answer. A later pass asks again or has the answer. */
+  readonly outcome: 'accept' | 'decline' | 'cancel' | 'open'
+}
+
+export interface ObservedWait {
+  /** For the answers of the client, or for a time. */
+  readonly for: 'answers' | 'time'
+  /** What waits. */
+  readonly keys: readonly string[]
+  /** Milliseconds since 1970, if it waits for a time. */
+  readonly dueAt: number | undefined
+  readonly flow: ObservedFlow
+}
+
+export interface WaitEnd {
+  /** `released`: nothing waits here any more. The flow continues in another pass, perhaps elsewhere. */
+  readonly outcome: 'over' | 'released'
+}
+
+export interface ObservedTask {
+  readonly tool: string
+  /** A digest that names the task. */
+  readonly task: string
+  /** A digest that names the flow. */
+  readonly flow: string
+  /** True if another worker was lost while it ran the task. */
+  readonly lost: boolean
+  readonly caller: Caller | undefined
+  readonly trace: string | undefined
+}
+
+export interface TaskEnd {
+  /** `released`: it waits, or another worker continues it. `lost`: another worker has it, or it was cancelled. */
+  readonly outcome: 'completed' | 'failed' | 'released' | 'lost'
+}
+
+const MAX_TRACE = 256
+
+/** Something that was begun, with all that observers want of it. */
+export interface Begun<End> {
+  run<T>(work: () => T): T
+  end(end: End): void
+}
+
+const UNOBSERVED: Begun<unknown> = { run: (work) => work(), end: () => {} }
+
+/** The observers of an app, safe to call. */
+export class Observers {
+  readonly #all: readonly Observer[]
+  readonly #logger: Logger
+
+  constructor(observers: readonly Observer[], logger: Logger) {
+    this.#all = observers
+    this.#logger = logger
+  }
+
+  round(round: ObservedRound): Begun<RoundEnd> {
+    return this.#begin((observer) => observer.round?.(round))
+  }
+
+  task(task: ObservedTask): Begun<TaskEnd> {
+    return this.#begin((observer) => observer.task?.(task))
+  }
+
+  flow(flow: ObservedFlow): FlowObserver {
+    return new FlowObserver(flow, <End>(begin: (observer: Observer) => Observation<End>) => this.#begin(begin))
+  }
+
+  /** Puts into the state of a flow what is to be sealed with it, unless it has that already. */
+  sealTrace(flowState: { trace?: string }): void {
+    if (flowState.trace !== undefined) return
+    for (const observer of this.#all) {
+      const trace = this.#safely(() => observer.trace?.())
+      if (typeof trace !== 'string' || trace.length > MAX_TRACE) continue
+      flowState.trace = trace
+      return
+    }
+  }
+
+  #begin<End>(begin: (observer: Observer) => Observation<End>): Begun<End> {
+    const begun: Exclude<Observation<End>, void>[] = []
+    for (const observer of this.#all) {
+      const observation = this.#safely(() => begin(observer))
+      if (observation !== undefined) begun.push(observation)
+    }
+    if (begun.length === 0) return UNOBSERVED
+    let isOver = false
+    return {
+      run: (work) => runIn(begun, 0, work),
+      end: (end) => {
+        if (isOver) return
+        isOver = true
+        for (const each of begun.toReversed()) {
+          this.#safely(() => (typeof each === 'function' ? each(end) : each.end?.(end)))
+        }
+      },
+    }
+  }
+
+  #safely<T>(call: () => T): T | undefined {
+    try {
+      return call()
+    } catch (error) {
+      this.#logger.error('An observer failed.', { error })
+      return undefined
+    }
+  }
+}
+
+/** A pass that is observed, and what happens inside it. */
+export class FlowObserver {
+  readonly flow: ObservedFlow
+  readonly pass: Begun<FlowEnd>
+  readonly #begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>
+  readonly #asks = new Map<string, Begun<AskEnd>>()
+
+  constructor(flow: ObservedFlow, begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>) {
+    this.flow = flow
+    this.#begin = begin
+    this.pass = begin((observer) => observer.flow?.(flow))
+  }
+
+  step(key: string, attempt: number): Begun<StepEnd> {
+    return this.#begin((observer) => observer.step?.({ key, attempt, flow: this.flow }))
+  }
+
+  ask(key: string, kind: string): void {
+    this.#asks.set(
+      key,
+      this.#begin((observer) => observer.ask?.({ key, kind, flow: this.flow })),
+    )
+  }
+
+  answered(key: string, outcome: AskEnd['outcome']): void {
+    this.#asks.get(key)?.end({ outcome })
+    this.#asks.delete(key)
+  }
+
+  wait(wait: Omit<ObservedWait, 'flow'>): Begun<WaitEnd> {
+    return this.#begin((observer) => observer.wait?.({ ...wait, flow: this.flow }))
+  }
+
+  /** The pass has ended, and its questions stay open. */
+  ended(end: FlowEnd): void {
+    for (const key of this.#asks.keys()) this.answered(key, 'open')
+    this.pass.end(end)
+  }
+}
+
+function runIn<End, T>(begun: readonly Exclude<Observation<End>, void>[], index: number, work: () => T): T {
+  const each = begun[index]
+  if (each === undefined) return work()
+  if (typeof each === 'function' || each.run === undefined) return runIn(begun, index + 1, work)
+  return each.run(() => runIn(begun, index + 1, work))
+}

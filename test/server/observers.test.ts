@@ -1,0 +1,273 @@
+// What observers are told: on every carrier, over instances, and nothing on a replay.
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
+import { Client as OfficialClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { ObservedFlow, Observer, Rally, RallyOptions } from 'mcp-rally'
+import { inputRequired, elicit, rally, send, ToolError } from 'mcp-rally'
+import { serve } from 'mcp-rally/node'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { Caller as TaskCaller } from '../tasks/caller.ts'
+import { LEASE_MS, Office } from '../tasks/office.ts'
+import { accept, askedIn, call, errorOf, request, resultOf, textOf } from '../wire/messages.ts'
+
+const KEYS = ['a secret of the tests of observers, long enough']
+const N = z.object({ n: z.number() })
+
+function where({ target, round, carrier, trace }: ObservedFlow): string {
+  return `${target} ${round} ${carrier}${trace === undefined ? '' : ` from ${trace}`}`
+}
+
+/** Writes a line when something begins and when it ends. `name` is what it seals with flows. */
+function writing(lines: string[], name = ''): Observer {
+  const note = (what: string): ((end: { outcome: string }) => void) => {
+    lines.push(`${what} {`)
+    return ({ outcome }) => void lines.push(`} ${what}: ${outcome}`)
+  }
+  return {
+    round: ({ method, target }) => note(`round ${method} ${target ?? '-'}`),
+    flow: (flow) => note(`flow ${where(flow)}`),
+    step: ({ key, attempt }) => note(`step ${key} ${attempt}`),
+    ask: ({ key, kind }) => note(`ask ${key} ${kind}`),
+    wait: ({ for: what, keys }) => note(`wait ${what} ${keys.join(' ')}`),
+    task: ({ tool, lost, trace }) => note(`task ${tool}${lost ? ' lost' : ''} from ${trace}`),
+    trace: () => name,
+  }
+}
+
+function newApp(observer: Observer, options: Partial<RallyOptions> = {}): Rally {
+  const logger = { warn() {}, error() {} }
+  return addTo(rally({ name: 'o', version: '1', keys: KEYS, logger, observers: [observer], ...options }))
+}
+
+function addTo(app: Rally): Rally {
+  return app.tool('order', {}, async (_args, io) => {
+    const price = await io.step('price', () => 7)
+    const { n } = await io.ask('n', 'How many?', N)
+    return io.step('book', () => `${n * price}`)
+  })
+}
+
+test('a flow over two instances: each pass, each step once, each question, and the trace of its first round', async () => {
+  const lines: string[] = []
+  const first = newApp(writing(lines, 'one'))
+  const second = newApp(writing(lines, 'two'))
+  const { state } = askedIn(await send(first, call('order')))
+  lines.push('---')
+  const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
+  expect(textOf(await send(second, call('order', {}, round)))).toBe('21')
+  expect(lines).toEqual([
+    'round tools/call order {',
+    'flow order 0 client {',
+    'step price 1 {',
+    '} step price 1: completed',
+    'ask n elicitation.form {',
+    'wait answers n {',
+    '} wait answers n: released',
+    '} ask n elicitation.form: open',
+    '} flow order 0 client: asks',
+    '} round tools/call order: input_required',
+    '---',
+    'round tools/call order {',
+    'flow order 1 client from one {',
+    'ask n elicitation.form {',
+    '} ask n elicitation.form: accept',
+    'step book 1 {',
+    '} step book 1: completed',
+    '} flow order 1 client from one: done',
+    '} round tools/call order: complete',
+  ])
+})
+
+test('a call on a live connection waits in memory', async () => {
+  const lines: string[] = []
+  const { url, close } = await serve(newApp(writing(lines)), { port: 0, handleSignals: false })
+  const client = new OfficialClient({ name: 'v1', version: '1' }, { capabilities: { elicitation: {} } })
+  client.setRequestHandler(ElicitRequestSchema, () => {
+    lines.push('the user answers')
+    return { action: 'accept', content: { n: 1 } }
+  })
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+  lines.length = 0
+  await client.callTool({ name: 'order', arguments: {} })
+  await client.close()
+  await close()
+  expect(lines).toEqual([
+    'round tools/call order {',
+    'flow order 0 connection {',
+    'step price 1 {',
+    '} step price 1: completed',
+    'ask n elicitation.form {',
+    'wait answers n {',
+    '} ask n elicitation.form: open',
+    '} flow order 0 connection: asks',
+    'the user answers',
+    '} wait answers n: over',
+    'flow order 1 connection from  {',
+    'ask n elicitation.form {',
+    '} ask n elicitation.form: accept',
+    'step book 1 {',
+    '} step book 1: completed',
+    '} flow order 1 connection from : done',
+    '} round tools/call order: complete',
+  ])
+})
+
+test('a task that a second worker takes over keeps the trace of the request that made it', async () => {
+  const lines: string[] = []
+  const office = new Office()
+  let isStuck = true
+  const reaching = new AbortController()
+  const stuck = once(reaching.signal, 'abort')
+  const tools = (app: Rally): Rally =>
+    app.tool('report', { task: 'always' }, async (_args, io) => {
+      await io.step('first', () => 1)
+      await io.step('second', () => {
+        if (!isStuck) return 2
+        reaching.abort()
+        return new Promise<number>(() => {})
+      })
+      return 'done'
+    })
+  const one = office.instance(tools, { observers: [writing(lines, 'one')] })
+  const alice = new TaskCaller(office, one.app, 'alice')
+  const id = await alice.begin('report')
+  await stuck
+  one.view.kill()
+  isStuck = false
+  lines.push('---')
+  const two = office.instance(tools, { observers: [writing(lines, 'two')] })
+  office.skipWaits()
+  office.elapse(LEASE_MS + 1)
+  const other = new TaskCaller(office, two.app, 'alice')
+  expect(await other.said(id)).toBe('done')
+  const [before = [], after = []] = [lines.slice(0, lines.indexOf('---')), lines.slice(lines.indexOf('---') + 1)].map(
+    (part) => part.filter((line) => !line.includes('round')),
+  )
+  expect(lines).toContain('} round tools/call report: task')
+  expect(before).toEqual([
+    'task report from one {',
+    expect.stringMatching(/^flow report \d store from one \{$/),
+    'step first 1 {',
+    '} step first 1: completed',
+    'step second 1 {',
+  ])
+  expect(after).toEqual([
+    'task report lost from one {',
+    expect.stringMatching(/^flow report \d store from one \{$/),
+    'step second 1 {',
+    '} step second 1: completed',
+    expect.stringMatching(/^\} flow report \d store from one: done$/),
+    '} task report lost from one: completed',
+  ])
+})
+
+test('each attempt of a step is one, and the time between them is a wait', async () => {
+  const lines: string[] = []
+  let tries = 0
+  const app = newApp(writing(lines)).tool('flaky', {}, (_args, io) =>
+    io.step(
+      's',
+      () => {
+        tries += 1
+        if (tries === 1) throw new Error('not yet')
+        return 'done'
+      },
+      { retries: 1, backoff: { firstMs: 1 } },
+    ),
+  )
+  expect(textOf(await send(app, call('flaky')))).toBe('done')
+  expect(lines.slice(2, -2)).toEqual([
+    'step s 1 {',
+    '} step s 1: failed',
+    'wait time s {',
+    '} wait time s: over',
+    'step s 2 {',
+    '} step s 2: completed',
+  ])
+})
+
+test('rounds that are no flow, errors, and failures of tools', async () => {
+  const ends: unknown[] = []
+  const app = newApp({
+    round:
+      ({ method }) =>
+      (end) =>
+        void ends.push([method, end]),
+  })
+  app.tool('fails', {}, () => {
+    throw new ToolError('No.')
+  })
+  await send(app, request('tools/list'))
+  await send(app, call('fails'))
+  errorOf(await send(app, call('nothing')))
+  expect(ends).toEqual([
+    ['tools/list', { outcome: 'complete' }],
+    ['tools/call', { outcome: 'tool_error' }],
+    ['tools/call', { outcome: 'error', error: { code: -32602, message: 'Unknown tool: nothing' } }],
+  ])
+})
+
+test('a flow by hand keeps its trace too', async () => {
+  const traces: unknown[] = []
+  const app = newApp({ trace: () => 'first', flow: ({ trace }) => void traces.push(trace) })
+  app.tool('hand', {}, (_args, io) =>
+    io.responses.accepted('n', N) === undefined ? inputRequired({ inputRequests: { n: elicit('N?', N) } }) : 'done',
+  )
+  const { state } = askedIn(await send(app, call('hand')))
+  const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
+  expect(textOf(await send(app, call('hand', {}, round)))).toBe('done')
+  expect(traces).toEqual([undefined, 'first'])
+})
+
+test('`run` makes an async context active inside: the handler in the pass, the function in the step', async () => {
+  const storage = new AsyncLocalStorage<string>()
+  const within = (name: string): { run<T>(work: () => T): T } => ({ run: (work) => storage.run(name, work) })
+  const app = newApp({ flow: () => within('flow'), step: ({ key }) => within(key) })
+  app.tool('where', {}, async (_args, io) => {
+    const before = storage.getStore()
+    const inside = await io.step('a', async () => {
+      await Promise.resolve()
+      return storage.getStore() ?? ''
+    })
+    return `${before} ${inside} ${storage.getStore()}`
+  })
+  expect(textOf(await send(app, call('where')))).toBe('flow a flow')
+})
+
+function broken(): never {
+  throw new Error('oops')
+}
+
+test('an observer that throws is logged, and changes nothing', async () => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const observers = [
+    { round: broken, flow: () => broken, step: () => ({ end: broken }), ask: broken, wait: broken, trace: broken },
+    writing([]),
+  ]
+  const app = newApp({}, { observers, logger: { warn: log, error: log } })
+  const { state } = askedIn(await send(app, call('order')))
+  const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
+  expect(textOf(await send(app, call('order', {}, round)))).toBe('21')
+  expect(new Set(logged)).toEqual(new Set(['An observer failed.']))
+})
+
+async function sizeOf(app: Rally): Promise<number> {
+  return askedIn(await send(app, call('order'))).state.length
+}
+
+test('without observers a state is as long as before, and with one only as much longer as the trace', async () => {
+  const plain = await sizeOf(newApp({}))
+  expect(await sizeOf(newApp({ trace: () => undefined }))).toBe(plain)
+  expect(await sizeOf(newApp({ trace: () => 't'.repeat(1_000) }))).toBe(plain)
+  expect((await sizeOf(newApp({ trace: () => 't'.repeat(60) }))) - plain).toBeLessThan(120)
+  expect(resultOf(await send(newApp({}), call('order')))).toHaveProperty('requestState')
+})
+
+test('`observers` must be a list of objects', () => {
+  // @ts-expect-error: a function is no observer.
+  expect(() => newApp({}, { observers: [() => {}] })).toThrow(/`observers` must be an array of observers/)
+})
