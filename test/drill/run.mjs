@@ -6,8 +6,8 @@ const USAGE = `Usage: npm run drill -- [--postgres URL [--restart COMMAND]] [NAM
 
   --postgres URL       a database that the drill may fill; by default it brings its own
   --restart COMMAND    restarts that server; by default its connections are ended instead
-  NAME                 only the drills whose file has this in its name: attacks, fleet (needs HAProxy), followers, kill,
-                       parked, poison, pooler (needs pgbouncer)`
+  NAME                 only the drills whose file has this in its name: attacks, callers, fleet (needs HAProxy), followers,
+                       kill, parked, poison, pooler (needs pgbouncer)`
 
 const root = new URL('../..', import.meta.url)
 
