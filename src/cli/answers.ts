@@ -28,8 +28,12 @@ export function answeredBy(answers: FileAnswers): Capability[] {
 }
 
 /** The answer to a question, or undefined if the file has none. The client checks whether it is valid. */
-export function answerFrom(answers: FileAnswers, { key, kind }: ServerQuestion): InputResponse | undefined {
-  const answer = answers.get(key)
+export function answerFrom(
+  answers: FileAnswers,
+  { key, kind }: ServerQuestion,
+  keys: readonly string[] = [key],
+): InputResponse | undefined {
+  const answer = keys.map((each) => answers.get(each)).find((each) => each !== undefined)
   if (answer === undefined) return undefined
   if (kind === 'sample' && isSample(answer)) return { model: 'answers', ...answer } as InputResponse
   if (kind === 'sample' || kind === 'roots') return answer as InputResponse

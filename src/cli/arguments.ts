@@ -67,11 +67,29 @@ function valueOf(key: string, typed: readonly TypedValue[], schema: unknown, roo
   const { types, items } = shapeOf(schema, root)
   const isList = types.has('array') && !types.has('string')
   if (typed.length > 1 && !isList) throw new UsageError(`${key} is given ${typed.length} times, but is not a list.`)
-  if (isJson && typed.length === 1) return readJson(text, key)
+  if (isJson && typed.length === 1) return fitting(key, readJson(text, `${key}:=`), types)
   if (!isList) return converted(key, text, schema, root)
   if (typed.length === 1 && text.trimStart().startsWith('[')) return readJson(text, key)
   return typed.map((each) => (each.isJson ? readJson(each.text, key) : converted(key, each.text, items, root)))
 }
+
+/** Checks a JSON value by its type, which is what is mistyped most. The server checks the rest. */
+function fitting(key: string, value: unknown, types: ReadonlySet<string>): unknown {
+  const type = typeName(value)
+  if (types.size === 0 || types.has(type)) return value
+  if (type === 'number' && types.has('integer') && Number.isInteger(value)) return value
+  throw wrongType(key, types, json(value))
+}
+
+function wrongType(key: string, types: ReadonlySet<string>, got: string): UsageError {
+  const wanted = [...types].map((type) => NAMES[type] ?? type).join(' or ')
+  const example = [...types].map((type) => EXAMPLES[type]).find((each) => each !== undefined)
+  const hint = example === undefined ? '' : ` Write it as ${key}:='${example}'.`
+  return new UsageError(`${key} takes ${wanted}, not ${quoted(got)}.${hint}`)
+}
+
+/** Of types that are written as JSON. */
+const EXAMPLES: Readonly<Record<string, string>> = { array: '["a","b"]', object: '{"a":1}' }
 
 /** A value stays a string if the schema accepts one. `key:=json` overrides that. */
 function converted(key: string, text: string, schema: unknown, root: ToolSchema): unknown {
@@ -83,9 +101,7 @@ function converted(key: string, text: string, schema: unknown, root: ToolSchema)
     const value = CONVERSIONS[type]?.(text)
     if (value !== undefined) return value
   }
-  throw new UsageError(
-    `${key} takes ${[...types].map((type) => NAMES[type] ?? type).join(' or ')}, not ${quoted(text)}.`,
-  )
+  throw wrongType(key, types, text)
 }
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
@@ -131,7 +147,9 @@ function readJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new UsageError(`${what} is not valid JSON: ${quoted(text)}.`)
+    throw new UsageError(
+      `${what} is not valid JSON: ${quoted(text)}. Put it in single quotes, so that the shell leaves it as it is: '["a","b"]', '{"a":1}'.`,
+    )
   }
 }
 

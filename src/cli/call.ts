@@ -1,6 +1,7 @@
 // Calls a tool, gets a prompt, reads a resource, or resumes one of these calls from a file.
 import type { ClientCall } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
+import { RESUMABLE_REVISIONS } from '../client/discovery.ts'
 import { ClientError } from '../client/errors.ts'
 import type { PendingCall, RoundMethod } from '../client/saved.ts'
 import type { ClientTask } from '../client/tasks/task.ts'
@@ -8,9 +9,10 @@ import { exampleOf } from './answers.ts'
 import { cleanJson, cleanLine } from './clean.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
+import { LiveAnswers } from './live-answers.ts'
 import { finishCall } from './results.ts'
 import type { AnswerOptions, PreparedAnswers } from './responder.ts'
-import { capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
+import { asksPerson, capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
 import type { CallOutcome } from './rounds.ts'
 import { describe, runRounds } from './rounds.ts'
 import { checkWritable, save } from './saved.ts'
@@ -33,10 +35,17 @@ export async function runCall(
 ): Promise<ExitCode> {
   if (options.save !== undefined) await checkWritable(options.save)
   const prepared = await prepareAnswers(options)
-  return withClient(server, options, capabilitiesOf(prepared), context, async (client) => {
+  const live = new LiveAnswers(capabilitiesOf(prepared, asksPerson(context.console, options)), prepared.roots)
+  return withClient(server, options, live.answerers, context, async (client) => {
     const call = await prepare(client)
     try {
-      return await follow(client, call, { server, options, context, prepared })
+      return await follow(client, call, {
+        server,
+        options: savedOnly(options, client, context),
+        context,
+        prepared,
+        live,
+      })
     } catch (error) {
       if (context.signal.aborted) throw new Interrupted()
       if (options.save === undefined || !(error instanceof ClientError) || error.pending === undefined) throw error
@@ -52,13 +61,25 @@ interface CallRun {
   readonly options: CallCommandOptions
   readonly context: RunContext
   readonly prepared: PreparedAnswers
+  readonly live: LiveAnswers
+}
+
+/** Without --save if the server's calls cannot be saved: it asks in the middle of a call. */
+function savedOnly(options: CallCommandOptions, client: Client, { console }: RunContext): CallCommandOptions {
+  const { save: path, ...others } = options
+  if (path === undefined || RESUMABLE_REVISIONS.includes(client.revision)) return options
+  console.tell(
+    `--save has no effect: ${nameOf(client)} uses revision ${client.revision}, in which questions are answered during the call.`,
+  )
+  return others
 }
 
 async function follow(client: Client, call: ClientCall | PendingCall, run: CallRun): Promise<ExitCode> {
-  const { server, options, context, prepared } = run
+  const { server, options, context, prepared, live } = run
   const dialogue = await openDialogue(client, server, options, prepared, context.console)
   const unanswered = whyUnanswered(prepared, options)
   const shared = { ...dialogue, unanswered, signal: context.signal }
+  live.open({ ...dialogue, unanswered, server: nameOf(client) })
   const outcome = await runRounds(client, call, { ...shared, stops: options.save !== undefined })
   if (outcome.kind === 'stopped') return stop(outcome, run)
   if (outcome.kind === 'task' && options.detach === true) return leave(outcome.task, run)
@@ -67,7 +88,7 @@ async function follow(client: Client, call: ClientCall | PendingCall, run: CallR
       ? outcome
       : await followTask(outcome.task, { ...shared, server, declined: outcome.declined, console: context.console })
   return finishCall(
-    { method: methodOf(call), result, hasDeclined },
+    { method: methodOf(call), result, hasDeclined: hasDeclined || live.hasDeclined },
     nameOf(client),
     options.json === true,
     context.console,

@@ -42,10 +42,20 @@ export function exitCodeOf(error: unknown): ExitCode {
 
 /** One or two sentences for the person at the terminal. They may contain text of the server. */
 export function whyOf(error: unknown): string {
-  const message = cleanMessage(error instanceof Error ? error.message : String(error))
+  const said = error instanceof Error ? error.message : String(error)
+  const message = cleanMessage(error instanceof ClientError ? forPerson(said) : said)
   const advice = adviceFor(error)
   return advice === undefined ? message : `${message}\n${advice}`
 }
+
+/** The messages of the client also say what a program can do. Leaves that out. */
+function forPerson(message: string): string {
+  const sentences = message.replace(/^connect\(\): /, '').split(/(?<=[.!?]) (?=[A-Z])/)
+  const kept = sentences.filter((sentence) => !FOR_PROGRAMS.test(sentence))
+  return (kept.length > 0 ? kept : sentences).join(' ').replaceAll(/ \((timeoutMs|taskMs)\)/g, '')
+}
+
+const FOR_PROGRAMS = /\bconnect\(\)|\bclient\.\w+\(|\berror\.(task|pending)\b|\boption headers\b/
 
 function codeOfClient({ code }: ClientError): ExitCode {
   switch (code) {

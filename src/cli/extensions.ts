@@ -17,7 +17,7 @@ export function runSkill(
   context: RunContext,
 ): Promise<ExitCode> {
   const { console, signal } = context
-  return withClient(server, options, [], context, async (client) => {
+  return withClient(server, options, {}, context, async (client) => {
     const skill = await findSkill(client, named)
     const { uri, mimeType, bytes, text, isVerified } = await client.readSkill(skill, path ?? SKILL_FILE, { signal })
     if (!isVerified) console.tell('The server makes this skill for each request: its files have no digests to verify.')
@@ -39,7 +39,7 @@ export function runRequest(
   context: RunContext,
 ): Promise<ExitCode> {
   const { console, signal } = context
-  return withClient(server, options, [], context, async (client) => {
+  return withClient(server, options, {}, context, async (client) => {
     console.print(cleanJson(await client.request(method, params, { signal })))
     return EXIT.done
   })

@@ -12,6 +12,9 @@ import { EXIT, UsageError } from './exit.ts'
 import { runRequest, runSkill } from './extensions.ts'
 import type { Listing } from './lists.ts'
 import { listPrompts, listResources, listSkills, listTools } from './lists.ts'
+import { LiveAnswers } from './live-answers.ts'
+import type { AnswerOptions } from './responder.ts'
+import { asksPerson, capabilitiesOf, prepareAnswers } from './responder.ts'
 import { readSaved } from './saved.ts'
 import type { Server } from './server.ts'
 import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
@@ -38,7 +41,8 @@ RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed
 
 const CALL_HELP = `
 Values are converted to the types of the tool's input schema: n=3 is a number, a repeated key is a list. key:=json passes
-JSON. The file for --answers has the answers by the keys of the questions: {"confirm": {"confirm": true}, "visit": "accept"}.`
+JSON. The file for --answers has the answers by the keys of the questions: {"confirm": {"confirm": true}, "visit": "accept"}.
+A server of 2025 gives its questions no keys. There the key is the text of the question, or "sample" or "roots".`
 
 const RESUME_HELP = `
 The file names the server. If rally would run a command, or send RALLY_TOKEN or a header there, it asks you first. Without
@@ -223,19 +227,29 @@ function addList(
   list: (client: Client) => Promise<Listing>,
   { runContext, serverOf, run }: CommandContext,
 ): void {
-  withServerOptions(program.command(name).usage('<server> [options]'))
+  withDeclaredOptions(program.command(name).usage('<server> [options]'))
     .description(`list the ${name} of a server`)
     .argument('[words...]')
-    .action((words: string[], options: ServerOptions) => {
+    .action((words: string[], options: AnswerOptions) => {
       const { server, rest } = serverOf(words)
       noMore(rest)
-      return run(
-        withClient(server, options, [], runContext, async (client) => {
-          show(await list(client), options, runContext)
-          return EXIT.done
-        }),
-      )
+      return run(showList(server, options, list, runContext))
     })
+}
+
+/** With the capabilities of a call: a server may show other tools to a client that cannot be asked. */
+async function showList(
+  server: Server,
+  options: AnswerOptions,
+  list: (client: Client) => Promise<Listing>,
+  context: RunContext,
+): Promise<ExitCode> {
+  const prepared = await prepareAnswers(options)
+  const { answerers } = new LiveAnswers(capabilitiesOf(prepared, asksPerson(context.console, options)), prepared.roots)
+  return withClient(server, options, answerers, context, async (client) => {
+    show(await list(client), options, context)
+    return EXIT.done
+  })
 }
 
 const LISTS: Readonly<Record<string, (client: Client) => Promise<Listing>>> = {
@@ -265,9 +279,13 @@ function withCallOptions(command: Command): Command {
 }
 
 function withAnswerOptions(command: Command): Command {
+  return withDeclaredOptions(command).option('--no-open', 'show the pages to visit, but never open one')
+}
+
+/** What a server is told that rally can answer depends on them. */
+function withDeclaredOptions(command: Command): Command {
   return withServerOptions(command)
     .option('--answers <file>', 'take the answers from a JSON file, and do not ask')
-    .option('--no-open', 'show the pages to visit, but never open one')
     .option('--root <path>', 'a folder to tell the server about (repeatable)', added)
 }
 

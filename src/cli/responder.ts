@@ -31,11 +31,20 @@ export async function prepareAnswers(options: AnswerOptions): Promise<PreparedAn
   return { answers, roots: readRoots(options.root ?? []) }
 }
 
-export function capabilitiesOf({ answers, roots }: PreparedAnswers): Capability[] {
-  const known = answers === undefined ? [] : answeredBy(answers)
+/** The same for every command, so that lists show what a call can use. `isAsked`: a person at the terminal answers. */
+export function capabilitiesOf({ answers, roots }: PreparedAnswers, isAsked: boolean): Capability[] {
+  const known: Capability[] = answers === undefined ? (isAsked ? ['sampling'] : []) : answeredBy(answers)
   const can = new Set<Capability>(['elicitation.form', 'elicitation.url', ...known])
   if (roots.length > 0) can.add('roots')
   return [...can]
+}
+
+/** True if questions go to the person at the terminal. */
+export function asksPerson(
+  { isInteractive }: Console,
+  { answers, save }: Pick<AnswerOptions, 'answers' | 'save'>,
+): boolean {
+  return isInteractive && answers === undefined && save === undefined
 }
 
 /** Why a question has no answer. */
@@ -57,15 +66,15 @@ export async function openDialogue(
   console: Console,
   ctrlC = 'stops the call',
 ): Promise<Dialogue> {
-  const known: Responder = async (question) => {
-    const answer = answers === undefined ? undefined : answerFrom(answers, question)
+  const known: Responder = async (question, _signal, keys) => {
+    const answer = answers === undefined ? undefined : answerFrom(answers, question, keys)
     if (answer !== undefined && question.kind === 'visit')
       console.tell(`Visit this page: ${new URL(question.url).href}`)
     return answer ?? (question.kind === 'roots' && roots.length > 0 ? { roots: [...roots] } : undefined)
   }
   const isQuiet = options.json === true
-  const isAsked = console.isInteractive && answers === undefined && options.save === undefined
-  if (!isAsked) return { respond: known, reporter: reporterOn(console, isQuiet, (line) => console.tell(line)) }
+  if (!asksPerson(console, options))
+    return { respond: known, reporter: reporterOn(console, isQuiet, (line) => console.tell(line)) }
   const { Terminal } = await import('./terminal.ts')
   const terminal = new Terminal(console, {
     server: `${nameOf(client)} (${clean(describeServer(server))})`,
@@ -73,7 +82,7 @@ export async function openDialogue(
     ctrlC,
   })
   return {
-    respond: async (question, signal) => (await known(question)) ?? terminal.ask(question, signal),
+    respond: async (question, signal, keys) => (await known(question, signal, keys)) ?? terminal.ask(question, signal),
     reporter: reporterOn(console, isQuiet, (line) => terminal.tell(line)),
   }
 }

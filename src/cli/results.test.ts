@@ -29,6 +29,20 @@ describe('the result of a tool', () => {
     ]
     expect(resultText('tools/call', result(said, { a: 1 }))).toBe('Done.\n{\n  "a": 1\n}')
     expect(resultText('tools/call', result(said, { a: 2 }))).toBe('Done.\n{"a": 1}\n{\n  "a": 2\n}')
+    const ordered = [{ type: 'text', text: '{"b":2,"a":1}' }]
+    expect(resultText('tools/call', result(ordered, { a: 1, b: 2 }))).toBe('{\n  "a": 1,\n  "b": 2\n}')
+  })
+
+  test.each([
+    { what: 'a text', texts: ['Hello'], value: 'Hello' },
+    { what: 'a text that looks like a number', texts: ['7'], value: '7' },
+    { what: 'a number', texts: ['7'], value: 7 },
+    { what: 'a list in one block', texts: ['[1, 2]'], value: [1, 2] },
+    { what: 'a list with a block for each item', texts: ['a', 'b'], value: ['a', 'b'] },
+    { what: 'a list of one', texts: ['a'], value: ['a'] },
+  ])('that wraps $what in an object is shown as its text', ({ texts, value }) => {
+    const content = texts.map((text) => ({ type: 'text', text }))
+    expect(resultText('tools/call', result(content, { result: value }))).toBe(texts.join('\n'))
   })
 })
 

@@ -1,5 +1,7 @@
 // The end of a call: prints its result and returns the exit code.
+import { isDeepStrictEqual } from 'node:util'
 import type { Results, RoundMethod } from '../client/saved.ts'
+import { isObject } from '../protocol/json.ts'
 import type { CallToolResult, ContentBlock, GetPromptResult, ReadResourceResult } from '../protocol/messages.ts'
 import { clean, cleanJson, cleanLine, cut } from './clean.ts'
 import type { Console } from './console.ts'
@@ -52,10 +54,22 @@ export function resultText(method: RoundMethod, result: Results[RoundMethod]): s
 function toolText({ content, structuredContent }: CallToolResult): string {
   const blocks = content.map((block) => blockText(block))
   if (structuredContent === undefined) return blocks.join('\n')
+  // Some servers wrap a plain value, because structured content must be an object. The text is easier to read then.
+  if (isWrapped(content, structuredContent)) return blocks.join('\n')
   const structured = cleanWhole(JSON.stringify(structuredContent, null, 2))
   // Most servers repeat the structured content as text, for clients that read only one of them.
-  const others = blocks.filter((_, index) => !isSame(content[index], structuredContent))
+  const others = blocks.filter((_, index) => !isDeepStrictEqual(valueIn(content[index]), structuredContent))
   return [...others, structured].join('\n')
+}
+
+/** True for `{ "result": x }` if the blocks are x, or the items of x. */
+function isWrapped(content: readonly ContentBlock[], structured: unknown): boolean {
+  if (!isObject(structured) || Object.keys(structured).length !== 1 || !('result' in structured)) return false
+  const values = content.map((block) => valueIn(block))
+  const { result } = structured
+  return content.length === 1
+    ? isDeepStrictEqual(values[0], result) || isDeepStrictEqual(values, result) || textIn(content[0]) === result
+    : content.length > 1 && isDeepStrictEqual(values, result)
 }
 
 function promptText({ description, messages }: GetPromptResult): string {
@@ -101,13 +115,19 @@ function bytesOf(base64: unknown): number {
   return typeof base64 === 'string' ? Buffer.byteLength(base64, 'base64') : 0
 }
 
-function isSame(block: ContentBlock | undefined, structured: unknown): boolean {
-  if (block?.type !== 'text') return false
+/** The value that a text block has as JSON, or else its text. */
+function valueIn(block: ContentBlock | undefined): unknown {
+  const text = textIn(block)
+  if (text === undefined) return undefined
   try {
-    return JSON.stringify(JSON.parse(block.text)) === JSON.stringify(structured)
+    return JSON.parse(text) as unknown
   } catch {
-    return false
+    return text
   }
+}
+
+function textIn(block: ContentBlock | undefined): string | undefined {
+  return block?.type === 'text' ? block.text : undefined
 }
 
 /** Not cut here: `MOST_ON_SCREEN` limits the result as a whole. */

@@ -12,8 +12,15 @@ import { exampleOf } from './answers.ts'
 import { cleanLine } from './clean.ts'
 import { Unanswered } from './exit.ts'
 
-/** Answers a question, or returns undefined. The signal is aborted when the server withdraws the question. */
-export type Responder = (question: ServerQuestion, signal?: AbortSignal) => Promise<InputResponse | undefined>
+/**
+ * Answers a question, or returns undefined. The signal is aborted when the server withdraws the question. `keys` are the keys under
+ * which a file may have the answer; by default, the question's own.
+ */
+export type Responder = (
+  question: ServerQuestion,
+  signal?: AbortSignal,
+  keys?: readonly string[],
+) => Promise<InputResponse | undefined>
 
 export interface Reporter {
   /** Reports a round. */
@@ -88,7 +95,7 @@ export async function runRounds<C extends ClientCall | PendingCall>(
 
 /** The beginning of a sentence about a question. */
 export function describe(question: ServerQuestion): string {
-  const asked = 'message' in question ? ` (${cleanLine(question.message)})` : ''
+  const asked = 'message' in question && question.message !== question.key ? ` (${cleanLine(question.message)})` : ''
   return `The server asks "${cleanLine(question.key)}"${asked}, ${KINDS[question.kind]}`
 }
 

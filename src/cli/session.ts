@@ -1,6 +1,6 @@
 // Connects to a server, runs a command with the client, and closes it.
 import type { Client } from '../client/client.ts'
-import type { Capability } from '../client/capabilities.ts'
+import type { Answerers } from '../client/answers/answerers.ts'
 import { connect } from '../client/connect.ts'
 import { clean, cleanLine } from './clean.ts'
 import type { Console } from './console.ts'
@@ -27,7 +27,7 @@ export interface RunContext {
 export async function withClient<T>(
   server: Server,
   options: ServerOptions,
-  can: readonly Capability[],
+  answerers: Answerers,
   { console, env, signal, version }: RunContext,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
@@ -38,7 +38,7 @@ export async function withClient<T>(
   const connecting = connect(isUrl ? server.url : { ...server, env: variables }, {
     name: 'rally',
     version,
-    can,
+    ...answerers,
     headers,
     logger: { warn, error: warn },
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),

@@ -8,8 +8,9 @@ import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted } from './exit.ts'
 import { finishCall } from './results.ts'
 import type { AnswerOptions } from './responder.ts'
-import { capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
+import { asksPerson, capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
 import { describe } from './rounds.ts'
+import { LiveAnswers } from './live-answers.ts'
 import type { Server } from './server.ts'
 import type { RunContext } from './session.ts'
 import { nameOf, withClient } from './session.ts'
@@ -27,12 +28,14 @@ export async function runTask(
   context: RunContext,
 ): Promise<ExitCode> {
   const prepared = await prepareAnswers(options)
-  return withClient(server, options, capabilitiesOf(prepared), context, async (client) => {
-    const { console, signal } = context
+  const { console, signal } = context
+  const live = new LiveAnswers(capabilitiesOf(prepared, asksPerson(console, options)), prepared.roots)
+  return withClient(server, options, live.answerers, context, async (client) => {
     const task = client.task(id)
     if (options.cancel === true || !options.wait) return showStatus(task, options, context)
     const dialogue = await openDialogue(client, server, options, prepared, console, 'leaves the task running')
     const unanswered = whyUnanswered(prepared, options)
+    live.open({ ...dialogue, unanswered, server: nameOf(client) })
     const { result, hasDeclined } = await followTask(task, { ...dialogue, unanswered, signal, server, console })
     return finishCall({ method: 'tools/call', result, hasDeclined }, nameOf(client), options.json === true, console)
   })

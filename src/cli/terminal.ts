@@ -3,6 +3,7 @@ import type { ServerQuestion } from '../client/answers/question.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Console } from './console.ts'
 import { fillIn } from './form.ts'
+import { askModel } from './model.ts'
 import { Prompts, Withdrawn } from './prompts.ts'
 import { askVisit } from './visit.ts'
 
@@ -30,14 +31,15 @@ export class Terminal {
     this.#prompts.step(line)
   }
 
-  /** Asks a form or a visit. Returns undefined for other questions, or when the signal is aborted. */
+  /** Returns undefined for a question that the person cannot answer, or when the signal is aborted. */
   async ask(question: ServerQuestion, signal?: AbortSignal): Promise<InputResponse | undefined> {
-    if (question.kind !== 'form' && question.kind !== 'visit') return undefined
+    if (question.kind === 'roots') return undefined
     if (!this.#hasAsked) this.#prompts.say(`Esc leaves a question, Ctrl-C ${this.#options.ctrlC}.`)
     this.#hasAsked = true
     this.#prompts.until(signal)
     try {
       if (question.kind === 'form') return await fillIn(question, this.#prompts)
+      if (question.kind === 'sample') return await askModel(question, this.#prompts)
       return await askVisit(question, this.#prompts, { ...this.#options, visited: this.#visited })
     } catch (error) {
       if (!(error instanceof Withdrawn)) throw error

@@ -85,6 +85,7 @@ async function routeTo(server: ServerAddress, options: ClientOptions, limits: Li
     address: server.command,
     open: (receive) => (transport = new StdioTransport(server, limits.maxResponseBytes, logger, receive)),
     openLegacy: ({ stdioChannel }, events) => stdioChannel(transport, events),
+    exitReason: () => transport.exitReason,
     mayIgnoreProbe: true,
   }
 }

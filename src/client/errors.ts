@@ -76,6 +76,11 @@ export function notStarted(why: string): ClientError {
   return new ClientError('COMMAND', `Cannot start the server: ${why}. Check command, args and cwd.`)
 }
 
+/** The process has exited without an answer, so nothing was done. */
+export function stopped(why: string, cause: unknown): ClientError {
+  return new ClientError('COMMAND', `The server stopped before it answered: ${why.trimEnd()}`, { cause })
+}
+
 /** The request may have reached the server. */
 export function lost(why: string, cause?: unknown, advice?: RetryAdvice): ClientError {
   return new ClientError('LOST', `The response was lost: ${why}. The request may or may not have taken effect.`, {

@@ -7,7 +7,7 @@ import { declaredToLegacy } from './capabilities.ts'
 import type { Connection } from './connection.ts'
 import type { ServerInfo } from './discovery.ts'
 import { NoCommonRevision, readDiscovery, REVISIONS } from './discovery.ts'
-import { ClientError, wrongOption } from './errors.ts'
+import { ClientError, stopped, wrongOption } from './errors.ts'
 import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'
 import type { SessionOptions } from './legacy/session.ts'
@@ -28,6 +28,8 @@ export interface Route {
   readonly openLegacy?: OpenChannel
   /** The transport of 2024-11-05, for a server that takes no POST at its address. */
   readonly openSse?: OpenChannel
+  /** Why the process of the server exited without an answer, if it did. */
+  readonly exitReason?: () => string | undefined
   /** True if a legacy server may not answer a request that it does not know. */
   readonly mayIgnoreProbe?: boolean
 }
@@ -52,6 +54,15 @@ const NEWEST_LEGACY = '2025-11-25'
 
 /** Returns what the server says about itself. The connection then uses the revision that was chosen. */
 export async function negotiate(options: NegotiateOptions): Promise<ServerInfo> {
+  try {
+    return await agree(options)
+  } catch (error) {
+    const reason = hasCode(error, 'LOST') ? options.route.exitReason?.() : undefined
+    throw reason === undefined ? error : stopped(reason, error)
+  }
+}
+
+async function agree(options: NegotiateOptions): Promise<ServerInfo> {
   const { route, limits, revision } = options
   if (revision !== undefined) return useRevision(revision, options)
   const isProbe = route.mayIgnoreProbe === true
@@ -99,7 +110,7 @@ async function useRevision(revision: string, options: NegotiateOptions): Promise
     return await initialize(options, revision, 'preferred')
   } catch (error) {
     if (!isNoAnswer(error)) throw error
-    return negotiate({ ...options, revision: undefined })
+    return agree({ ...options, revision: undefined })
   }
 }
 

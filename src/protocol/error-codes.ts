@@ -183,7 +183,7 @@ export type ClientErrorCode =
   | 'CLOSED'
   /** The server could not be reached. Nothing was sent: it is safe to try again. */
   | 'CONNECTION'
-  /** The server's program could not be started. Check `command`, `args` and `cwd`. */
+  /** The server's program could not be started, or stopped before it answered. Check `command`, `args` and `cwd`. */
   | 'COMMAND'
   /** The server did nothing with the request: it is overloaded, or its store is away. Try again after `retryAfterMs`. */
   | 'UNAVAILABLE'

@@ -83,8 +83,8 @@ describe.concurrent('a process that dies', () => {
     [
       'that ends at once',
       { args: ['--eval', 'console.error("I will not."); process.exit(1)'] },
-      'LOST',
-      /I will not\./,
+      'COMMAND',
+      /^The server stopped before it answered: .* exited with code 1\. Its stderr ends with:\nI will not\.$/,
     ],
   ])('before it has said anything fails to connect: one %s', async (_what, command, code, message) => {
     await expect(started({}, command)).rejects.toMatchObject({ code, message: expect.stringMatching(message) })

@@ -23,10 +23,13 @@ export class StdioTransport implements Transport {
   readonly #inFlight = new Map<RequestId, ResponseCallbacks>()
   /** The requests in flight that wait for the process to start, with their texts. */
   readonly #unsent = new Map<RequestId, string>()
+  /** The last requests that were cancelled. The server may still answer them. */
+  readonly #cancelled = new Set<RequestId>()
   #child: Child | undefined
   #restart: NodeJS.Timeout | undefined
   /** Exits since the last response. */
   #exits = 0
+  #exitReason: string | undefined
   #isClosed = false
 
   constructor(command: ServerCommand, maxBytes: number, logger: Logger, receive: ReceiveMessage) {
@@ -34,6 +37,11 @@ export class StdioTransport implements Transport {
     this.#maxBytes = maxBytes
     this.#logger = logger
     this.#receive = receive
+  }
+
+  /** Why the process exited last, with the end of its stderr. Undefined if it has answered since. */
+  get exitReason(): string | undefined {
+    return this.#exitReason
   }
 
   send({ id, method, text }: OutgoingRequest, callbacks: ResponseCallbacks): () => void {
@@ -76,6 +84,9 @@ export class StdioTransport implements Transport {
 
   #cancel(id: number): void {
     if (!this.#inFlight.delete(id) || this.#unsent.delete(id) || this.#isClosed) return
+    this.#cancelled.add(id)
+    const [oldest] = this.#cancelled
+    if (this.#cancelled.size > MAX_CANCELLED && oldest !== undefined) this.#cancelled.delete(oldest)
     this.#child?.write(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${id}}}`)
   }
 
@@ -112,6 +123,7 @@ export class StdioTransport implements Transport {
   #exited(reason: string, wasStarted: boolean): void {
     this.#child = undefined
     this.#exits += 1
+    this.#exitReason = reason
     // Unsent requests start a new session with the next process, and that session has not ended.
     if (this.#unsent.size === 0) this.#onExit?.()
     this.#failSent(() => (wasStarted ? lost(reason) : notStarted(reason)))
@@ -149,15 +161,15 @@ export class StdioTransport implements Transport {
     const id = message['id'] as RequestId
     const callbacks = this.#inFlight.get(id)
     if (callbacks === undefined) {
-      // Usually the response to a request that was cancelled a moment ago.
       const { error } = message
-      if (error === undefined) return
+      if (this.#cancelled.delete(id) || error === undefined) return
       const said = isObject(error) ? error['message'] : undefined
       this.#logger.warn('The server sent an error that answers no open request.', { message: shown(said) })
       return
     }
     this.#inFlight.delete(id)
     this.#exits = 0
+    this.#exitReason = undefined
     try {
       callbacks.resolve(readResponse(message, id, length, callbacks.normalize))
     } catch (error) {
@@ -167,3 +179,4 @@ export class StdioTransport implements Transport {
 }
 
 const MAX_LOGGED_LENGTH = 200
+const MAX_CANCELLED = 100
