@@ -15,8 +15,10 @@ import { listPrompts, listResources, listSkills, listTools } from './lists.ts'
 import { LiveAnswers } from './live-answers.ts'
 import type { AnswerOptions } from './responder.ts'
 import { asksPerson, capabilitiesOf, prepareAnswers } from './responder.ts'
+import type { LoginCommandOptions } from './login.ts'
+import { runLogin, runLogout, runWhoami } from './login.ts'
 import { readSaved } from './saved.ts'
-import type { Server } from './server.ts'
+import type { CommandLine, Server } from './server.ts'
 import { describeServer, isAddress, splitCommand, takeServer } from './server.ts'
 import type { ServerOptions, RunContext } from './session.ts'
 import { withClient } from './session.ts'
@@ -35,6 +37,8 @@ const EXAMPLES = `
   rally resume pending.json
   rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
   rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
+  rally login https://mcp.example.com/mcp
+  rally tools --config .mcp.json github
 
 RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 usage error, 3 the server failed,
 4 declined or not answered, 130 stopped.`
@@ -58,7 +62,7 @@ export async function runProgram(argv: readonly string[], runContext: RunContext
   let code: ExitCode = EXIT.done
   const program = newProgram({
     runContext,
-    serverOf: (typed) => takeServer({ words: typed, command }),
+    serverOf: (typed, options) => findServer({ words: typed, command }, options, runContext),
     isCommandGiven: command !== undefined,
     run: async (running) => {
       code = await running
@@ -76,7 +80,10 @@ export async function runProgram(argv: readonly string[], runContext: RunContext
 interface CommandContext {
   readonly runContext: RunContext
   /** Splits the words of a command into the server and the rest. */
-  readonly serverOf: (words: readonly string[]) => { server: Server; rest: readonly string[] }
+  readonly serverOf: (
+    words: readonly string[],
+    options: ConsentOptions,
+  ) => Promise<{ server: Server; rest: readonly string[] }>
   readonly isCommandGiven: boolean
   readonly run: (running: Promise<ExitCode>) => Promise<void>
 }
@@ -98,7 +105,55 @@ function newProgram(context: CommandContext): Command {
   addSkill(program, context)
   addRequest(program, context)
   for (const [name, list] of Object.entries(LISTS)) addList(program, name, list, context)
+  addLogins(program, context)
   return program
+}
+
+/** From the words, from the command after `--`, or by its name in a configuration file. */
+async function findServer(
+  line: CommandLine,
+  options: ConsentOptions,
+  context: RunContext,
+): Promise<{ server: Server; rest: readonly string[] }> {
+  const [name, ...rest] = line.words
+  if (options.config === undefined) return takeServer(line)
+  if (line.command !== undefined) throw new UsageError('Leave out the command after --, or --config.')
+  const { readConfig } = await import('./config.ts')
+  const server = await readConfig(options.config, name, context.env)
+  await askConsent(server, options, context, `To use the server ${clean(name)}`)
+  return { server, rest }
+}
+
+function addLogins(program: Command, { runContext, run }: CommandContext): void {
+  program
+    .command('login')
+    .usage('<server> [options]')
+    .description('log in to a server, and keep the login for later commands')
+    .argument('<server>')
+    .option('--no-open', 'show the page of the login, but do not open it')
+    .option('--scope <scope>', 'a scope to ask for (repeatable)', added)
+    .option('--client-id <id>', 'a client that is registered already; RALLY_CLIENT_SECRET is its secret, if it has one')
+    .action(async (url: string, options: LoginCommandOptions) => run(runLogin(addressIn(url), options, runContext)))
+  program
+    .command('logout')
+    .usage('<server>')
+    .description('forget the login to a server')
+    .argument('<server>')
+    .action(async (url: string) => run(runLogout(addressIn(url), runContext)))
+  program
+    .command('whoami')
+    .usage('[server] [options]')
+    .description('show your logins')
+    .argument('[server]')
+    .option('--json', 'print JSON, for scripts')
+    .action(async (url: string | undefined, options: ServerOptions) =>
+      run(runWhoami(url === undefined ? undefined : addressIn(url), options, runContext)),
+    )
+}
+
+function addressIn(word: string): string {
+  if (isAddress(word) && URL.canParse(word)) return word
+  throw new UsageError(`"${word}" is not the URL of a server.`)
 }
 
 function addCall(program: Command, { runContext, serverOf, run }: CommandContext): void {
@@ -108,8 +163,8 @@ function addCall(program: Command, { runContext, serverOf, run }: CommandContext
     .option('--args <json>', 'arguments as one JSON object')
     .option('--detach', 'if the call becomes a task, print its id and do not wait')
     .addHelpText('after', CALL_HELP)
-    .action((words: string[], options: CallCommandOptions & { args?: string }) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: CallCommandOptions & { args?: string }) => {
+      const { server, rest } = await serverOf(words, options)
       const [tool, ...pairs] = rest
       if (tool === undefined) throw new UsageError('Which tool? rally tools <server> lists them.')
       const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
@@ -127,12 +182,11 @@ function addResume(program: Command, { runContext, serverOf, isCommandGiven, run
     .description('resume a call that --save wrote to a file')
     .argument('<file>')
     .argument('[server]', 'another address of the same server')
-    .option('-y, --yes', 'run the command in the file, or send your token to its address, without asking')
     .addHelpText('after', RESUME_HELP)
     .action(async (file: string, other: string | undefined, options: CallCommandOptions & ConsentOptions) => {
       const saved = await readSaved(file)
       const isElsewhere = other !== undefined || isCommandGiven
-      const server = isElsewhere ? serverOf(other === undefined ? [] : [other]).server : saved.server
+      const server = isElsewhere ? (await serverOf(other === undefined ? [] : [other], options)).server : saved.server
       runContext.console.tell(`Resuming with ${clean(describeServer(server))}`)
       if (!isElsewhere) await askConsent(server, options, runContext)
       return run(runCall(server, options, runContext, async () => saved.pending))
@@ -147,8 +201,8 @@ function addTask(program: Command, { runContext, serverOf, run }: CommandContext
     .option('--cancel', 'ask the server to cancel it')
     .addOption(new Option('--id <id>').hideHelp())
     .addHelpText('after', TASK_HELP)
-    .action((words: string[], options: TaskCommandOptions & { id?: string }) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: TaskCommandOptions & { id?: string }) => {
+      const { server, rest } = await serverOf(words, options)
       const [id, ...others] = options.id === undefined ? rest : [options.id, ...rest]
       if (id === undefined) throw new UsageError('Which task? rally call <server> <tool> --detach prints its id.')
       noMore(others)
@@ -172,8 +226,8 @@ function addPrompt(program: Command, { runContext, serverOf, run }: CommandConte
   withCallOptions(program.command('prompt').usage('<server> <name> [key=value...] [options]'))
     .description('get a prompt')
     .argument('[words...]')
-    .action((words: string[], options: CallCommandOptions) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: CallCommandOptions) => {
+      const { server, rest } = await serverOf(words, options)
       const [prompt, ...pairs] = rest
       if (prompt === undefined) throw new UsageError('Which prompt? rally prompts <server> lists them.')
       const args = readTexts(pairs)
@@ -185,8 +239,8 @@ function addRead(program: Command, { runContext, serverOf, run }: CommandContext
   withCallOptions(program.command('read').usage('<server> <uri> [options]'))
     .description('read a resource')
     .argument('[words...]')
-    .action((words: string[], options: CallCommandOptions) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: CallCommandOptions) => {
+      const { server, rest } = await serverOf(words, options)
       const [resource, ...others] = rest
       if (resource === undefined) throw new UsageError('Which resource? rally resources <server> lists them.')
       noMore(others)
@@ -198,8 +252,8 @@ function addSkill(program: Command, { runContext, serverOf, run }: CommandContex
   withServerOptions(program.command('skill').usage('<server> <name or uri> [file] [options]'))
     .description('print a file of a skill, by default its SKILL.md, after verifying it')
     .argument('[words...]')
-    .action((words: string[], options: ServerOptions) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: ServerOptions) => {
+      const { server, rest } = await serverOf(words, options)
       const [named, path, ...others] = rest
       if (named === undefined) throw new UsageError('Which skill? rally skills <server> lists them.')
       noMore(others)
@@ -212,8 +266,8 @@ function addRequest(program: Command, { runContext, serverOf, run }: CommandCont
     .description("send a request for a method of the server's own")
     .argument('[words...]')
     .option('--args <json>', 'params as one JSON object')
-    .action((words: string[], options: ServerOptions & { args?: string }) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: ServerOptions & { args?: string }) => {
+      const { server, rest } = await serverOf(words, options)
       const [method, ...pairs] = rest
       if (method === undefined) throw new UsageError('Which method? It has a name such as com.example/thing.')
       const given = options.args === undefined ? {} : readJsonObject(options.args, '--args')
@@ -230,8 +284,8 @@ function addList(
   withDeclaredOptions(program.command(name).usage('<server> [options]'))
     .description(`list the ${name} of a server`)
     .argument('[words...]')
-    .action((words: string[], options: AnswerOptions) => {
-      const { server, rest } = serverOf(words)
+    .action(async (words: string[], options: AnswerOptions) => {
+      const { server, rest } = await serverOf(words, options)
       noMore(rest)
       return run(showList(server, options, list, runContext))
     })
@@ -268,6 +322,8 @@ function withServerOptions(command: Command): Command {
     .option('--json', 'print JSON, for scripts')
     .option('-H, --header <header>', "send a header, such as 'Authorization: Bearer ...' (repeatable)", added)
     .option('-e, --env <variable>', 'pass a variable to the command: NAME=value, or NAME (repeatable)', added)
+    .option('--config <file>', 'take the server by its name from a file of Claude, Cursor or VS Code')
+    .option('-y, --yes', 'run the command in the file, or send your token to its address, without asking')
     .option('--timeout <seconds>', 'how long to wait for the server (default: 60)', readSeconds)
 }
 

@@ -28,7 +28,7 @@ export async function checkWritable(path: string): Promise<void> {
 }
 
 export async function save(path: string, { server, pending }: Saved): Promise<void> {
-  const text = `${JSON.stringify({ rally: VERSION, server, pending }, null, 2)}\n`
+  const text = `${JSON.stringify({ rally: VERSION, server: withoutSecrets(server), pending }, null, 2)}\n`
   const beside = `${path}.${process.pid}.tmp`
   try {
     // Readable by its owner only: the state may be enough to resume the call.
@@ -38,6 +38,13 @@ export async function save(path: string, { server, pending }: Saved): Promise<vo
     await rm(beside, { force: true })
     throw new UsageError(`The call cannot be saved: ${(error as Error).message}`, { cause: error })
   }
+}
+
+/** What a configuration file says of headers and variables is not saved. */
+function withoutSecrets(server: Server): Server {
+  if ('url' in server) return { url: server.url }
+  const { command, args, cwd } = server
+  return { command, ...(args !== undefined && { args }), ...(cwd !== undefined && { cwd }) }
 }
 
 /** Reads a file that somebody else may have written. */

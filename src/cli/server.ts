@@ -6,8 +6,14 @@ import type { Root } from '../protocol/messages.ts'
 import { clean } from './clean.ts'
 import { UsageError } from './exit.ts'
 
-/** Also the form in which --save writes it. */
-export type Server = { readonly url: string } | ServerCommand
+/** Also the form in which --save writes it, without secrets. */
+export type Server = ServerUrl | ServerCommand
+
+export interface ServerUrl {
+  readonly url: string
+  /** From a configuration file. */
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 /** What was typed before the `--`, and the command after it. */
 export interface CommandLine {

@@ -3,37 +3,26 @@ import type { Client } from '../client/client.ts'
 import type { Answerers } from '../client/answers/answerers.ts'
 import { connect } from '../client/connect.ts'
 import { clean, cleanLine } from './clean.ts'
-import type { Console } from './console.ts'
+import type { RunContext, ServerOptions } from './context.ts'
 import { Interrupted } from './exit.ts'
+import { oauthFor, reasonFor } from './login.ts'
 import type { Server } from './server.ts'
 import { readEnvironment, readHeaders } from './server.ts'
 
-export interface ServerOptions {
-  readonly header?: readonly string[]
-  readonly env?: readonly string[]
-  readonly timeout?: number
-  readonly json?: boolean
-}
-
-/** What a command gets from the process. */
-export interface RunContext {
-  readonly console: Console
-  readonly env: NodeJS.ProcessEnv
-  /** Aborted by Ctrl-C. */
-  readonly signal: AbortSignal
-  readonly version: string
-}
+export type { RunContext, ServerOptions } from './context.ts'
 
 export async function withClient<T>(
   server: Server,
   options: ServerOptions,
   answerers: Answerers,
-  { console, env, signal, version }: RunContext,
+  context: RunContext,
   use: (client: Client) => Promise<T>,
 ): Promise<T> {
+  const { console, env, signal, version } = context
   const isUrl = 'url' in server
-  const headers = isUrl ? readHeaders(options.header ?? [], env['RALLY_TOKEN']) : {}
-  const variables = isUrl ? {} : readEnvironment(options.env ?? [], env)
+  const headers = isUrl ? { ...lowered(server.headers), ...readHeaders(options.header ?? [], env['RALLY_TOKEN']) } : {}
+  const variables = isUrl ? {} : { ...server.env, ...readEnvironment(options.env ?? [], env) }
+  const login = isUrl && !('authorization' in headers) ? await oauthFor(server.url, options, context) : undefined
   const warn = (message: string): void => console.tell(clean(message))
   const connecting = connect(isUrl ? server.url : { ...server, env: variables }, {
     name: 'rally',
@@ -41,14 +30,25 @@ export async function withClient<T>(
     ...answerers,
     headers,
     logger: { warn, error: warn },
+    ...(login !== undefined && { oauth: login.oauth }),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
   })
-  const client = await orInterrupted(connecting, signal)
   try {
-    return await use(client)
+    const client = await orInterrupted(connecting, signal)
+    try {
+      return await use(client)
+    } finally {
+      await client.close()
+    }
+  } catch (error) {
+    throw reasonFor(error)
   } finally {
-    await client.close()
+    login?.close()
   }
+}
+
+function lowered(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 export function nameOf({ server }: Client): string {

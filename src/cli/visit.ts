@@ -71,7 +71,7 @@ async function decide(choices: readonly Choice<Decision>[], prompts: Prompts): P
 }
 
 /** Opens a page that the user agreed to. Returns false if the platform has no program for it. */
-function openPage(url: string): Promise<boolean> {
+export function openPage(url: string): Promise<boolean> {
   // Serialized by the URL parser, so it is not an option and has no spaces. No shell is used.
   const { href } = new URL(url)
   const [command, ...args] = OPENERS[process.platform] ?? ['xdg-open']

@@ -59,9 +59,10 @@ test('every option of the page is one of the program', async () => {
   const { stdout } = await run('npx mcp-rally task --help')
   const { stdout: call } = await run('npx mcp-rally call --help')
   const { stdout: resume } = await run('npx mcp-rally resume --help')
+  const { stdout: login } = await run('npx mcp-rally login --help')
   const options = [...page.matchAll(/^\| `(?:-\w, )?(--[a-z-]+)`/gm)].map(([, option = '']) => option)
   expect(options.length).toBeGreaterThan(8)
-  expect(options.filter((option) => !`${stdout}${call}${resume}`.includes(option))).toEqual([])
+  expect(options.filter((option) => !`${stdout}${call}${resume}${login}`.includes(option))).toEqual([])
 })
 
 function app(): ReturnType<typeof rally> {

@@ -9,7 +9,7 @@ import {
   processDynamicClientRegistrationResponse,
 } from 'oauth4webapi'
 import { isObject } from '../../protocol/json.ts'
-import { zoneOf } from './address.ts'
+import { zoneOf } from './zones.ts'
 import { failedAt, loginFailed } from './errors.ts'
 import type { OAuthClient, SavedClient } from './options.ts'
 import type { RequestOptions } from './bounded-fetch.ts'

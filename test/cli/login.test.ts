@@ -1,0 +1,112 @@
+// Logging in from the terminal: in a pseudo-terminal, against real servers, with a browser that is a fetch.
+import { existsSync } from 'node:fs'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { agree, startProtected } from '../oauth/resource-server.ts'
+import { folder, rally } from './cli.ts'
+import { KEYS, Terminal } from './terminal.ts'
+
+const PAGE = /(http:\/\/127\.0\.0\.1:\d+\/authorize\?[^◆]*)/
+
+/** The page that the terminal shows. The screen has broken it into lines. */
+async function pageIn(terminal: Terminal): Promise<URL> {
+  await terminal.shows(/Waiting for the browser/)
+  const [, broken = ''] = PAGE.exec(terminal.text) ?? []
+  return new URL(broken.replaceAll(/[\s│]/g, ''))
+}
+
+test('login, whoami, call, step up, logout', async () => {
+  const { url, auth } = await startProtected()
+  const env = { XDG_CONFIG_HOME: await folder() }
+  const terminal = new Terminal(['login', url, '--no-open'], env)
+  await terminal.shows(/wants you to log in at/)
+  // The browser follows the redirect to the terminal.
+  const response = await fetch(await pageIn(terminal))
+  expect(await response.text()).toContain('Go back to the terminal')
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.text).toContain(`Logged in to ${url} at ${auth.url}.`)
+
+  const files = join(env.XDG_CONFIG_HOME, 'mcp-rally/logins')
+  const [name = ''] = await readdir(files)
+  expect((await stat(join(files, name))).mode & 0o777).toBe(0o600)
+  expect((await stat(files)).mode & 0o777).toBe(0o700)
+  const { login } = JSON.parse(await readFile(join(files, name), 'utf8')) as { login: Record<string, string> }
+
+  const shown = await rally(['whoami', url, '--json'], env)
+  expect(JSON.parse(shown.stdout)).toEqual([
+    { server: url, user: 'ada', issuer: auth.url, scopes: ['read'], expires: 'when it is not used' },
+  ])
+  const table = await rally(['whoami'], env)
+  expect(table.stdout).toMatch(/^SERVER +USER +LOGIN +SCOPES +EXPIRES\n/)
+
+  const called = await rally(['call', url, 'read'], env)
+  expect(called).toMatchObject({ code: 0, stdout: 'read by read\n' })
+
+  const stronger = new Terminal(['login', url, '--no-open', '--scope', 'write'], env)
+  await fetch(await pageIn(stronger))
+  expect(await stronger.ended).toBe(0)
+  expect(await rally(['call', url, 'write'], env)).toMatchObject({ code: 0, stdout: 'written\n' })
+  expect(auth.to('/authorize').map((params) => params.get('scope'))).toEqual(['read', 'write read'])
+  expect(auth.to('/register')).toHaveLength(1)
+
+  const printed = [terminal.raw, stronger.raw, shown.stdout, shown.stderr, table.stdout, called.stderr].join('\n')
+  for (const secret of [login['accessToken'], login['refreshToken']]) expect(printed).not.toContain(secret)
+
+  expect((await rally(['logout', url], env)).stderr).toBe(`Logged out of ${url}.\n`)
+  expect(auth.to('/revoke')).toHaveLength(1)
+  expect(await readdir(files)).toEqual([])
+  const refused = await rally(['call', url, 'read'], env)
+  expect(refused.code).toBe(3)
+  expect(refused.stderr).toContain('rally login <server>')
+})
+
+test('the address that a browser on another machine ends at can be pasted', async () => {
+  const { url } = await startProtected()
+  const terminal = new Terminal(['call', url, 'read', '--no-open'], { XDG_CONFIG_HOME: await folder() })
+  await terminal.answer('Log in\\?', KEYS.enter)
+  const address = await agree(await pageIn(terminal))
+  terminal.type(`http://127.0.0.1:1/elsewhere?code=x${KEYS.enter}`)
+  await terminal.shows(/It must begin with http:\/\/127\.0\.0\.1:\d+\/callback/)
+  terminal.type(`${'\u007F'.repeat(40)}${address}${KEYS.enter}`)
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.text).toContain('read by read')
+})
+
+test.each([
+  { what: 'no', keys: 'n', code: 4, says: 'You did not log in' },
+  { what: 'Ctrl-C', keys: KEYS.ctrlC, code: 130, says: 'Stopped' },
+])('an answer of $what ends the call without a login', async ({ keys, code, says }) => {
+  const { url, auth } = await startProtected()
+  const terminal = new Terminal(['call', url, 'read'], { XDG_CONFIG_HOME: await folder() })
+  await terminal.answer('Log in\\?', keys)
+  expect(await terminal.ended).toBe(code)
+  expect(terminal.text).toContain(says)
+  expect(auth.to('/token')).toEqual([])
+})
+
+describe('--config', () => {
+  test('takes a server by its name, and asks before it runs a command', async () => {
+    const { url, auth } = await startProtected()
+    const path = join(await folder(), 'mcp.json')
+    const ran = join(path, '../ran')
+    const server = { command: 'touch', args: [ran], env: { NODE_OPTIONS: '--inspect' } }
+    // oxlint-disable-next-line no-template-curly-in-string -- the file is full of them
+    const remote = { type: 'http', url, headers: { Authorization: 'Bearer ${env:MINE}' } }
+    await writeFile(path, JSON.stringify({ mcpServers: { mine: server, remote } }))
+    const env = { MINE: auth.tokenFor(url, 'read') }
+    const called = await rally(['call', '--config', path, 'remote', 'read'], env)
+    expect(called).toMatchObject({ code: 0, stdout: 'read by read\n' })
+    const refused = await rally(['tools', 'mine', '--config', path])
+    expect(refused).toMatchObject({ code: 2, stdout: '' })
+    expect(refused.stderr).toMatch(
+      /To use the server mine, rally must run touch .* with the variables NODE_OPTIONS, as the/,
+    )
+    const terminal = new Terminal(['tools', 'mine', '--config', path])
+    await terminal.answer('Do it\\?', 'n')
+    expect(await terminal.ended).toBe(4)
+    expect(existsSync(ran)).toBe(false)
+    expect((await rally(['tools', 'mine', '--config', path, '--yes'])).code).toBe(3)
+    expect(existsSync(ran)).toBe(true)
+  })
+})
