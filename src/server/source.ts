@@ -1,12 +1,12 @@
 // Where a request came from, for its handler: read when the handler asks, and bounded then.
 import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
 import { checkedClaims } from '../flow/caller.ts'
-import { INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject, isTame } from '../protocol/json.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import type { Limits } from './limits.ts'
 import { fits } from './limits.ts'
 import type { RequestInfo } from './request.ts'
+import { DEEPEST, invalidParams } from './request.ts'
 import type { Viewer } from './visibility.ts'
 
 const MAX_NAME_LENGTH = 64
@@ -54,8 +54,9 @@ export class RequestSource implements Viewer {
   get meta(): Readonly<Record<string, unknown>> {
     const { meta = NO_MEMBERS } = this.#request
     const { maxMetaBytes } = this.#limits
+    if (!isTame(meta, DEEPEST)) throw invalidParams(`_meta must be nested at most ${DEEPEST} levels deep`)
     if (fits(JSON.stringify(meta), maxMetaBytes)) return meta
-    throw new ProtocolError(INVALID_PARAMS, `_meta must be at most ${maxMetaBytes} bytes long (limits.maxMetaBytes)`)
+    throw invalidParams(`_meta must be at most ${maxMetaBytes} bytes long (limits.maxMetaBytes)`)
   }
 }
 
@@ -80,10 +81,10 @@ function shortened(name: unknown): string | undefined {
   return typeof name === 'string' ? name.slice(0, MAX_NAME_LENGTH) : undefined
 }
 
-/** Without their settings if these are too large. */
+/** Without their settings if these are too large or nested too deeply. */
 export function readExtensions(extensions: unknown, maxBytes: number): Record<string, object> {
   const declared = isObject(extensions) ? Object.entries(extensions).filter(isExtension) : []
-  if (fits(JSON.stringify(declared), maxBytes)) return Object.fromEntries(declared)
+  if (isTame(declared, DEEPEST) && fits(JSON.stringify(declared), maxBytes)) return Object.fromEntries(declared)
   let bytes = 0
   const named = declared.filter(([name]) => (bytes += Buffer.byteLength(JSON.stringify(name)) + 4) <= maxBytes)
   return Object.fromEntries(named.map(([name]) => [name, {}]))

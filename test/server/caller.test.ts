@@ -160,6 +160,11 @@ test('a task sees the caller, the client and the _meta of the request that made 
   })
 })
 
+/** Not by `send`, which writes the message as JSON first. */
+async function answer(app: Rally, message: object): Promise<object> {
+  return JSON.parse((await app.dispatch(message))?.text ?? '') as object
+}
+
 describe('what is too large', () => {
   test('a _meta past limits.maxMetaBytes fails the handler that reads it, and no other', async () => {
     const large = { [META_KEY]: 'x'.repeat(20_000) }
@@ -169,6 +174,18 @@ describe('what is too large', () => {
       message: '_meta must be at most 16384 bytes long (limits.maxMetaBytes)',
     })
     expect(textIn(await send(app, call('blind', {}, {}, large)))).toBe('done')
+  })
+
+  test('a _meta or extensions that nest thousands of levels deep overflow nothing', async () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(20_000)}{}${'}'.repeat(20_000)}`) as object
+    expect(errorOf(await answer(newApp(), call('who', {}, {}, { [META_KEY]: deep })))).toMatchObject({
+      code: -32602,
+      message: '_meta must be nested at most 100 levels deep',
+    })
+    const capabilities = { extensions: { 'com.example/deep': deep, 'io.modelcontextprotocol/tasks': {} } }
+    const meta = { 'io.modelcontextprotocol/clientCapabilities': capabilities }
+    const app = newApp().tool('seen', {}, (_args, io) => JSON.stringify(io.client.extensions))
+    expect(textIn(await answer(app, call('seen', {}, {}, meta)))).toContain('"com.example/deep":{}')
   })
 
   test('the settings of extensions are left out past 1 KiB, and a long name is cut', async () => {
