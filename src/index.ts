@@ -56,7 +56,7 @@ export type {
   TaskEnd,
   WaitEnd,
 } from './flow/observer.ts'
-export type { Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
+export type { AskOptions, Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
 export type { NotJson, Recordable } from './flow/lossless.ts'
 export type { RetryOptions } from './flow/retry.ts'
 export type { LogLevel, StepContext, StepOptions } from './flow/step.ts'
@@ -92,7 +92,7 @@ export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'
-export { Declined, Fatal, FlowError, MissingCapability, StepFailed, ToolError } from './flow/errors.ts'
+export { Declined, Expired, Fatal, FlowError, MissingCapability, StepFailed, ToolError } from './flow/errors.ts'
 export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
 export { Unavailable, type RetryAdvice } from './protocol/unavailable.ts'
 export type {

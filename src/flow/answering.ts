@@ -29,8 +29,14 @@ export interface Asker {
     readonly can: (capability: Capability) => boolean
   }
   find(key: string): Call | undefined
-  /** Settles the call with this answer, in its turn. */
-  answered(call: Call, payloadText: string): void
+  /** Settles the call with this answer, in its turn. `at` is when it was received. */
+  answered(call: Call, payloadText: string, at: number | undefined): void
+  /** When the answer to this question was received. */
+  receivedAt(key: string): number
+  /** Settles the call at once if the deadline of its question has passed, and returns true. Otherwise sees to it that it will. */
+  expires(call: Call, asking: Asking): boolean
+  /** The call had settled because it was due, and its entry was removed. It settles again. */
+  dueAgain(entry: Entry): void
   /** Settles the call from an entry that the pass had skipped. */
   answeredLate(call: Call, entry: Entry): void
   /** Removes an entry that the pass had skipped: its answer is not valid any more. */
@@ -52,6 +58,12 @@ interface OpenAsk {
   readonly note?: string
   /** The client did not answer it in this round. That counts as asking again only if the round had no answer at all. */
   readonly leftOut?: boolean
+}
+
+/** How often the question had been asked when the answer was received, and when that was. */
+interface GivenAnswer {
+  readonly asked: number
+  readonly at?: number | undefined
 }
 
 export class Answering {
@@ -94,7 +106,7 @@ export class Answering {
       this.#leaveOpen(call, { asking, asked: shown?.asked ?? 1, leftOut })
     } else if (shown !== undefined && shown.pin !== asking.pin) {
       this.#leaveOpen(call, { asking, asked: shown.asked + 1, note: CHANGED })
-    } else this.#read(call, asking, shown?.asked ?? 0, answer)
+    } else this.#read(call, asking, { asked: shown?.asked ?? 0, at: this.#asker.receivedAt(call.key) }, answer)
   }
 
   /** Returns what the pass ends with: the wire text of each open question, and the flow state for the next pass. */
@@ -103,14 +115,16 @@ export class Answering {
     // Answered, but this pass did not reach the question: keep the answer for a later pass.
     for (const [key, shown] of flowState.open) {
       const raw = own(answers, key)
-      if (raw !== undefined && journal.get(key) === undefined) flowState.held.set(key, { ...shown, answer: { raw } })
+      if (raw !== undefined && journal.get(key) === undefined)
+        flowState.held.set(key, { ...shown, answer: { raw }, at: this.#asker.receivedAt(key) })
     }
     // Interrupted while it was validated: the next pass validates it again.
     for (const [key, held] of this.#reading) flowState.held.set(key, held)
     const questions = new Map<string, string>()
     const open: FlowState['open'] = new Map()
     for (const [key, { asking, asked, note, leftOut }] of this.#open) {
-      const count = leftOut && !madeProgress ? asked + 1 : asked
+      // A deadline says how long the question stays open.
+      const count = leftOut && !madeProgress && asking.deadline === undefined ? asked + 1 : asked
       if (count > MOST_ASKED) throw askedTooOften(key, MOST_ASKED, 'No answer came.')
       questions.set(key, asking.question.text(note))
       open.set(key, { pin: asking.pin, asked: count })
@@ -137,12 +151,19 @@ export class Answering {
     const call = this.#asker.find(key)
     if (open !== undefined && call !== undefined) {
       this.#open.delete(key)
-      return this.#read(call, open.asking, open.asked, answer)
+      return this.#read(call, open.asking, { asked: open.asked, at: this.#asker.receivedAt(key) }, answer)
     }
     const shown = flowState.open.get(key)
     if (shown === undefined) return
     flowState.open.delete(key)
-    flowState.held.set(key, { ...shown, answer: { raw: answer } })
+    flowState.held.set(key, { ...shown, answer: { raw: answer }, at: this.#asker.receivedAt(key) })
+  }
+
+  /** The deadline of the question has passed. Returns false if it is not open: its answer came in time and is being validated. */
+  expire(key: string): boolean {
+    const wasOpen = this.#open.delete(key)
+    if (wasOpen) this.#unshown = true
+    return wasOpen
   }
 
   /** Drops the questions inside a scope that has settled. */
@@ -159,6 +180,10 @@ export class Answering {
 
   #recorded(call: Call, asking: Asking, entry: Entry): void {
     const { journal } = this.#asker.input
+    if (entry.tag === 'ax') {
+      if (entry.skipped) this.#asker.answeredLate(call, entry)
+      return
+    }
     const [pin, asked] = entry.payload as AnswerPayload
     if (pin === asking.pin) {
       // Otherwise the replay of the journal settles it.
@@ -177,6 +202,10 @@ export class Answering {
   #holdFrom(entry: Entry): void {
     const { journal, flowState } = this.#asker.input
     for (const later of journal.cut(entry).slice(1)) {
+      if (later.tag !== 'a') {
+        this.#asker.dueAgain(later)
+        continue
+      }
       const [pin, asked, action, value] = later.payload as AnswerPayload
       const held: HeldAnswer = { pin, asked, answer: { action, value } }
       const call = this.#asker.find(later.key)
@@ -185,16 +214,19 @@ export class Answering {
     }
   }
 
-  #held(call: Call, asking: Asking, { pin, asked, answer }: HeldAnswer): void {
+  #held(call: Call, asking: Asking, { pin, asked, answer, at }: HeldAnswer): void {
     if (pin !== asking.pin) {
       this.#asker.questionChanged(call.key, pin, asking)
       this.#leaveOpen(call, { asking, asked: asked + 1, note: CHANGED })
-    } else if ('raw' in answer) this.#read(call, asking, asked, answer.raw)
-    else this.#accept(call, asking, asked, answer)
+    } else if ('raw' in answer) this.#read(call, asking, { asked, at }, answer.raw)
+    else this.#accept(call, asking, { asked, at }, answer)
   }
 
-  /** Validates an answer, once. */
-  #read(call: Call, asking: Asking, asked: number, answer: Record<string, unknown>): void {
+  /** Validates an answer, once. One that came after the deadline is ignored. */
+  #read(call: Call, asking: Asking, given: GivenAnswer, answer: Record<string, unknown>): void {
+    const { asked, at } = given
+    if (asking.deadline !== undefined && at !== undefined && at > asking.deadline.dueAt)
+      return this.#leaveOpen(call, { asking, asked: Math.max(asked, 1) })
     const read = (fit: Fit): void => {
       if ('misfit' in fit) {
         const note = `The last answer did not fit: ${fit.misfit}`
@@ -202,13 +234,13 @@ export class Answering {
       } else if ('pending' in fit) {
         // The user accepted and needs more time, so this does not count as asking again.
         this.#leaveOpen(call, { asking, asked: Math.max(asked, 1), note: fit.pending })
-      } else this.#accept(call, asking, Math.max(asked, 1), fit)
+      } else this.#accept(call, asking, { asked: Math.max(asked, 1), at }, fit)
     }
     try {
       const fit = asking.question.fit(answer)
       if (!(fit instanceof Promise)) return read(fit)
       this.#asker.busy(1)
-      this.#reading.set(call.key, { pin: asking.pin, asked, answer: { raw: answer } })
+      this.#reading.set(call.key, { pin: asking.pin, asked, answer: { raw: answer }, at })
       const over = (): void => {
         this.#reading.delete(call.key)
         this.#asker.busy(-1)
@@ -219,16 +251,22 @@ export class Answering {
     }
   }
 
-  #accept(call: Call, asking: Asking, asked: number, { action, value }: { action: Action; value?: unknown }): void {
+  #accept(
+    call: Call,
+    asking: Asking,
+    { asked, at }: GivenAnswer,
+    { action, value }: { action: Action; value?: unknown },
+  ): void {
     try {
       const valueText = value === undefined ? '' : `,${toJsonText(value, `the answer to "${call.key}"`)}`
-      this.#asker.answered(call, `["${asking.pin}",${asked},"${action}"${valueText}]`)
+      this.#asker.answered(call, `["${asking.pin}",${asked},"${action}"${valueText}]`, at)
     } catch (error) {
       this.#asker.fail(error, call.key)
     }
   }
 
   #leaveOpen(call: Call, ask: OpenAsk): void {
+    if (ask.asking.deadline !== undefined && this.#asker.expires(call, ask.asking)) return
     const missing = missingCapabilities(ask.asking.question.needs, this.#asker.input.can)
     if (missing !== undefined) this.#asker.fail(new MissingCapability(call.key, missing))
     else if (ask.asked > MOST_ASKED) this.#asker.fail(askedTooOften(call.key, MOST_ASKED, ask.note))
@@ -240,14 +278,14 @@ export class Answering {
 }
 
 /** Holds answers to open questions for a later pass, under the pins of these questions. Other answers are dropped. */
-export function holdAnswers(flowState: FlowState, answers: Answers | undefined): FlowState {
+export function holdAnswers(flowState: FlowState, answers: Answers | undefined, at: number): FlowState {
   const open = new Map(flowState.open)
   const held = new Map(flowState.held)
   for (const [key, shown] of flowState.open) {
     const raw = own(answers, key)
     if (raw === undefined) continue
     open.delete(key)
-    held.set(key, { ...shown, answer: { raw } })
+    held.set(key, { ...shown, answer: { raw }, at })
   }
   return { ...flowState, open, held }
 }

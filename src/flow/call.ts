@@ -1,11 +1,11 @@
 // One io call of a pass: its key, its promise, and how a journal entry settles it.
 import type { Failure } from './errors.ts'
-import { Declined, StepFailed } from './errors.ts'
+import { Declined, Expired, StepFailed } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
 import { lineOf, Watch } from './strict.ts'
 
-export type CallKind = 'ask' | 'step' | 'scope'
+export type CallKind = 'ask' | 'step' | 'scope' | 'sleep'
 
 const KEY = /^[A-Za-z0-9_.:/\-[\]]{1,128}$/
 
@@ -39,6 +39,8 @@ export interface Asking {
   readonly pin: string
   /** Turns an answer into what the caller gets: returns a value, or throws the error to reject with. */
   readonly give: (action: Action, value: unknown) => unknown
+  /** Present if the question has a deadline. */
+  readonly deadline?: { readonly dueAt: number; readonly expiredText: string } | undefined
 }
 
 export function newCall(key: string, kind: CallKind, entry?: Entry, strict = false): Call {
@@ -96,6 +98,13 @@ export function valueOf({ key, asking }: Call, tag: Tag, payload: unknown): unkn
       const [, , action, value] = payload as AnswerPayload
       return asking?.give(action, value)
     }
+    case 'ax': {
+      const [otherwise] = payload as readonly unknown[]
+      if (otherwise === undefined) throw new Expired(key)
+      return otherwise
+    }
+    case 't':
+      return undefined
     case 's':
     case 'c':
       return payload
@@ -104,14 +113,16 @@ export function valueOf({ key, asking }: Call, tag: Tag, payload: unknown): unkn
       return undefined
     case 'se':
     case 'ce': {
-      const failure = payload as { declined: string; action: 'decline' | 'cancel' } | Failure
+      const failure = payload as { declined: string; action: 'decline' | 'cancel' } | { expired: string } | Failure
+      if ('expired' in failure) throw new Expired(failure.expired)
       throw 'declined' in failure ? new Declined(failure.declined, failure.action) : new StepFailed(key, failure)
     }
   }
 }
 
 export function kindOf({ tag }: Entry): CallKind {
-  return tag === 'a' ? 'ask' : tag.startsWith('s') ? 'step' : 'scope'
+  if (tag === 't') return 'sleep'
+  return tag.startsWith('a') ? 'ask' : tag.startsWith('s') ? 'step' : 'scope'
 }
 
 /** Runs code of the author, which may return, throw or return a promise, and reports how it went. */

@@ -27,6 +27,8 @@ export interface Carrier<T> {
   readonly journal: Journal
   readonly flowState: FlowState
   readonly answers: Answers | undefined
+  /** See `PassInput.receivedAt`. */
+  readonly receivedAt?: ((key: string) => number | undefined) | undefined
   /** Where the request came from that is being served. */
   readonly source: CallSource
   /** Largest journal that it can keep, in bytes. */
@@ -92,6 +94,8 @@ export interface PassInput {
   readonly flowState: FlowState
   /** The client's answers, each a JSON object; `undefined` if the client sent none. */
   readonly answers: Answers | undefined
+  /** When the answer to a question was received, in milliseconds since 1970. Default: when the pass began. */
+  readonly receivedAt?: ((key: string) => number | undefined) | undefined
   /** Where the request came from. Absent only in tests. */
   readonly source?: CallSource | undefined
   /** Schemas declared with the handler, by key. */
@@ -153,6 +157,12 @@ export interface PassLimits {
 export interface WaitLimits {
   /** A wait of at least so long ends the pass, and the carrier runs the next one when it is due. `Infinity`: no wait does. */
   readonly releaseFromMs: number
+  /** The longest sleep, in milliseconds. Default: the time limit of the pass. */
+  readonly sleepMs?: number
+  /** The longest deadline of a question, in milliseconds. */
+  readonly askMs: number
+  /** What to do about a longer wait. */
+  readonly advice: string
 }
 
 export type Progress = (progress: number, total?: number, message?: string) => void

@@ -29,6 +29,17 @@ export class Declined extends RallyError {
   }
 }
 
+/** A question was not answered within its `withinMs`. Catch it to continue without the answer, or pass `otherwise`. */
+export class Expired extends RallyError {
+  declare readonly code: 'EXPIRED'
+  readonly key: string
+
+  constructor(key: string) {
+    super('EXPIRED', `"${key}" was not answered in time.`)
+    this.key = key
+  }
+}
+
 /**
  * Tells the model what went wrong. Throw it from a handler or a step: its message is the result of the call, with `isError`, and
  * nothing is logged. The message of any other error is shown to callers only in development.
@@ -171,6 +182,12 @@ export interface Failure {
   origin?: string
 }
 
+/** The failure of a scope as the journal records it. What the handler may catch by its class stays that. */
+export function scopeFailure(error: unknown): Failure | { declined: string; action: string } | { expired: string } {
+  if (error instanceof Declined) return { declined: error.key, action: error.action }
+  return error instanceof Expired ? { expired: error.key } : toFailure(error)
+}
+
 export function toFailure(error: unknown): Failure {
   if (!(error instanceof Error)) return { name: 'Error', message: typeof error === 'string' ? error : 'Unknown error' }
   const failure: Failure = { name: error.name, message: error.message }
@@ -260,6 +277,18 @@ export function timeLimit(ms: number, waitingFor: string, nested?: { step: strin
   return new FlowError(
     'TIME_LIMIT',
     `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. ${hint ?? ''}Split long work into several steps, run it as a task, or raise timeoutMs.`,
+  )
+}
+
+/** `what` names the call, such as `The sleep "night"`. */
+export function waitInvalid(what: string, got: string): FlowError {
+  return new FlowError('WAIT_INVALID', `${what} must wait a number of milliseconds, or until a valid Date, got ${got}.`)
+}
+
+export function waitTooLong(what: string, ms: number, limitMs: number, advice: string): FlowError {
+  return new FlowError(
+    'WAIT_TOO_LONG',
+    `${what} waits ${Math.round(ms)} ms, and the limit here is ${limitMs} ms. ${advice}`,
   )
 }
 

@@ -5,7 +5,7 @@ import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Caller } from './caller.ts'
 import { failureReference, flowDigest } from './derive.ts'
-import { Declined, StepFailed, ToolError } from './errors.ts'
+import { Declined, Expired, StepFailed, ToolError } from './errors.ts'
 
 /** What a flow runs: a tool, a prompt or a resource. */
 export interface TargetName {
@@ -129,9 +129,9 @@ export function nameOf({ method, target }: TargetName): string {
   return method === 'prompts/get' ? `Prompt "${target}"` : `Resource ${target}`
 }
 
-/** `Declined`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
+/** `Declined`, `Expired`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
 export function isExpected(error: unknown): boolean {
   if (error instanceof Declined || error instanceof ProtocolError || error instanceof ToolError) return true
-  if (error instanceof StepFailed) return true
+  if (error instanceof StepFailed || error instanceof Expired) return true
   return error instanceof RallyError && error.code === 'ARGUMENTS_INVALID'
 }

@@ -18,6 +18,8 @@ export interface ShownQuestion extends OpenQuestion {
 export interface HeldAnswer extends OpenQuestion {
   /** A validated answer, or the raw answer to a question that the pass did not reach. */
   answer: { action: Action; value?: unknown } | { raw: Record<string, unknown> }
+  /** When a raw answer was received, in milliseconds since 1970. Missing in states of earlier releases. */
+  at?: number | undefined
 }
 
 /** A due time that was set when its call was first reached. */
@@ -49,9 +51,9 @@ export function emptyState(): FlowState {
 export function writeFlowState({ open, held, byHand, client, waits, trace }: FlowState): unknown {
   const rows: unknown[] = [
     Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
-    Array.from(held, ([key, { pin, asked, answer }]) =>
+    Array.from(held, ([key, { pin, asked, answer, at }]) =>
       'raw' in answer
-        ? [key, pin, asked, 'raw', answer.raw]
+        ? [key, pin, asked, 'raw', answer.raw, ...(at === undefined ? [] : [at])]
         : // In an array, JSON would turn a missing value into null.
           [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
     ),
@@ -73,8 +75,14 @@ export function readFlowState(json: unknown): FlowState {
     flowState.open.set(key, { pin, asked })
   }
   for (const row of json[1]) {
-    const [key, pin, asked, action, value] = readRow(row)
-    if (action === 'raw') flowState.held.set(key, { pin, asked, answer: { raw: value as Record<string, unknown> } })
+    const [key, pin, asked, action, value, at] = readRow(row)
+    if (action === 'raw')
+      flowState.held.set(key, {
+        pin,
+        asked,
+        answer: { raw: value as Record<string, unknown> },
+        ...(typeof at === 'number' && { at }),
+      })
     else flowState.held.set(key, { pin, asked, answer: { action: action as Action, value } })
   }
   if (isByHandState(json)) flowState.byHand = readByHand(json[2])
@@ -115,13 +123,16 @@ export function isByHandState(json: unknown): json is readonly [unknown, unknown
  */
 export function keepAnswers(journal: Journal, flowState: FlowState): FlowState {
   const held = new Map(flowState.held)
+  const waits = new Map(flowState.waits)
   for (let i = 0; i < journal.length; i += 1) {
     const entry = journal.at(i)
+    // What was due stays due: nobody waits for it again.
+    if (entry?.tag === 't' || entry?.tag === 'ax') waits.set(entry.key, { dueAt: 0 })
     if (entry?.tag !== 'a') continue
     const [pin, asked, action, value] = entry.payload as AnswerPayload
     held.set(entry.key, { pin, asked, answer: { action, value } })
   }
-  return { ...flowState, held }
+  return { ...flowState, held, waits }
 }
 
 function readRow(row: unknown): [string, string, number, ...unknown[]] {

@@ -28,6 +28,14 @@ export type Answers<A extends Asks> = { readonly [K in keyof A & string as K | `
 
 export type ElicitationAnswer<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
 
+/** A deadline of a question. */
+export interface AskOptions<F> {
+  /** How long the question is open, in milliseconds, from when it is first reached. */
+  readonly withinMs: number
+  /** The result when no answer has come until then, a JSON value. Default: `Expired` is thrown. */
+  readonly otherwise?: F
+}
+
 export type ChoiceOption = string | { readonly value: string; readonly title: string }
 type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
 
@@ -75,18 +83,37 @@ export class Io<A extends Asks = {}> {
    * Asks the user to fill in a form. Returns the accepted and validated answer; throws `Declined` if the user declines or cancels.
    * An answer that does not match the schema is asked for again, three times at most.
    *
-   * Without a schema, the key must be one of the tool's `asks`.
+   * Without a schema, the key must be one of the tool's `asks`. With `{ withinMs }` the question is open for so long, from when
+   * it is first reached: then the result is `otherwise`, or `Expired` is thrown. Default: no deadline.
    *
    * @example
    * const { env } = await io.ask('env', 'Where to?', z.object({ env: z.enum(['staging', 'prod']) }))
    */
   ask<K extends keyof Answers<A>>(key: K, message: string): Promise<Answers<A>[K]>
+  ask<K extends keyof Answers<A>, F = never>(
+    key: K,
+    message: string,
+    options: AskOptions<F>,
+  ): Promise<Answers<A>[K] | F>
   ask<S extends Schema>(key: string, message: string, schema: S): Promise<Output<S>>
-  ask(key: string, message: string, schema?: Schema): Promise<unknown> {
-    return this.#form(key, message, schema, (action, value) => {
+  ask<S extends Schema, F = never>(
+    key: string,
+    message: string,
+    schema: S,
+    options: AskOptions<F>,
+  ): Promise<Output<S> | F>
+  ask(
+    key: string,
+    message: string,
+    third?: Schema | AskOptions<unknown>,
+    fourth?: AskOptions<unknown>,
+  ): Promise<unknown> {
+    const [schema, options] = isAskOptions(third) ? [undefined, third] : [third, fourth]
+    const give = (action: Action, value: unknown): unknown => {
       if (action !== 'accept') throw new Declined(this.#prefix + key, action)
       return value
-    })
+    }
+    return this.#form(key, message, schema, give, options)
   }
 
   /**
@@ -229,6 +256,18 @@ export class Io<A extends Asks = {}> {
       },
       policy,
     )
+  }
+
+  /**
+   * Waits for a time in milliseconds, or until a date. The due time is set when the call is first reached, and holds over all
+   * passes. In a task the worker is released meanwhile, and any instance continues. A plain call waits within its time limit.
+   *
+   * @example
+   * await io.detach({ required: true })
+   * await io.sleep('trial', 14 * 24 * 3_600_000)
+   */
+  sleep(key: string, until: number | Date): Promise<void> {
+    return this.#pass.checkKey(key) ? this.#pass.sleep(this.#prefix + key, until) : parked()
   }
 
   /**
@@ -377,12 +416,14 @@ export class Io<A extends Asks = {}> {
     message: string,
     schema: Schema | undefined,
     give: (action: Action, value: unknown) => unknown,
+    within?: AskOptions<unknown>,
   ): Promise<unknown> {
     if (!this.#pass.checkKey(key)) return parked()
     return this.#pass.ask(
       this.#prefix + key,
       () => new FormQuestion(checkMessage(message, key), schema ? prepareForm(schema, key) : this.#declared(key)),
       give,
+      within,
     )
   }
 
@@ -407,6 +448,11 @@ export class Io<A extends Asks = {}> {
     }
     return false
   }
+}
+
+/** A schema has none of this. */
+function isAskOptions(value: Schema | AskOptions<unknown> | undefined): value is AskOptions<unknown> {
+  return value !== undefined && 'withinMs' in value && !('~standard' in value) && !('type' in value)
 }
 
 /** Runs the handler of a pass. */

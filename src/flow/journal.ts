@@ -4,8 +4,10 @@
 // The text of earlier passes is kept and appended to, not written again.
 import { FlowError } from './errors.ts'
 
-/** a: answer; s: step; c: scope. A v after it means no value, an e means that it failed. */
-export type Tag = 'a' | 's' | 'sv' | 'se' | 'c' | 'cv' | 'ce'
+/**
+ * a: answer; s: step; c: scope; t: the end of a sleep. A v after it means no value, an e means that it failed, an x that it expired.
+ */
+export type Tag = 'a' | 'ax' | 's' | 'sv' | 'se' | 'c' | 'cv' | 'ce' | 't'
 
 export interface Entry {
   readonly tag: Tag
@@ -21,7 +23,7 @@ export type Action = 'accept' | 'decline' | 'cancel'
 /** The payload of an `a` entry: the pin of the question, how many times it was asked, and the validated answer. */
 export type AnswerPayload = readonly [pin: string, asked: number, action: Action, value?: unknown]
 
-const TAGS: ReadonlySet<unknown> = new Set<Tag>(['a', 's', 'sv', 'se', 'c', 'cv', 'ce'])
+const TAGS: ReadonlySet<unknown> = new Set<Tag>(['a', 'ax', 's', 'sv', 'se', 'c', 'cv', 'ce', 't'])
 const STRIDE = 4
 
 /** Shared by all journals that start empty: only entries of earlier passes are looked up. */
@@ -96,16 +98,17 @@ export class Journal {
   effectAfter(entry: Entry): string | undefined {
     const from = this.#replay.indexOf(entry) + 1
     return (
-      this.#replay.slice(from).find(({ tag }) => tag !== 'a')?.key ?? this.#fresh.find(({ tag }) => tag !== 'a')?.key
+      this.#replay.slice(from).find(({ tag }) => isEffect(tag))?.key ??
+      this.#fresh.find(({ tag }) => isEffect(tag))?.key
     )
   }
 
   hasAnswers(): boolean {
-    return this.#replay.some(({ tag }) => tag === 'a')
+    return this.#replay.some(({ tag }) => tag.startsWith('a'))
   }
 
   hasEffects(): boolean {
-    return this.#replay.some(({ tag }) => tag !== 'a')
+    return this.#replay.some(({ tag }) => isEffect(tag))
   }
 
   /** Removes the entry and all earlier-pass entries after it. Returns them, in order. */
@@ -189,6 +192,11 @@ export class Journal {
   }
 }
 
+/** True for a step or a scope: something that the handler did, and that no other version of it may repeat. */
+export function isEffect(tag: Tag): boolean {
+  return tag.startsWith('s') || tag.startsWith('c')
+}
+
 function entryText({ tag, key, at, payload }: Entry): string {
   return `"${tag}",${JSON.stringify(key)},${at},${JSON.stringify(payload)}`
 }
@@ -202,6 +210,9 @@ function toEntry(tag: unknown, key: unknown, at: unknown, payload: unknown): Ent
       'JOURNAL_INVALID',
       `The saved journal cannot be read: its answer to "${key}" has an unknown form.`,
     )
+  }
+  if (tag === 'ax' && !Array.isArray(payload)) {
+    throw new FlowError('JOURNAL_INVALID', `The saved journal cannot be read: the end of "${key}" has an unknown form.`)
   }
   return { tag: tag as Tag, key, at, payload }
 }

@@ -6,6 +6,7 @@ import type { FlowError } from './errors.ts'
 import { notAwaited, stepGone } from './errors.ts'
 import { nameOf } from './failure-log.ts'
 import type { Journal } from './journal.ts'
+import { isEffect } from './journal.ts'
 
 interface Mistake {
   readonly error: FlowError
@@ -56,7 +57,7 @@ function goneStep(handler: object, journal: Journal, calls: { has(key: string): 
   if (used !== undefined && used.size >= MOST_KEYS) return undefined
   for (let i = 0; i < journal.length; i += 1) {
     const entry = journal.at(i)
-    if (entry === undefined || entry.tag === 'a' || calls.has(entry.key)) continue
+    if (entry === undefined || !isEffect(entry.tag) || calls.has(entry.key)) continue
     if (used === undefined || !used.has(withoutIndex(entry.key))) return entry.key
   }
   return undefined

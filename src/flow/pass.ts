@@ -28,7 +28,6 @@ import {
   valueOf,
 } from './call.ts'
 import {
-  Declined,
   interrupted,
   keyInvalid,
   keyKind,
@@ -38,6 +37,7 @@ import {
   noTask,
   storeMissing,
   timeLimit,
+  scopeFailure,
   toFailure,
   tooLarge,
 } from './errors.ts'
@@ -94,6 +94,13 @@ const HELD_MS = 1_000
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
 
+/** How long a question stays open. */
+export interface Deadline {
+  readonly withinMs: number
+  /** What the caller gets then. Default: `Expired` is thrown. */
+  readonly otherwise?: unknown
+}
+
 export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   readonly input: PassInput
   deadline = 0
@@ -111,6 +118,8 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   #appended = 0
   /** Milliseconds from the flow's start to its last settlement. */
   #elapsed = 0
+  /** When the answers of the round were received. Not known, and not needed, if there are none. */
+  #beganAt = 0
   #asked = false
   #ends: HandlerEnds = PLAIN_ENDS
   #phase: Phase = 'running'
@@ -130,6 +139,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
 
   constructor(input: PassInput, finish: (outcome: Outcome) => void) {
     this.input = input
+    if (input.answers !== undefined) this.#beganAt = (input.now ?? Date.now)()
     this.#finish = finish
   }
 
@@ -229,14 +239,15 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     if (this.ended && this.#phase !== 'done') this.#cleanUp()
   }
 
-  ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
+  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T> {
     const call = this.#begin(key, 'ask')
     if (call === undefined) return parked()
     if (this.input.flowState.byHand !== undefined) return this.fail(mixedStyles(key))
     this.#asked = true
     try {
       const question = toQuestion()
-      call.asking = { question, pin: pinOf(question), give }
+      const deadline = within && call.entry === undefined ? this.#deadlineOf(key, within) : undefined
+      call.asking = { question, pin: pinOf(question), give, deadline }
       if (this.input.observed !== undefined && call.entry === undefined) {
         this.input.observed.ask(key, question.needs[0] ?? '')
       }
@@ -267,6 +278,53 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
         (error) => this.stepThrew(call, error),
       )
     return promise
+  }
+
+  sleep(key: string, until: number | Date): Promise<void> {
+    const call = this.#begin(key, 'sleep')
+    if (call === undefined) return parked()
+    const { promise } = call as { promise: Promise<void> }
+    if (this.#isRecorded(call)) return promise
+    // A task is released while it sleeps. Otherwise another instance may as well wait.
+    if (this.input.journalWriter === undefined) this.isLeaving()
+    try {
+      this.#wake(call, this.waits.dueAt(key, until, 'sleepMs', `The sleep "${key}"`))
+    } catch (error) {
+      return this.fail(error, key)
+    }
+    return promise
+  }
+
+  #wake(call: Call, dueAt: number): void {
+    const fire = (): void => this.#settling.add({ call, tag: 't', payloadText: 'null', at: dueAt })
+    this.waits.add(call.key, { dueAt, holds: false, fire })
+  }
+
+  /** Set once, when the question is first reached. */
+  #deadlineOf(key: string, { withinMs, otherwise }: Deadline): Asking['deadline'] {
+    const dueAt = this.waits.dueAt(key, withinMs, 'askMs', `The deadline of the question "${key}"`)
+    const expiredText = otherwise === undefined ? '[]' : toJsonText([otherwise], `\`otherwise\` of "${key}"`)
+    return { dueAt, expiredText }
+  }
+
+  expires(call: Call, { deadline }: Asking): boolean {
+    if (deadline === undefined) return false
+    const { dueAt, expiredText } = deadline
+    const isDue = dueAt <= this.waits.now
+    const expire = (): void => this.#settling.add({ call, tag: 'ax', payloadText: expiredText, at: dueAt })
+    if (isDue) expire()
+    else
+      this.waits.add(call.key, { dueAt, holds: false, fire: () => void (this.#answering.expire(call.key) && expire()) })
+    return isDue
+  }
+
+  dueAgain({ key, at, payload }: Entry): void {
+    const dueAt = this.input.flow.startedAt + at
+    this.waits.carry(key, { dueAt })
+    const call = this.#calls.get(key)
+    if (call?.kind === 'sleep') this.#wake(call, dueAt)
+    else if (call !== undefined)
+      this.#settling.add({ call, tag: 'ax', payloadText: JSON.stringify(payload), at: dueAt })
   }
 
   isResult(thrown: unknown): boolean {
@@ -320,12 +378,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
       (error) => {
         // It ends the round, and not only the scope.
         if (this.#ends.isResult(error)) return this.#returned(error)
-        this.#record(
-          call,
-          'ce',
-          error instanceof Declined ? { declined: error.key, action: error.action } : toFailure(error),
-          error ?? NOTHING_THROWN,
-        )
+        this.#record(call, 'ce', scopeFailure(error), error ?? NOTHING_THROWN)
       },
     )
     return promise
@@ -354,7 +407,10 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   /** Gives the pass answers that arrived while it runs, to questions that its journal writer has shown. */
   offer(answers: Answers): void {
     if (this.ended) return
-    for (const [key, answer] of Object.entries(answers)) this.#answering.offer(key, answer)
+    for (const [key, answer] of Object.entries(answers)) {
+      this.#lazyWaits?.fireDue(this.receivedAt(key))
+      this.#answering.offer(key, answer)
+    }
     this.#settling.touch()
   }
 
@@ -392,8 +448,12 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     return this.#calls.get(key)
   }
 
-  answered(call: Call, payloadText: string): void {
-    this.#settling.add({ call, tag: 'a', payloadText })
+  answered(call: Call, payloadText: string, at: number | undefined): void {
+    this.#settling.add({ call, tag: 'a', payloadText, at })
+  }
+
+  receivedAt(key: string): number {
+    return this.input.receivedAt?.(key) ?? this.#beganAt
   }
 
   answeredLate(call: Call, entry: Entry): void {

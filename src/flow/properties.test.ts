@@ -11,7 +11,10 @@ import type { TraceEvent } from './carrier.ts'
 
 type Node =
   | { type: 'ask'; way: 'ask' | 'elicit' | 'confirm' | 'roots' }
+  | { type: 'deadline'; isThrown: boolean }
   | { type: 'step'; way: 'value' | 'void' | 'fail'; takes: number }
+  | { type: 'flaky'; failures: number }
+  | { type: 'sleep'; ms: number }
   | { type: 'plain'; hops: number }
   | { type: 'now' }
   | { type: 'yield' }
@@ -23,22 +26,32 @@ type Node =
 
 /** The part of io that programs use. */
 interface Hands {
-  ask(key: string, message: string, schema: JsonSchemaObject): Promise<unknown>
+  ask(key: string, message: string, schema: JsonSchemaObject, options?: Deadline): Promise<unknown>
   elicit(key: string, message: string, schema: JsonSchemaObject): Promise<unknown>
   confirm(key: string, message: string): Promise<boolean>
   roots(key: string): Promise<unknown>
-  step(key: string, run: () => unknown): Promise<unknown>
+  step(key: string, run: (context: { attempt: number }) => unknown, options?: { retries: number }): Promise<unknown>
+  sleep(key: string, ms: number): Promise<void>
   scope(key: string, run: (io: Hands) => Promise<unknown>): Promise<unknown>
   yield(): Promise<void>
   now(): number
 }
+
+interface Deadline {
+  readonly withinMs: number
+  readonly otherwise?: unknown
+}
+
+/** Longer than all sleeps of a program together, so that only a question that nobody answers expires. */
+const WITHIN_MS = 1_000_000_000
+const RETRIES = 2
 
 describe('on any handler', () => {
   test.each([{ deferrals: false }, { deferrals: true }])(
     '(i) each pass begins as the one before, no step runs twice, and (ii) the run equals a straight one in the recorded order (deferrals: $deferrals)',
     async ({ deferrals }) => {
       await fc.assert(
-        fc.asyncProperty(programs(EVERYTHING), fc.nat(), async (program, seed) => {
+        fc.asyncProperty(anyPrograms(), fc.nat(), async (program, seed) => {
           const answer = answerer(seed, true)
           // The kit itself checks (i) after every pass.
           const report = await harsh((_, io) => interpret(io as Hands, program), {
@@ -61,7 +74,7 @@ describe('on any handler', () => {
           if (deferrals) expect(reference.effects).toEqual(expect.arrayContaining([...report.effects]))
           else expect(report.effects).toEqual(reference.effects)
         }),
-        { numRuns: 1_000 },
+        { numRuns: 500 },
       )
     },
   )
@@ -79,7 +92,7 @@ describe('on handlers without races, failures and declines', () => {
         expect(report).toMatchObject({ result: once.result, error: undefined })
         expect(new Set(report.effects)).toEqual(new Set(once.effects))
       }),
-      { numRuns: 700 },
+      { numRuns: 250 },
     )
   })
 })
@@ -95,7 +108,7 @@ describe('on sequential handlers', () => {
         expect(endOf(report)).toEqual(endOf(once))
         expect(report.effects).toEqual(once.effects)
       }),
-      { numRuns: 700 },
+      { numRuns: 500 },
     )
   })
 })
@@ -114,8 +127,17 @@ async function perform(io: Hands, node: Node, key: string, sum: number): Promise
     case 'ask':
       if (node.way === 'confirm') return io.confirm(key, `After ${sum}?`)
       return node.way === 'roots' ? io.roots(key) : io[node.way](key, `After ${sum}?`, FORM)
+    case 'deadline':
+      return io.ask(`${key}${UNSURE}`, `Until ${sum}?`, FORM, {
+        withinMs: WITHIN_MS,
+        ...(!node.isThrown && { otherwise: { late: sum } }),
+      })
     case 'step':
       return io.step(key, work(node, key, sum))
+    case 'flaky':
+      return io.step(key, flaky(node.failures, sum), { retries: RETRIES })
+    case 'sleep':
+      return io.sleep(key, node.ms)
     case 'plain':
       return hop(node.hops)
     case 'now':
@@ -140,6 +162,14 @@ async function perform(io: Hands, node: Node, key: string, sum: number): Promise
     case 'loose':
       interpret(io, node.body, `${key}.loose.`, sum).catch(() => {})
       return undefined
+  }
+}
+
+function flaky(failures: number, sum: number): (context: { attempt: number }) => unknown {
+  return async ({ attempt }) => {
+    await hop(attempt)
+    if (attempt <= failures) throw new TypeError(`attempt ${attempt} after ${sum}`)
+    return { attempt, sum }
   }
 }
 
@@ -180,6 +210,7 @@ function told({ value, error }: { value?: unknown; error?: unknown }): unknown {
   if (error instanceof AggregateError) return { errors: error.errors.map((each: unknown) => told({ error: each })) }
   if (!(error instanceof Error)) return { error }
   const { name, message, code, key, action } = error as Error & { code?: unknown; key?: unknown; action?: unknown }
+  if (code === 'EXPIRED') return { expired: key }
   return code === 'DECLINED' ? { declined: key, action } : { name, message, code }
 }
 
@@ -195,8 +226,9 @@ function settledFirst({ passes }: Report): (TraceEvent & { type: 'settle' })[] {
 }
 
 function answerer(seed: number, declines: boolean): Answerer {
-  return ({ key, ...question }): InputResponse => {
+  return ({ key, ...question }): InputResponse | undefined => {
     const luck = mix(seed, key)
+    if (key.endsWith(UNSURE) && luck % 3 === 0) return undefined
     if (question.method === 'roots/list') return { roots: [{ uri: `file:///${luck}` }] }
     if (declines && luck % 8 === 0) return { action: luck % 16 === 0 ? 'decline' : 'cancel' }
     const isForm = 'requestedSchema' in question.params && 'n' in question.params.requestedSchema.properties
@@ -204,16 +236,25 @@ function answerer(seed: number, declines: boolean): Answerer {
   }
 }
 
+/** At the end of the keys of questions that may never be answered. */
+const UNSURE = '.unsure'
+
 interface Kinds {
   readonly races: boolean
   readonly failures: boolean
   readonly parallel: boolean
   readonly clock: boolean
+  readonly waits: boolean
 }
 
-const EVERYTHING: Kinds = { races: true, failures: true, parallel: true, clock: true }
-const PARALLEL: Kinds = { races: false, failures: false, parallel: true, clock: false }
-const SEQUENTIAL: Kinds = { races: false, failures: true, parallel: false, clock: true }
+const EVERYTHING: Kinds = { races: true, failures: true, parallel: true, clock: true, waits: false }
+const PARALLEL: Kinds = { races: false, failures: false, parallel: true, clock: false, waits: true }
+const SEQUENTIAL: Kinds = { races: false, failures: true, parallel: false, clock: true, waits: true }
+
+/** The reference does not know how far a wait moves the clock, so a program reads it, or waits. */
+function anyPrograms(): fc.Arbitrary<Node[]> {
+  return fc.oneof(programs(EVERYTHING), programs({ ...EVERYTHING, clock: false, waits: true }))
+}
 
 function programs(kinds: Kinds): fc.Arbitrary<Node[]> {
   return blocks(3, kinds)
@@ -224,7 +265,7 @@ function blocks(depth: number, kinds: Kinds): fc.Arbitrary<Node[]> {
   return fc.array(fc.oneof(...nodes), { minLength: 1, maxLength: 4, size: 'max' })
 }
 
-function leaves({ failures, clock }: Kinds): fc.WeightedArbitrary<Node>[] {
+function leaves({ failures, clock, waits }: Kinds): fc.WeightedArbitrary<Node>[] {
   const asked = fc.constantFrom('ask' as const, 'elicit' as const, 'confirm' as const, 'roots' as const)
   const done = fc.constantFrom('value' as const, 'value' as const, 'void' as const)
   return [
@@ -234,6 +275,15 @@ function leaves({ failures, clock }: Kinds): fc.WeightedArbitrary<Node>[] {
     { weight: 1, arbitrary: fc.record({ type: is('plain'), hops: fc.nat(6) }) },
     { weight: clock ? 1 : 0, arbitrary: fc.record({ type: is('now') }) },
     { weight: 1, arbitrary: fc.record({ type: is('yield') }) },
+    { weight: waits ? 1 : 0, arbitrary: fc.record({ type: is('sleep'), ms: fc.nat(5_000) }) },
+    {
+      weight: waits ? 1 : 0,
+      arbitrary: fc.record({ type: is('flaky'), failures: fc.nat(failures ? RETRIES + 1 : RETRIES) }),
+    },
+    {
+      weight: waits ? 1 : 0,
+      arbitrary: fc.record({ type: is('deadline'), isThrown: failures ? fc.boolean() : fc.constant(false) }),
+    },
   ]
 }
 
@@ -275,8 +325,11 @@ class Reference implements Hands {
     this.#prefix = prefix
   }
 
-  ask(key: string): Promise<unknown> {
-    return this.#elicit(key, 'n', ({ action, content }, full) => {
+  ask(key: string, _message?: string, _schema?: unknown, within?: Deadline): Promise<unknown> {
+    return this.#elicit(key, 'n', (answer, full) => {
+      if (answer === undefined && within?.otherwise === undefined) throw new ReferenceExpired(full)
+      if (answer === undefined) return within?.otherwise
+      const { action, content } = answer
       if (action !== 'accept') throw new ReferenceDeclined(full, action)
       return content
     })
@@ -287,7 +340,8 @@ class Reference implements Hands {
   }
 
   confirm(key: string): Promise<boolean> {
-    return this.#elicit(key, 'confirm', ({ action, content }, full) => {
+    return this.#elicit(key, 'confirm', (answer, full) => {
+      const { action, content } = answer ?? { action: 'cancel' }
       if (action === 'cancel') throw new ReferenceDeclined(full, action)
       return action === 'accept' && content?.['confirm']
     }) as Promise<boolean>
@@ -300,11 +354,22 @@ class Reference implements Hands {
     })
   }
 
-  step(key: string, run: () => unknown): Promise<unknown> {
+  step(key: string, run: (context: { attempt: number }) => unknown, options = { retries: 0 }): Promise<unknown> {
     return this.#call(key, async (full) => {
       this.#world.effects.push(full)
-      return recorded(run)
+      for (let attempt = 1; attempt <= options.retries; attempt += 1) {
+        try {
+          return await recorded(() => run({ attempt }))
+        } catch {
+          // The next attempt.
+        }
+      }
+      return recorded(() => run({ attempt: options.retries + 1 }))
     })
+  }
+
+  sleep(key: string): Promise<void> {
+    return this.#call(key, () => Promise.resolve()) as Promise<void>
   }
 
   scope(key: string, run: (io: Hands) => Promise<unknown>): Promise<unknown> {
@@ -319,11 +384,16 @@ class Reference implements Hands {
     return Date.UTC(2026, 6, 28) + this.#world.entries * 1_000
   }
 
-  #elicit(key: string, property: string, give: (answer: ElicitResult, key: string) => unknown): Promise<unknown> {
+  #elicit(
+    key: string,
+    property: string,
+    give: (answer: ElicitResult | undefined, key: string) => unknown,
+  ): Promise<unknown> {
     return this.#call(key, async (full) => {
       const requestedSchema = { type: 'object' as const, properties: { [property]: { type: 'integer' as const } } }
       const params = { message: '', requestedSchema }
-      return give((await this.#world.answer({ key: full, method: 'elicitation/create', params })) as ElicitResult, full)
+      const answer = await this.#world.answer({ key: full, method: 'elicitation/create', params })
+      return give(answer as ElicitResult | undefined, full)
     })
   }
 
@@ -349,6 +419,16 @@ class Reference implements Hands {
   }
 }
 
+class ReferenceExpired extends Error {
+  readonly code = 'EXPIRED'
+  readonly key: string
+
+  constructor(key: string) {
+    super()
+    this.key = key
+  }
+}
+
 class ReferenceDeclined extends Error {
   readonly code = 'DECLINED'
   readonly key: string
@@ -367,7 +447,7 @@ async function recorded(run: () => unknown): Promise<unknown> {
     const value = await run()
     return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
   } catch (error) {
-    if (error instanceof ReferenceDeclined) throw error
+    if (error instanceof ReferenceDeclined || error instanceof ReferenceExpired) throw error
     const { name, message, code = 'STEP_FAILED' } = error as Error & { code?: unknown }
     throw Object.assign(new Error(message), { name, code })
   }

@@ -102,7 +102,7 @@ describe('a step with retries', () => {
     const options = { retries: 1, backoff: { firstMs: 60_000, maxMs: 60_000 } }
     const outcome = await new Rounds().next(flaky.handler(options), undefined, {
       limits: { journalBytes: 1_000, passMs: 1_000 },
-      waiting: { releaseFromMs: Infinity },
+      waiting: { releaseFromMs: Infinity, askMs: 1_000, advice: 'Detach.' },
     })
     expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'db down' } })
   })

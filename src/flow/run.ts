@@ -80,6 +80,7 @@ function runPass<T>(
     flowState: carrier.flowState,
     source: carrier.source,
     answers: carrier.answers,
+    receivedAt: carrier.receivedAt,
     forms: target.forms,
     can: (capability) => carrier.can(capability),
     limits: { journalBytes: carrier.maxJournalBytes, passMs: target.timeoutMs ?? carrier.timeoutMs },

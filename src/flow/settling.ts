@@ -11,6 +11,8 @@ export interface Settlement {
   readonly call: Call
   readonly tag: Tag
   readonly payloadText: string
+  /** When an answer was received, or when a wait was due, in milliseconds since 1970. */
+  readonly at?: number | undefined
   /** What the author's code threw, if it failed. */
   readonly thrown?: unknown
 }
@@ -32,13 +34,20 @@ export interface Settler {
   readonly interrupted: boolean
 }
 
+type Queued = Settlement | { readonly call: Call; readonly entry: Entry }
+
+function isBefore({ at, tag }: Settlement, other: Queued | undefined): boolean {
+  if (at === undefined || other === undefined || 'entry' in other || other.at === undefined) return false
+  return at < other.at || (at === other.at && tag === 'a' && other.tag !== 'a')
+}
+
 export class Settling {
   readonly #journal: Journal
   readonly #calls: ReadonlyMap<string, Call>
   readonly #settler: Settler
   readonly #scheduler: Scheduler
   readonly #logger: Logger
-  readonly #queue: (Settlement | { call: Call; entry: Entry })[] = []
+  readonly #queue: Queued[] = []
   /** The index of the next journal entry to replay. */
   #cursor = 0
   /** Counts io calls and finished work. A turn in which it did not change was quiet. */
@@ -68,8 +77,12 @@ export class Settling {
     this.#schedule()
   }
 
+  /** Answers and waits that have not settled yet are ordered by time. At the same time, the answer is first. */
   add(settlement: Settlement): void {
-    this.#queue.push(settlement)
+    let index = this.#queue.length
+    while (index > 0 && isBefore(settlement, this.#queue[index - 1])) index -= 1
+    if (index === this.#queue.length) this.#queue.push(settlement)
+    else this.#queue.splice(index, 0, settlement)
     this.touch()
   }
 

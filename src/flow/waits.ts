@@ -3,7 +3,9 @@
 // 1. A due time is set when its call is first reached, and is carried until the call settles. No replay sets it again.
 // 2. What is due fires in the order of the due times.
 // 3. One timer serves the pass, and it ends with the pass.
+import { shown } from '../protocol/text.ts'
 import type { PassInput } from './carrier.ts'
+import { waitInvalid, waitTooLong } from './errors.ts'
 import type { Wait } from './flow-state.ts'
 import type { Begun, FlowObserver, WaitEnd } from './observer.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
@@ -49,6 +51,25 @@ export class Waits {
     this.unshown = true
   }
 
+  /**
+   * When the call is due: as it was set when the call was first reached, or from now on. Throws if the carrier cannot wait so long.
+   * `what` names the call for messages.
+   */
+  dueAt(key: string, until: number | Date, limit: 'sleepMs' | 'askMs', what: string): number {
+    const carried = this.#carried.get(key)
+    if (carried !== undefined) return carried.dueAt
+    const { now } = this
+    const ms = until instanceof Date ? until.getTime() - now : until
+    if (typeof ms !== 'number' || !Number.isFinite(ms))
+      throw waitInvalid(what, shown(until instanceof Date ? ms : until))
+    const { waiting, limits } = this.#input
+    const limitMs = waiting === undefined ? Infinity : (waiting[limit] ?? limits.passMs)
+    if (waiting !== undefined && ms > limitMs) throw waitTooLong(what, ms, limitMs, waiting.advice)
+    const dueAt = now + Math.max(0, Math.ceil(ms))
+    this.carry(key, { dueAt })
+    return dueAt
+  }
+
   /** Fires when it is due: at once if it is due already. */
   add(key: string, wait: PendingWait): void {
     if (wait.dueAt <= this.now) return wait.fire()
@@ -67,10 +88,9 @@ export class Waits {
     for (const key of [...this.#carried.keys(), ...this.#pending.keys()]) if (key.startsWith(prefix)) this.settled(key)
   }
 
-  /** Fires everything that is due. Called before an answer is read: what was due before the answer came settles first. */
-  fireDue(): void {
-    const { now } = this
-    const due = [...this.#pending].filter(([, { dueAt }]) => dueAt <= now)
+  /** Fires what was due before this time, such as the receipt of an answer. Default: everything that is due. */
+  fireDue(before = this.now + 1): void {
+    const due = [...this.#pending].filter(([, { dueAt }]) => dueAt < before)
     for (const [key] of due) this.#pending.delete(key)
     for (const [, { fire }] of due.toSorted(([, one], [, other]) => one.dueAt - other.dueAt)) fire()
   }

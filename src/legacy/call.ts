@@ -30,8 +30,8 @@ import type { Session, Stoppable } from './session.ts'
 /** As many as most clients of 2026-07-28 allow. A handler that asks through `io` has no such limit, only `callMs`. */
 const MOST_ROUNDS_BY_HAND = 10
 
-/** The passes run in this process, and a wait costs nothing. */
-const IN_MEMORY: WaitLimits = { releaseFromMs: 1_000 }
+/** A shorter wait costs less than another pass. */
+const RELEASE_FROM_MS = 1_000
 
 /** Where the next pass of a call starts. */
 export interface ResumePoint {
@@ -43,6 +43,8 @@ export interface ResumePoint {
   readonly flowState: FlowState
   /** The answers of the round before; `undefined` in the first pass. */
   readonly answers: Answers | undefined
+  /** When each of them was received. Default: all with the request that resumes the call. */
+  readonly receivedAt?: ReadonlyMap<string, number>
   /** The keys of the questions of that round that sent the user to a page. */
   readonly visits: readonly string[]
 }
@@ -121,8 +123,8 @@ export class Call implements Stoppable {
   }
 
   #carrier(target: Target, request: RoundRequest, point: ResumePoint, isCarried: boolean): Carrier<PassResult> {
-    const { app, underway } = this.#host
-    const { flowId, startedAt, round, journal, flowState, answers } = point
+    const { app, underway, callMs } = this.#host
+    const { flowId, startedAt, round, journal, flowState, answers, receivedAt } = point
     const can = (capability: Capability): boolean => hasCapability(this.#capabilities, capability)
     return {
       host: app,
@@ -137,7 +139,13 @@ export class Call implements Stoppable {
       source: new RequestSource(request, app.limits),
       maxJournalBytes: app.seal.maxPlaintextBytes,
       timeoutMs: app.timeoutMs,
-      waiting: IN_MEMORY,
+      waiting: {
+        releaseFromMs: RELEASE_FROM_MS,
+        sleepMs: callMs,
+        askMs: callMs,
+        advice: 'Raise `legacy.callMs`, or wait less.',
+      },
+      receivedAt: (key) => receivedAt?.get(key),
       underway,
       cancel: this.cancel,
       progress: request.progress,
@@ -172,10 +180,13 @@ export class Call implements Stoppable {
       await suspend(asked, { ...next, journal, flowState, answers: {} })
       return 'suspended'
     }
-    const answers = await this.#answersTo(asked, startedAt)
+    const receivedAt = new Map<string, number>()
+    const dueAt = outcome.kind === 'asks' || outcome.kind === 'waiting' ? outcome.dueAt : undefined
+    const answers = await this.#answersTo(asked, { startedAt, dueAt, receivedAt })
     if (answers === undefined) return 'cancelled'
     return {
       ...next,
+      receivedAt,
       journal: Journal.read(journal.text()),
       flowState: readFlowState(JSON.parse(JSON.stringify(writeFlowState(flowState)))),
       answers,
@@ -201,18 +212,28 @@ export class Call implements Stoppable {
   }
 
   /** `undefined` if the call was cancelled meanwhile. */
-  #answersTo(asked: readonly Question[], startedAt: number): Promise<Answers | undefined> {
+  #answersTo(
+    asked: readonly Question[],
+    { startedAt, dueAt, receivedAt }: { startedAt: number; dueAt: number | undefined; receivedAt: Map<string, number> },
+  ): Promise<Answers | undefined> {
     const { app, asks, askMs, callMs } = this.#host
-    const left = startedAt + callMs - app.now()
+    const now = app.now()
+    const left = startedAt + callMs - now
     if (left <= 0) {
       throw new RallyError('CALL_TIMEOUT', `The call took longer than legacy.callMs, which is ${callMs} ms.`)
+    }
+    const dueMs = dueAt === undefined ? undefined : Math.max(0, dueAt - now)
+    if (asked.length === 0 && dueMs !== undefined && dueMs >= left) {
+      throw new RallyError('CALL_TIMEOUT', `The call would wait longer than legacy.callMs, which is ${callMs} ms.`)
     }
     return askAll(asked, {
       asks,
       session: this.#session,
       outlet: this.#outlet,
       cancel: this.cancel,
-      ms: Math.min(askMs, left),
+      ms: asked.length === 0 ? left : Math.min(askMs, left),
+      ...(dueMs !== undefined && { dueMs }),
+      received: (key) => receivedAt.set(key, app.now()),
     })
   }
 

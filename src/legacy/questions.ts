@@ -47,15 +47,19 @@ export interface Asking {
   readonly cancel: Cancel
   /** How long the client may take to answer all of them. */
   readonly ms: number
+  /** When the next pass is due although not all of them are answered. Those are withdrawn, and the pass may ask them again. */
+  readonly dueMs?: number
+  /** Called when a question is answered. */
+  readonly received: (key: string) => void
 }
 
 const MAX_ANSWER_DEPTH = 100
 
 /** Returns the answers by key, or `undefined` if the call was cancelled. Once it settles, no question waits any more. */
 export function askAll(questions: readonly Question[], asking: Asking): Promise<Answers | undefined> {
-  const { asks, session, outlet, cancel, ms } = asking
+  const { asks, session, outlet, cancel, ms, dueMs, received } = asking
   const answers = Object.create(null) as Record<string, Record<string, unknown>>
-  if (questions.length === 0) return Promise.resolve(cancel.cancelled ? undefined : answers)
+  if (questions.length === 0 && dueMs === undefined) return Promise.resolve(cancel.cancelled ? undefined : answers)
   return new Promise((resolve, reject) => {
     /** The keys of the questions, by the id of the request that asked. */
     const open = new Map<string, string>()
@@ -65,6 +69,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
       if (over) return
       over = true
       clearTimeout(timer)
+      clearTimeout(dueTimer)
       cancel.listen(undefined)
       stopListening?.()
       for (const id of open.keys()) {
@@ -77,6 +82,10 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
       const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${quoted(open)} within ${ms} ms.`)
       finish('The time to answer is over.', () => reject(error))
     }, ms).unref()
+    const dueTimer =
+      dueMs === undefined || dueMs >= ms
+        ? undefined
+        : setTimeout(() => finish('The time to answer is over.', () => resolve(answers)), dueMs)
     cancel.listen(() => finish('The call was cancelled.', () => resolve(undefined)))
     for (const { key, request } of questions) {
       if (over) return
@@ -87,6 +96,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
           return finish('Another question could not be answered.', () => reject(error))
         }
         answers[key] = answerIn(response.result)
+        received(key)
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })
       if (typeof id !== 'string') return finish(undefined, () => reject(id))
@@ -97,7 +107,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
     }
     if (over) return
     // Without the stream no answer leads to anything: the result could not be sent.
-    stopListening = outlet.onLost?.(() => finish(undefined, () => reject(streamLost(open))))
+    if (questions.length > 0) stopListening = outlet.onLost?.(() => finish(undefined, () => reject(streamLost(open))))
     if (over) stopListening?.()
   })
 }

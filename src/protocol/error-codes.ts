@@ -95,6 +95,10 @@ export type FlowErrorCode =
   | 'JOURNAL_TOO_LARGE'
   /** The journal that came back cannot be read. It is damaged, or a newer version wrote it. */
   | 'JOURNAL_INVALID'
+  /** A sleep or a deadline is not a number of milliseconds, or is not a valid Date. */
+  | 'WAIT_INVALID'
+  /** A sleep or a deadline is longer than what carries the flow can wait. Call `io.detach()` before it. */
+  | 'WAIT_TOO_LONG'
   /** A pass took longer than `timeoutMs`. Split the work into steps, or run it as a task. */
   | 'TIME_LIMIT'
 
@@ -104,6 +108,8 @@ export type HandlerErrorCode =
   | 'TOOL_ERROR'
   /** The user declined or cancelled a question. Catch `Declined` to continue without the answer. */
   | 'DECLINED'
+  /** A question was not answered within its `withinMs`. Catch `Expired`, or pass `otherwise`. */
+  | 'EXPIRED'
   /** A step or scope failed with an error that has no code of its own. See `StepFailed`. */
   | 'STEP_FAILED'
   /** A step threw `Fatal`: another attempt cannot help. */

@@ -46,6 +46,9 @@ export interface AppParts {
   tasks?: ((app: AppServices) => Tasks) | undefined
 }
 
+/** The request is open while a flow waits that the client carries: no wait ends the pass. */
+const DETACH = 'Call io.detach() before it, so that the flow continues as a task, or wait less.'
+
 type ListedType = 'tools' | 'prompts' | 'resources'
 
 export class App {
@@ -289,6 +292,7 @@ export class App {
       info,
       limits,
       timeoutMs,
+      waiting: { releaseFromMs: Infinity, askMs: seal.ttl, advice: DETACH },
       strict,
       showErrors,
       observers,

@@ -36,6 +36,8 @@ export interface RoundServices extends PassHost {
   readonly seal: Seal
   readonly serverMeta: string
   readonly timeoutMs: number
+  /** How long a flow may wait that the client carries. */
+  readonly waiting: WaitLimits
   readonly handover: Handover
   readonly middleware: readonly Middleware[]
   /** Makes every state single-use. */
@@ -237,7 +239,7 @@ class Round implements Carrier<string | undefined> {
   }
 
   get waiting(): WaitLimits {
-    return IN_PASS
+    return this.host.waiting
   }
 
   get underway(): Underway<Interruptible> {
@@ -297,7 +299,7 @@ class Round implements Carrier<string | undefined> {
    * state holds the answers of this round, so that they need not be sent or given again.
    */
   async #sendElsewhere(saved: SavedFlow): Promise<string> {
-    const flowState = holdAnswers(saved.flowState, this.answers)
+    const flowState = holdAnswers(saved.flowState, this.answers, this.host.now())
     const token = await this.#mint(this.flow.next({ ...saved, flowState }, 'version'))
     const hint = `"${META_DEFERRED}":"${DEFERRED_VERSION}"`
     return inputRequiredText(undefined, token, `{${hint},${this.host.serverMeta.slice(1)}`)
@@ -323,9 +325,6 @@ class Round implements Carrier<string | undefined> {
     })
   }
 }
-
-/** The request is open while the flow waits: no wait ends the pass. */
-const IN_PASS: WaitLimits = { releaseFromMs: Infinity }
 
 /** How many instances in a row may have another version. Most clients give up after ten rounds. */
 const MOST_VERSION_DEFERRALS = 5

@@ -94,7 +94,7 @@ export class TaskEngine implements Tasks {
     if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
     await this.#change(id, ownerOf(principal), (task) => {
       const state = readState(task.state)
-      if (takeAnswers(state, answers) === 0) return undefined
+      if (takeAnswers(state, answers, this.#host.now()) === 0) return undefined
       const waits = Object.keys(state.shown).length > 0
       return {
         state: writeState(state),

@@ -57,7 +57,7 @@ export interface RunHost {
  */
 const MOST_TRIES = { retries: 10, left: 120 } as const
 /** A shorter wait costs less than the claim of another pass. */
-const RELEASING: WaitLimits = { releaseFromMs: 1_000 }
+const RELEASE_FROM_MS = 1_000
 const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
 
 export class TaskRun implements JournalWriter {
@@ -73,6 +73,8 @@ export class TaskRun implements JournalWriter {
   #outcome: TaskEnd['outcome'] = 'released'
   /** Keys of answers that a pass was given and that the store still holds. */
   readonly #delivered = new Set<string>()
+  /** When these answers were received. */
+  readonly #receivedAt = new Map<string, number>()
   /** The questions that the pass has shown, without those that it was given an answer to since. */
   #open = new Map<string, ShownQuestion>()
 
@@ -218,10 +220,11 @@ export class TaskRun implements JournalWriter {
       journal,
       flowState,
       answers,
+      receivedAt: (key) => this.#receivedAt.get(key),
       source,
       maxJournalBytes,
       timeoutMs,
-      waiting: RELEASING,
+      waiting: this.#waiting,
       underway,
       cancel: this.#cancel,
       progress: this.#status.progress,
@@ -288,9 +291,17 @@ export class TaskRun implements JournalWriter {
     }
   }
 
-  /** How long the store keeps the task until its next pass. Draining: another instance continues at once. */
+  /** How long the store keeps the task until its next pass. */
   #dueMs(dueAt: number): number {
-    return this.#host.draining(this) ? 0 : Math.max(0, Math.ceil(dueAt - this.#host.app.now()))
+    return Math.max(0, Math.ceil(dueAt - this.#host.app.now()))
+  }
+
+  /** The store deletes the task at the end of its ttl, whatever it waits for. */
+  get #waiting(): WaitLimits {
+    const { createdAt, ttlMs } = this.task
+    const leftMs = ttlMs === null ? Infinity : createdAt + ttlMs - this.#host.app.now()
+    const advice = 'The task is deleted before that: raise `tasks.ttlMs`, or wait less.'
+    return { releaseFromMs: RELEASE_FROM_MS, sleepMs: leftMs, askMs: leftMs, advice }
   }
 
   /** Releases the task until an answer comes. Returns `false` if an answer has come already: then the run continues. */
@@ -461,9 +472,10 @@ export class TaskRun implements JournalWriter {
   /** The answers that no pass was given yet. */
   #takeAnswers(state: TaskFlowState): Answers {
     const answers = Object.create(null) as Record<string, Record<string, unknown>>
-    for (const [key, { raw }] of Object.entries(state.answers)) {
+    for (const [key, { raw, at }] of Object.entries(state.answers)) {
       if (this.#delivered.has(key)) continue
       answers[key] = raw
+      if (at !== undefined) this.#receivedAt.set(key, at)
       this.#delivered.add(key)
       this.#open.delete(key)
     }

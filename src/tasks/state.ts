@@ -66,6 +66,8 @@ interface TaskAnswer {
   /** The question. Missing if the answer came with the call, before anything was asked. */
   readonly open?: OpenQuestion
   readonly raw: Record<string, unknown>
+  /** When it was received, in milliseconds since 1970. Missing in tasks of earlier releases. */
+  readonly at?: number
 }
 
 export function newState(
@@ -134,13 +136,14 @@ export function showQuestions(
 export function takeAnswers(
   state: TaskFlowState,
   responses: Readonly<Record<string, Record<string, unknown>>>,
+  at: number,
 ): number {
   let taken = 0
   for (const [wire, raw] of Object.entries(responses)) {
     const shown = state.shown[wire]
     if (shown === undefined) continue
     const { key, pin, asked } = shown
-    state.answers[key] = { open: { pin, asked }, raw }
+    state.answers[key] = { open: { pin, asked }, raw, at }
     delete state.shown[wire]
     taken += 1
   }

@@ -33,6 +33,15 @@ export class Delivery {
     return answer
   }
 
+  /** True if one of these questions has a right answer. */
+  async hasAnswer(keys: Iterable<string>, questions: ReadonlyMap<string, Question>): Promise<boolean> {
+    for (const key of keys) {
+      const question = questions.get(key)
+      if (question !== undefined && (await this.made(toAsked(key, question.text())))) return true
+    }
+    return false
+  }
+
   /** The answers that the client sends in the next round. */
   async next(
     open: ReadonlyMap<string, OpenQuestion>,

@@ -112,7 +112,12 @@ async function inRounds<R, Args, A extends Asks, N extends Requirements>(
     check.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
-    answers = outcome.kind === 'asks' ? await delivery.next(outcome.flowState.open, rounds.questions) : undefined
+    answers = undefined
+    if (outcome.kind !== 'asks') continue
+    answers = await delivery.next(outcome.flowState.open, rounds.questions)
+    // Nobody will answer any of them: what is due next comes.
+    if (outcome.dueAt !== undefined && !(await delivery.hasAnswer(outcome.questions.keys(), rounds.questions)))
+      rounds.advanceTo(outcome.dueAt)
   }
   throw new RallyError(
     'TOO_MANY_ROUNDS',

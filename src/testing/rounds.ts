@@ -8,7 +8,7 @@ import type { Asking } from '../flow/call.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Outcome, PassInput, TraceEvent } from '../flow/carrier.ts'
-import type { HandlerEnds } from '../flow/pass.ts'
+import type { Deadline, HandlerEnds } from '../flow/pass.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -76,6 +76,16 @@ export class Rounds {
   /** The journal's text after the last pass, even if the flow has ended. */
   get journal(): string {
     return this.#journal.text()
+  }
+
+  /** Lets time pass until then, in milliseconds since 1970. */
+  advanceTo(time: number): void {
+    this.#clock.advanceTo(time)
+  }
+
+  /** The time of the flow's clock. */
+  get now(): number {
+    return this.#clock.now()
   }
 
   /** Runs one round. If it fails, the state does not change: the next call retries the round. */
@@ -146,7 +156,8 @@ export class Rounds {
       scheduler: {
         ...scheduler,
         sleep: () => new Promise((resolve) => void setImmediate(resolve)),
-        after: (ms, run) => this.#clock.after(ms, run, () => this.#running?.isBusy === true),
+        after: (ms, run) =>
+          this.#clock.after(ms, run, () => this.#running?.isBusy === true || this.#running?.canEnd() === true),
       },
       now: this.#clock.now,
       trace: (event) => void trace.push(snapshot(event)),
@@ -173,8 +184,8 @@ class ObservedPass extends Pass {
     })
   }
 
-  override ask<T>(key: string, toQuestion: () => Question, give: Asking['give']): Promise<T> {
-    return super.ask(key, () => this.#observer.asked(key, toQuestion()), give)
+  override ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T> {
+    return super.ask(key, () => this.#observer.asked(key, toQuestion()), give, within)
   }
 
   override step<T>(key: string, run: (attempt: Attempt) => unknown, policy?: RetryPolicy): Promise<T> {

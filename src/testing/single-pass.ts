@@ -38,6 +38,15 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
     if (sent === undefined) break
     outcome = await rounds.next(run, sent)
   }
+  let before = rounds.journal
+  let waits = outcome.kind === 'asks' && outcome.dueAt !== undefined
+  while (waits && outcome.kind === 'asks' && rounds.passes.length < MOST_ROUNDS) {
+    // A question that nobody answers expires.
+    if (rounds.journal === before && outcome.dueAt !== undefined) rounds.advanceTo(outcome.dueAt)
+    waits = rounds.journal !== before || outcome.dueAt !== undefined
+    before = rounds.journal
+    outcome = await rounds.next(run, undefined, { answers })
+  }
   return toReport(rounds, endOf(outcome, rounds))
 }
 

@@ -18,6 +18,7 @@ const entries = [
     values: [
       'AuthenticationError',
       'Declined',
+      'Expired',
       'Fatal',
       'FlowError',
       'MemoryOnceStore',
@@ -42,6 +43,7 @@ const entries = [
       'App',
       'AppOptions',
       'AskEnd',
+      'AskOptions',
       'Asks',
       'AuthErrorCode',
       'Authenticate',

@@ -1,8 +1,9 @@
-// What a task waits for: the next attempt of a step. The worker is released meanwhile, and any instance continues.
+// What a task waits for: sleeps, deadlines, the next attempt of a step. The worker is released meanwhile, and any instance continues.
 import type { Rally } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
 import type { TaskChange } from '../../src/store/tasks.ts'
 import { gate } from '../../src/testing/manual-scheduler.ts'
+import { accept } from '../wire/messages.ts'
 import { Caller } from './caller.ts'
 import type { Instance } from './office.ts'
 import { LEASE_MS, Office } from './office.ts'
@@ -120,5 +121,123 @@ describe('a step with retries in a task', () => {
     const caller = new Caller(office, app)
     expect(await caller.said(await caller.begin('quick'))).toBe('attempt 2')
     expect(claims).toBe(1)
+  })
+})
+
+const HOUR = 3_600_000
+const YES = accept({ yes: true })
+const FORM = { type: 'object', properties: { yes: { type: 'boolean' } }, required: ['yes'] } as const
+
+describe('a sleep in a task', () => {
+  const napping = (app: Rally): void => {
+    app.tool('nap', { task: 'always' }, async (_args, io) => {
+      const before = await io.step('before', () => Date.now())
+      await io.sleep('nap', HOUR)
+      return String((await io.step('after', () => Date.now())) - before)
+    })
+  }
+
+  test('releases the worker, and another instance wakes it when it is due: not before, and not later', async () => {
+    const office = timed()
+    const first = office.instance(napping)
+    const release = released(first)
+    const id = await new Caller(office, first.app).begin('nap')
+    expect(await release).toBe(HOUR)
+    first.view.kill()
+    const second = office.instance(napping)
+    const caller = new Caller(office, second.app)
+    office.elapse(HOUR - 1)
+    expect(await caller.get(id)).toMatchObject({ status: 'working' })
+    office.elapse(1)
+    expect(await caller.said(id)).toBe(String(HOUR))
+  })
+
+  test('keeps its due time when the worker dies while a step runs beside it', async () => {
+    const office = timed()
+    const busy = gate()
+    const woke: number[] = []
+    const tools = (app: Rally): void => {
+      app.tool('both', { task: 'always' }, async (_args, io) => {
+        await Promise.all([
+          io.sleep('nap', HOUR).then(() => woke.push(office.now)),
+          io.step('beside', () => busy.promise),
+        ])
+        return 'done'
+      })
+    }
+    const first = office.instance(tools)
+    const began = office.now
+    const shown = first.view.seen('change')
+    const id = await new Caller(office, first.app).begin('both')
+    await shown
+    first.view.kill()
+    busy.open()
+    office.elapse(HOUR / 2)
+    const second = office.instance(tools)
+    const release = released(second)
+    office.elapse(0)
+    expect(await release).toBe(HOUR / 2)
+    office.elapse(HOUR / 2)
+    expect(await new Caller(office, second.app).said(id)).toBe('done')
+    expect(woke).toEqual([began + HOUR])
+  })
+
+  test('longer than the task lives fails it, and says so', async () => {
+    const office = timed()
+    const { app } = office.instance(napping, { tasks: { ttlMs: HOUR / 2 } })
+    const caller = new Caller(office, app)
+    const { error } = await caller.ended(await caller.begin('nap'))
+    expect(error).toMatchObject({
+      message: expect.stringMatching(/raise `tasks.ttlMs`/),
+      data: { code: 'WAIT_TOO_LONG' },
+    })
+  })
+})
+
+describe('a deadline in a task', () => {
+  const asking = (app: Rally): void => {
+    app.tool('ask', { task: 'always' }, async (_args, io) => {
+      const answer = await io.ask('sure', 'Sure?', FORM, { withinMs: HOUR, otherwise: 'nobody' })
+      return JSON.stringify(answer)
+    })
+  }
+
+  test('fires by itself, and the question is not open any more', async () => {
+    const office = timed()
+    const instance = office.instance(asking)
+    const caller = new Caller(office, instance.app)
+    const id = await caller.begin('ask')
+    await caller.asked(id, 'sure')
+    office.elapse(HOUR)
+    expect(await caller.said(id)).toBe('"nobody"')
+  })
+
+  test('does not hurt an answer that was received in time, though no worker was there', async () => {
+    const office = timed()
+    const first = office.instance(asking)
+    const id = await new Caller(office, first.app).begin('ask')
+    await new Caller(office, first.app).asked(id, 'sure')
+    first.view.kill()
+    const front = office.instance(asking, { tasks: { concurrency: 0 } })
+    const caller = new Caller(office, front.app)
+    office.elapse(HOUR - 1)
+    await caller.update(id, { sure: YES })
+    office.elapse(HOUR)
+    office.instance(asking)
+    expect(await caller.said(id)).toBe('{"yes":true}')
+  })
+
+  test('beats an answer that was received later', async () => {
+    const office = timed()
+    const first = office.instance(asking)
+    const id = await new Caller(office, first.app).begin('ask')
+    await new Caller(office, first.app).asked(id, 'sure')
+    first.view.kill()
+    const front = office.instance(asking, { tasks: { concurrency: 0 } })
+    const caller = new Caller(office, front.app)
+    office.elapse(HOUR + 1)
+    await caller.update(id, { sure: YES })
+    office.instance(asking)
+    expect(await caller.said(id)).toBe('"nobody"')
   })
 })

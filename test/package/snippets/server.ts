@@ -409,6 +409,40 @@ export const serverPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/waiting.md',
+    given: `
+      import { MemoryStore, rally } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      import { z } from 'zod'
+      const app = rally({ name: 'docs', version: '1.0.0', store: new MemoryStore() })
+      const TRIAL_MS = 50
+      const GRACE_MS = 60
+      const startTrial = (user: string): void => console.log('starting for', user)
+      const endTrial = (user: string, keep: boolean): void => console.log('ending for', user, keep)
+    `,
+    snippets: [
+      {
+        has: 'io.sleep(',
+        use: `
+          const client = await connect(app, { onElicit: () => new Promise(() => {}) })
+          const started = await client.startTool('trial', { user: 'ann' })
+          if (started.kind === 'task') {
+            for (;;) {
+              const state = await started.task.get()
+              if (state.status === 'completed') break
+              await new Promise((resolve) => setTimeout(resolve, 20))
+            }
+            console.log((await started.task.result()).content)
+          }
+          await client.close()
+          app.drain()
+          await app.idle()
+        `,
+        prints: ['starting for ann', 'ending for ann false', "[ { type: 'text', text: 'Ended.' } ]"],
+      },
+    ],
+  },
+  {
     file: 'docs/options.md',
     given: "import { rally } from 'mcp-rally'",
     snippets: [{ has: 'instructions:', use: 'console.log(app.info.name)', prints: ['deployer'] }],

@@ -1,0 +1,55 @@
+// Sleeps and deadlines of a call that a live session carries: in memory, up to `legacy.callMs`. The client is the official one.
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import type { RallyOptions } from 'mcp-rally'
+import { rally } from 'mcp-rally'
+import { serve } from 'mcp-rally/node'
+import { expect, onTestFinished, test } from 'vitest'
+
+const FORM = { type: 'object', properties: { yes: { type: 'boolean' } }, required: ['yes'] } as const
+
+/** Calls the tool. Every question is logged, and the first ones are never answered. */
+async function call(
+  tool: string,
+  options: Partial<RallyOptions> = {},
+  unanswered = 0,
+): Promise<{ text: string; asked: string[] }> {
+  const app = rally({ name: 'waits', version: '1.0.0', logger: { warn() {}, error() {} }, ...options })
+  app.tool('long', {}, async (_args, io) => {
+    await io.step('before', () => 1)
+    await io.sleep('pause', 1_100)
+    return `slept in ${io.revision}`
+  })
+  app.tool('deadline', {}, async (_args, io) => {
+    const first = io.ask('first', 'First?', FORM, { withinMs: 300, otherwise: 'nobody' })
+    const second = io.ask('second', 'Second?', FORM)
+    return JSON.stringify(await Promise.all([first, second]))
+  })
+  const server = await serve(app, { port: 0 })
+  onTestFinished(() => server.close())
+  const asked: string[] = []
+  const client = new Client({ name: 'waits', version: '1.0.0' }, { capabilities: { elicitation: {} } })
+  client.setRequestHandler(ElicitRequestSchema, ({ params }) => {
+    asked.push(params.message)
+    return asked.length > unanswered ? { action: 'accept', content: { yes: true } } : new Promise(() => {})
+  })
+  await client.connect(new StreamableHTTPClientTransport(new URL(server.url)) as never)
+  onTestFinished(() => client.close())
+  const { content } = (await client.callTool({ name: tool })) as { content: { text: string }[] }
+  return { text: content[0]?.text ?? '', asked }
+}
+
+test('a sleep ends the pass, and the next one begins when it is due', async () => {
+  expect(await call('long')).toEqual({ text: 'slept in 2025-11-25', asked: [] })
+})
+
+test('a sleep that is longer than legacy.callMs is an error that says so', async () => {
+  await expect(call('long', { legacy: { callMs: 1_000 } })).rejects.toThrow(/limit here is 1000 ms.*legacy\.callMs/)
+})
+
+test('a deadline fires by itself and withdraws its question, and what is still open is asked again', async () => {
+  const { text, asked } = await call('deadline', {}, 2)
+  expect(text).toBe('["nobody",{"yes":true}]')
+  expect(asked).toEqual(['First?', 'Second?', 'Second?'])
+})
