@@ -109,12 +109,12 @@ describe('io.sleep', () => {
   })
 })
 
-describe('a question with a deadline', () => {
-  const asking =
-    (options: { withinMs: number; otherwise?: { n: number } }) =>
-    (io: Io): Promise<unknown> =>
-      io.ask('a', 'A?', NUMBER, options)
+const asking =
+  (options: { withinMs: number; otherwise?: { n: number } }) =>
+  (io: Io): Promise<unknown> =>
+    io.ask('a', 'A?', NUMBER, options)
 
+describe('a question with a deadline', () => {
   test('takes an answer that comes in time', async () => {
     const rounds = new Rounds()
     const handler = asking({ withinMs: HOUR })

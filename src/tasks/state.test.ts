@@ -92,8 +92,10 @@ describe('answers', () => {
       ]),
     )
     const given = { a: { action: 'accept' }, c: {}, 'a~2': {}, __proto__: {}, constructor: {} }
-    expect(takeAnswers(state, given, 0)).toBe(1)
-    expect(Object.entries(state.answers)).toEqual([['a', { open: { pin: '1', asked: 2 }, raw: { action: 'accept' } }]])
+    expect(takeAnswers(state, given, 7)).toBe(1)
+    expect(Object.entries(state.answers)).toEqual([
+      ['a', { open: { pin: '1', asked: 2 }, raw: { action: 'accept' }, at: 7 }],
+    ])
     expect(takeAnswers(state, given, 0)).toBe(0)
   })
 

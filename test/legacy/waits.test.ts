@@ -34,7 +34,7 @@ async function call(
     asked.push(params.message)
     return asked.length > unanswered ? { action: 'accept', content: { yes: true } } : new Promise(() => {})
   })
-  await client.connect(new StreamableHTTPClientTransport(new URL(server.url)) as never)
+  await client.connect(new StreamableHTTPClientTransport(new URL(server.url)))
   onTestFinished(() => client.close())
   const { content } = (await client.callTool({ name: tool })) as { content: { text: string }[] }
   return { text: content[0]?.text ?? '', asked }

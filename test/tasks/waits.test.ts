@@ -128,15 +128,15 @@ const HOUR = 3_600_000
 const YES = accept({ yes: true })
 const FORM = { type: 'object', properties: { yes: { type: 'boolean' } }, required: ['yes'] } as const
 
-describe('a sleep in a task', () => {
-  const napping = (app: Rally): void => {
-    app.tool('nap', { task: 'always' }, async (_args, io) => {
-      const before = await io.step('before', () => Date.now())
-      await io.sleep('nap', HOUR)
-      return String((await io.step('after', () => Date.now())) - before)
-    })
-  }
+const napping = (app: Rally): void => {
+  app.tool('nap', { task: 'always' }, async (_args, io) => {
+    const before = await io.step('before', () => Date.now())
+    await io.sleep('nap', HOUR)
+    return String((await io.step('after', () => Date.now())) - before)
+  })
+}
 
+describe('a sleep in a task', () => {
   test('releases the worker, and another instance wakes it when it is due: not before, and not later', async () => {
     const office = timed()
     const first = office.instance(napping)
@@ -194,14 +194,14 @@ describe('a sleep in a task', () => {
   })
 })
 
-describe('a deadline in a task', () => {
-  const asking = (app: Rally): void => {
-    app.tool('ask', { task: 'always' }, async (_args, io) => {
-      const answer = await io.ask('sure', 'Sure?', FORM, { withinMs: HOUR, otherwise: 'nobody' })
-      return JSON.stringify(answer)
-    })
-  }
+const asking = (app: Rally): void => {
+  app.tool('ask', { task: 'always' }, async (_args, io) => {
+    const answer = await io.ask('sure', 'Sure?', FORM, { withinMs: HOUR, otherwise: 'nobody' })
+    return JSON.stringify(answer)
+  })
+}
 
+describe('a deadline in a task', () => {
   test('fires by itself, and the question is not open any more', async () => {
     const office = timed()
     const instance = office.instance(asking)
