@@ -5,7 +5,7 @@
 // every other carrier.
 import { randomBytes } from 'node:crypto'
 import type { Answers } from '../flow/answering.ts'
-import type { Carrier, Ending, Suspension, WaitLimits } from '../flow/carrier.ts'
+import type { Carrier, Ending, Suspension } from '../flow/carrier.ts'
 import { derivedUuid } from '../flow/derive.ts'
 import type { FlowState } from '../flow/flow-state.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
