@@ -95,6 +95,8 @@ class TaskView {
     const over = new AbortController()
     const stop = (): void => over.abort()
     const { signal } = this.#options
+    // Its questions come as those of a call.
+    if (this.#task.asksWhileWaiting) return this.#task.result({ signal })
     signal.addEventListener('abort', stop)
     if (signal.aborted) stop()
     try {

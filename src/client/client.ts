@@ -141,7 +141,7 @@ export class Client {
     options: CallOptions = {},
   ): Promise<StartedCall> {
     const call = { tool: name, ...(args !== undefined && { arguments: args }) }
-    return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options).start()
+    return new ClientFlow<CallToolResult>(this.#context, targetOf(call), options, { wantsTask: true }).start()
   }
 
   /** Returns a handle on a task, by its id or its saved JSON. Sends nothing to the server yet. */
@@ -188,7 +188,12 @@ export class Client {
   ): AsyncGenerator<CallRound<ResultOf<C>>, void, undefined> {
     const pending = 'method' in call ? readPending(call) : undefined
     const target = pending === undefined ? targetOf(call as ClientCall) : targetOfPending(pending)
-    yield* new ClientFlow<ResultOf<C>>(this.#context, target, options, pending).rounds()
+    yield* new ClientFlow<ResultOf<C>>(
+      this.#context,
+      target,
+      options,
+      pending === undefined ? {} : { pending },
+    ).rounds()
   }
 
   /** Resumes a call from its pending round and runs it to its result. Questions without an answer go to the client's answerers. */
@@ -198,7 +203,7 @@ export class Client {
     options: CallOptions = {},
   ): Promise<ResultOf<P>> {
     const read = readPending(pending)
-    return new ClientFlow<ResultOf<P>>(this.#context, targetOfPending(read), options, read).finish(answers)
+    return new ClientFlow<ResultOf<P>>(this.#context, targetOfPending(read), options, { pending: read }).finish(answers)
   }
 
   /** Yields changes on the server as they happen. Ends with the signal, with `close()`, or when the loop is left. */

@@ -12,6 +12,7 @@ import {
   TASK_METHODS,
   TASKS_EXTENSION,
 } from '../protocol/revisions/2026-07-28.ts'
+import { META_RELATED_TASK } from '../protocol/revisions/older.ts'
 import type { ClientCall } from './call.ts'
 import { Deadline } from './deadline.ts'
 import type { RetryFormat } from './discovery.ts'
@@ -22,6 +23,7 @@ import type { NotificationListener, NotificationOptions } from './notifications.
 import { Notifications } from './notifications.ts'
 import type { ProgressUpdate } from './options.ts'
 import { checkLimit } from './options.ts'
+import type { TaskDialect } from './tasks/dialect.ts'
 import type { OutgoingRequest, ReceiveMessage, RpcResponse, Transport } from './transports/transport.ts'
 
 export interface ConnectionOptions extends NotificationOptions {
@@ -44,7 +46,9 @@ export interface ClientRequest {
   readonly extraText?: string
   readonly headers?: readonly string[]
   /** The user's call that this request belongs to. */
-  readonly call?: ClientCall
+  readonly call?: ClientCall | undefined
+  /** The task that a request of a session belongs to. */
+  readonly relatedTask?: string
   readonly onProgress?: ((progress: ProgressUpdate) => void) | undefined
   /** Tells a server that knows repeats which requests are the same one. */
   readonly idempotencyKey?: string | undefined
@@ -52,6 +56,14 @@ export interface ClientRequest {
   readonly isIdempotent: boolean
   /** False if it must not be sent again while the server may still work on it. Default: true if it is idempotent. */
   readonly mayOverlap?: boolean
+}
+
+/** A session that has started. */
+export interface LegacySession {
+  readonly revision: string
+  readonly transport: Transport
+  readonly retryFormat: RetryFormat | undefined
+  readonly tasks: TaskDialect | undefined
 }
 
 export interface ServerResult {
@@ -79,6 +91,7 @@ export class Connection {
   /** The same for requests that may concern tasks. */
   #taskMeta: string
   #retryFormat: RetryFormat | undefined = RETRY_FORMAT
+  #taskDialect: TaskDialect | undefined
   /** Starts anywhere: a call that is resumed by another client must not repeat an id of the first one. */
   #lastId = Math.floor(Math.random() * 2 ** 30)
   #closing: Promise<void> | undefined
@@ -108,9 +121,14 @@ export class Connection {
     return this.#retryFormat
   }
 
-  /** True if requests say that a call may become a task. */
+  /** True if a call may become a task. */
   get acceptsTasks(): boolean {
-    return this.#taskMeta !== this.#meta
+    return this.#taskMeta !== this.#meta || this.#taskDialect !== undefined
+  }
+
+  /** Defined with a legacy server that has tasks. */
+  get taskDialect(): TaskDialect | undefined {
+    return this.#taskDialect
   }
 
   get isClosed(): boolean {
@@ -212,10 +230,11 @@ export class Connection {
   }
 
   /** Sends all later requests through a session with a legacy server. */
-  useSession(revision: string, session: Transport, retryFormat: RetryFormat | undefined): void {
+  useSession({ revision, transport, retryFormat, tasks }: LegacySession): void {
     this.#retryFormat = retryFormat
     this.#revision = revision
-    this.#transport = session
+    this.#transport = transport
+    this.#taskDialect = this.#options.acceptsTasks ? tasks : undefined
     this.#meta = ''
     this.#taskMeta = ''
   }
@@ -272,10 +291,16 @@ export class Connection {
 
   #outgoing(id: number, request: ClientRequest): OutgoingRequest {
     const { method, name, params, paramsText, extraText = '', headers = [], call, onProgress, idempotencyKey } = request
+    const { relatedTask } = request
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const members = paramsText ?? (params === undefined ? '' : JSON.stringify(params).slice(1, -1))
     const rest = members === '' ? '' : `,${members}`
-    const meta = TASK_METHODS.has(method) ? this.#taskMeta : this.#meta
+    const meta =
+      relatedTask !== undefined
+        ? `"${META_RELATED_TASK}":{"taskId":${JSON.stringify(relatedTask)}}`
+        : TASK_METHODS.has(method)
+          ? this.#taskMeta
+          : this.#meta
     const key = idempotencyKey === undefined ? '' : `,"${META_IDEMPOTENCY_KEY}":"${idempotencyKey}"`
     const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}${key}}${rest}}${extraText}}`
     return { id, method, revision: this.#revision, name, headers, text, params, call }

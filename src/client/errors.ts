@@ -120,10 +120,7 @@ export function notResumable(revision: string, cause?: unknown): ClientError {
 }
 
 export function noTasks(revision: string): ClientError {
-  return new ClientError(
-    'NO_TASKS',
-    `The server uses revision ${revision}, in which this client does not support tasks.`,
-  )
+  return new ClientError('NO_TASKS', `The server uses revision ${revision}, and has no tasks for this client.`)
 }
 
 export function tooManyRounds(message: string): ClientError {

@@ -68,7 +68,13 @@ export class ClientFlow<R extends Results[RoundMethod]> {
   #askingRounds = 0
   readonly #deferrals: Deferrals
 
-  constructor(context: ClientContext, target: CallTarget, options: CallOptions, pending?: PendingCall) {
+  /** `wantsTask`: a legacy server is asked to make a task of the call, if it can. */
+  constructor(
+    context: ClientContext,
+    target: CallTarget,
+    options: CallOptions,
+    { pending, wantsTask = false }: { pending?: PendingCall; wantsTask?: boolean } = {},
+  ) {
     const { timeoutMs = context.limits.timeoutMs, signal, onProgress } = options
     this.#context = context
     this.#target = target
@@ -78,7 +84,7 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     this.#deadline = context.connection.openDeadline(what, timeoutMs, signal)
     this.#deferrals = new Deferrals(what)
     this.#answerContext = new FlowAnswerContext(context.server, target.call, this.#deadline)
-    this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, onProgress)
+    this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, { onProgress, wantsTask })
   }
 
   /** Runs the call to its result. `responses` answer the questions of the round that it was resumed from. */

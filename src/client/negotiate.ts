@@ -186,8 +186,8 @@ async function startSession(
     (events) => open(legacy, events),
   )
   try {
-    const { revision: agreed, rounds, server } = await unlessAborted(session.start(), signal)
-    connection.useSession(agreed, session, rounds)
+    const { revision: agreed, rounds, tasks, server } = await unlessAborted(session.start(), signal)
+    connection.useSession({ revision: agreed, transport: session, retryFormat: rounds, tasks })
     return server
   } catch (error) {
     // A server that may only be slow is asked again, over the same process.

@@ -20,6 +20,7 @@ export class RoundSender {
   readonly #deadline: Deadline
   readonly #answerContext: AnswerContext
   readonly #onProgress: CallOptions['onProgress']
+  readonly #wantsTask: boolean
   #hasRefetchedTools = false
   #visits: RequiredVisits | undefined
   /** Of the first round, the same for all of its attempts. */
@@ -30,13 +31,14 @@ export class RoundSender {
     target: CallTarget,
     deadline: Deadline,
     answerContext: AnswerContext,
-    onProgress: CallOptions['onProgress'],
+    { onProgress, wantsTask }: { onProgress: CallOptions['onProgress']; wantsTask: boolean },
   ) {
     this.#context = context
     this.#target = target
     this.#deadline = deadline
     this.#answerContext = answerContext
     this.#onProgress = onProgress
+    this.#wantsTask = wantsTask
   }
 
   /** Returns the untrusted result. `answers` and `state` are those of the round before. */
@@ -45,8 +47,9 @@ export class RoundSender {
     const { call, method, name, paramsText: callText } = this.#target
     const isTool = method === 'tools/call'
     const { inParams, beside } = (connection.retryFormat ?? RETRY_FORMAT).writeRetry(answers, state)
-    const paramsText = callText + inParams
     for (;;) {
+      const paramsText =
+        callText + (connection.taskDialect !== undefined && isTool ? await this.#taskText() : '') + inParams
       const isSafe = state !== undefined || (isTool && tools.isIdempotent(name))
       const repeats = isSafe ? undefined : this.#repeats
       const idempotencyKey = repeats === undefined ? undefined : (this.#key ??= newIdempotencyKey())
@@ -65,7 +68,8 @@ export class RoundSender {
         onProgress,
       }
       try {
-        return (await connection.request(request, this.#deadline)).result
+        const { result } = await connection.request(request, this.#deadline)
+        return connection.taskDialect?.readCreated(result) ?? result
       } catch (error) {
         if (connection.retryFormat === undefined && (await this.#hasVisited(error))) continue
         const isRefused = isTool && connection.usesParamHeaders && isHeaderMismatch(error)
@@ -87,6 +91,21 @@ export class RoundSender {
     // Without a network a response is lost because the server died, perhaps of this very call.
     if (!connection.canLoseRequests || connection.retryFormat !== RETRY_FORMAT || !isObject(extension)) return undefined
     return extension['records'] === true ? 'recorded' : 'known'
+  }
+
+  /**
+   * A legacy server makes a task only of a call that asks for one, and its list says of which. Some report it as a failure of the tool
+   * if a call does not ask, so the list is read first.
+   */
+  async #taskText(): Promise<string> {
+    const { tools, lists } = this.#context
+    const { name } = this.#target
+    if (!tools.knows(name) && !this.#hasRefetchedTools) {
+      this.#hasRefetchedTools = true
+      await lists.fetch('tools', this.#deadline)
+    }
+    const support = tools.taskSupport(name)
+    return support === 'required' || (this.#wantsTask && support === 'optional') ? ',"task":{}' : ''
   }
 
   #headers(): string[] {

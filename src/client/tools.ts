@@ -1,7 +1,7 @@
 // What the server's list says about its tools: which arguments go into headers, whether a call may be repeated, and the
 // schema of the result.
 import type { Logger } from '../protocol/logger.ts'
-import { sizeUpTo } from '../protocol/json.ts'
+import { isObject, sizeUpTo } from '../protocol/json.ts'
 import type { CallToolResult, Tool } from '../protocol/messages.ts'
 import { reasonOf, shown } from '../protocol/text.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
@@ -59,6 +59,17 @@ export class Tools {
   isIdempotent(name: string): boolean {
     const { readOnlyHint, idempotentHint } = this.#known.get(name)?.tool.annotations ?? {}
     return readOnlyHint === true || idempotentHint === true
+  }
+
+  knows(name: string): boolean {
+    return this.#known.has(name)
+  }
+
+  /** Whether a legacy server makes a task of a call. Undefined if it does not, or nothing is known of the tool. */
+  taskSupport(name: string): 'required' | 'optional' | undefined {
+    const { execution } = (this.#known.get(name)?.tool ?? {}) as { execution?: unknown }
+    const support = isObject(execution) ? execution['taskSupport'] : undefined
+    return support === 'required' || support === 'optional' ? support : undefined
   }
 
   /** Lists what does not match the tool's output schema. Empty if no schema is known. */

@@ -235,7 +235,7 @@ export type ClientErrorCode =
   | 'TASK_GONE'
   /** The saved task is damaged. Pass what `JSON.parse` returns for the saved text, or the task id. */
   | 'TASK_INVALID'
-  /** The server uses an older revision, in which this client does not support tasks. Use `callTool()`. */
+  /** The server uses an older revision, and has no tasks for this client. Use `callTool()`. */
   | 'NO_TASKS'
 
 /** mcp-rally/testing. */

@@ -300,7 +300,11 @@ describe('a task that is put away', () => {
     ['an id without end', 'x'.repeat(3_000), 'its id must be a string of 1 to 2048 bytes'],
     ['an id of few characters and many bytes', '\u20ac'.repeat(700), 'its id must be a string of 1 to 2048 bytes'],
     ['another format', { version: 2 }, 'its version must be 1, got 2'],
-    ['another revision', { version: 1, revision: '2020-01-01' }, 'its revision must be 2026-07-28, got "2020-01-01"'],
+    [
+      'another revision',
+      { version: 1, revision: '2020-01-01' },
+      'its revision must be one of 2026-07-28, 2025-11-25, 2026-06-XX, got "2020-01-01"',
+    ],
     ['a number for an id', { version: 1, revision: '2026-07-28', taskId: 7 }, 'its id must be a string'],
     ['no tool', { version: 1, revision: '2026-07-28', taskId: 'a', tool: 7 }, 'its tool must be a string'],
     ['half a pause', { version: 1, revision: '2026-07-28', taskId: 'a', pollIntervalMs: 0.5 }, 'pollIntervalMs'],
@@ -415,7 +419,7 @@ test('older servers have no tasks: a tool that is started there gives its result
   expect(() => client.task(TASK_ID)).toThrow(
     expect.objectContaining({
       code: 'NO_TASKS',
-      message: 'The server uses revision 2025-11-25, in which this client does not support tasks.',
+      message: 'The server uses revision 2025-11-25, and has no tasks for this client.',
     }),
   )
 })

@@ -23,7 +23,7 @@ export class InFlightCall {
 
   /** True if the server may ask questions during this request. */
   get mayAsk(): boolean {
-    return ROUND_METHODS.has(this.#request.method)
+    return ROUND_METHODS.has(this.#request.method) || this.#request.method === 'tasks/result'
   }
 
   get call(): ClientCall | undefined {

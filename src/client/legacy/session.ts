@@ -31,6 +31,8 @@ import { CARRIES_STATE } from './carried-state.ts'
 import { Questions } from './questions.ts'
 import { InFlightCall } from './in-flight-call.ts'
 import { LegacySubscriptions } from './subscriptions.ts'
+import type { TaskDialect } from '../tasks/dialect.ts'
+import { taskDialectOf } from './tasks.ts'
 
 export interface SessionOptions {
   readonly info: Implementation
@@ -55,6 +57,8 @@ export interface SessionInfo {
   readonly revision: string
   /** Defined in revisions in which the client carries calls from round to round. */
   readonly rounds: Rounds | undefined
+  /** Defined if the server makes tasks of calls. */
+  readonly tasks: TaskDialect | undefined
   readonly server: ServerInfo
 }
 
@@ -180,10 +184,14 @@ export class Session implements Transport {
     const declared = { ...capabilities, ...CARRIES_STATE }
     const params = { protocolVersion: proposed, capabilities: declared, clientInfo }
     const result = await this.#request('initialize', params)
-    const { name: agreed, rounds } = olderRevision(result['protocolVersion'], [proposed]) ?? {}
+    const revision = olderRevision(result['protocolVersion'], [proposed])
+    const agreed = revision?.name
     const only = this.#info?.revision ?? (proposes === 'only' ? proposed : agreed)
-    if (agreed === undefined || agreed !== only) throw noCommonRevision(result['protocolVersion'], only)
-    const info = { revision: agreed, rounds, server: readServer(result, address) }
+    if (revision === undefined || agreed === undefined || agreed !== only)
+      throw noCommonRevision(result['protocolVersion'], only)
+    const server = readServer(result, address)
+    const tasks = taskDialectOf(revision, server.capabilities)
+    const info = { revision: agreed, rounds: revision.rounds, tasks, server }
     this.#info = info
     this.#channel.useRevision(agreed)
     await this.#channel.notify('{"jsonrpc":"2.0","method":"notifications/initialized"}')

@@ -5,12 +5,14 @@ import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../../protocol/er
 import type { Logger } from '../../protocol/logger.ts'
 import { shown } from '../../protocol/text.ts'
 import type { CheckedAnswers } from '../answers/answering.ts'
-import type { Connection, ServerResult } from '../connection.ts'
+import type { ClientCall } from '../call.ts'
+import type { ClientRequest, Connection, ServerResult } from '../connection.ts'
 import type { Deadline } from '../deadline.ts'
 import { ClientError, isConnectionLoss } from '../errors.ts'
 import type { NotificationListener } from '../notifications.ts'
 import { checkComplete } from '../round.ts'
 import type { RpcResponse } from '../transports/transport.ts'
+import type { SendTaskRequest } from './dialect.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
 
@@ -40,11 +42,28 @@ export class TaskRequests {
 
   /** Does not retry. */
   async get(id: string, deadline: Deadline): Promise<TaskState> {
+    const { taskDialect } = this.#connection
+    if (taskDialect !== undefined) return readTaskState(await taskDialect.get(id, this.#sender(id, deadline)), id)
     const result = await this.#request({ method: 'tasks/get', id, timeoutMs: this.#timeoutMs }, deadline)
     return readTaskState(result, id)
   }
 
+  /** True if the server asks its questions while the client waits for the result. */
+  get asksWhileWaiting(): boolean {
+    return this.#connection.taskDialect?.questions === 'live'
+  }
+
+  /** Waits until the task has ended, for such a server. Its questions go to the answerers, as those of the call. */
+  async wait(id: string, call: ClientCall | undefined, deadline: Deadline): Promise<void> {
+    const request = { method: 'tasks/result', name: id, params: { taskId: id }, call, isIdempotent: true }
+    await this.#connection.request(request, deadline)
+  }
+
   async update(id: string, inputResponses: CheckedAnswers, deadline: Deadline): Promise<void> {
+    const { taskDialect } = this.#connection
+    if (taskDialect !== undefined) {
+      return this.retry(deadline, () => taskDialect.update(id, inputResponses, this.#sender(id, deadline)))
+    }
     const request = { method: 'tasks/update', id, inputResponses, timeoutMs: this.#timeoutMs } as const
     await this.retry(deadline, () => this.#request(request, deadline))
   }
@@ -96,38 +115,56 @@ export class TaskRequests {
     return new Outage(deadline, this.#timeoutMs)
   }
 
-  /** Waits within `deadline`, and at most `timeoutMs`. */
+  /** For the requests of a legacy server. The error of `tasks/result` may be that of the task itself. */
+  #sender(id: string, deadline: Deadline): SendTaskRequest {
+    return async (method, params) => {
+      const request = { method, name: id, params, isIdempotent: true }
+      const related = method === 'tasks/input_response' ? { relatedTask: id } : {}
+      try {
+        return await this.#send({ ...request, ...related }, this.#timeoutMs, deadline)
+      } catch (error) {
+        throw method !== 'tasks/result' && isUnknownTask(error) ? taskGone(id, error) : error
+      }
+    }
+  }
+
   async #request(
     { method, id, inputResponses, timeoutMs }: TaskRequest,
     deadline: Deadline,
   ): Promise<Record<string, unknown>> {
-    const connection = this.#connection
     const params = { taskId: id, ...(inputResponses !== undefined && { inputResponses }) }
-    const request = { method, name: id, params, isIdempotent: true }
     try {
-      const { result } = await deadline.wait<ServerResult>((resolve, reject) => {
-        let isOver = false
-        const own = connection.openDeadline(`${method} ${id}`, timeoutMs, undefined)
-        connection
-          .withDeadline(own, () => connection.request(request, own))
-          .then(
-            (response) => {
-              if (!isOver) resolve(response)
-            },
-            (error: Error) => {
-              if (!isOver) reject(error)
-            },
-          )
-        return () => {
-          isOver = true
-          own.abort(new ClientError('ABORTED', `${method} ${id} was aborted.`))
-        }
-      })
+      const result = await this.#send({ method, name: id, params, isIdempotent: true }, timeoutMs, deadline)
       checkComplete(result, method)
       return result
     } catch (error) {
       throw isUnknownTask(error) ? taskGone(id, error) : error
     }
+  }
+
+  /** Waits within `deadline`, and at most `timeoutMs`. */
+  async #send(request: ClientRequest, timeoutMs: number, deadline: Deadline): Promise<Record<string, unknown>> {
+    const connection = this.#connection
+    const what = `${request.method} ${request.name}`
+    const { result } = await deadline.wait<ServerResult>((resolve, reject) => {
+      let isOver = false
+      const own = connection.openDeadline(what, timeoutMs, undefined)
+      connection
+        .withDeadline(own, () => connection.request(request, own))
+        .then(
+          (response) => {
+            if (!isOver) resolve(response)
+          },
+          (error: Error) => {
+            if (!isOver) reject(error)
+          },
+        )
+      return () => {
+        isOver = true
+        own.abort(new ClientError('ABORTED', `${what} was aborted.`))
+      }
+    })
+    return result
   }
 }
 

@@ -56,6 +56,9 @@ export interface CancelledTask extends TaskSummary {
   readonly status: 'cancelled'
 }
 
+/** The revisions whose tasks this client knows. */
+const TASK_REVISIONS: readonly string[] = [...REVISIONS, '2025-11-25', '2026-06-XX']
+
 const STATUSES: ReadonlySet<unknown> = new Set(['working', 'input_required', 'completed', 'failed', 'cancelled'])
 
 const MAX_DATE_LENGTH = 64
@@ -113,8 +116,8 @@ export function readSavedTask(saved: unknown): Pick<SavedTask, 'taskId' | 'tool'
     throw invalidSave(`it must be an id or an object, got ${shown(saved)}. Pass the result of JSON.parse`)
   const { version, revision, taskId, tool, pollIntervalMs } = saved
   if (version !== 1) throw invalidSave(`its version must be 1, got ${shown(version)}`)
-  if (!REVISIONS.includes(revision as string)) {
-    throw invalidSave(`its revision must be ${REVISIONS.join(', ')}, got ${shown(revision)}`)
+  if (!TASK_REVISIONS.includes(revision as string)) {
+    throw invalidSave(`its revision must be one of ${TASK_REVISIONS.join(', ')}, got ${shown(revision)}`)
   }
   if (tool !== undefined && typeof tool !== 'string') throw invalidSave(`its tool must be a string, got ${shown(tool)}`)
   if (pollIntervalMs !== undefined && !isPollInterval(pollIntervalMs)) {

@@ -8,7 +8,7 @@ import type { ServerQuestion } from '../answers/question.ts'
 import type { ClientCall } from '../call.ts'
 import type { ClientContext } from '../context.ts'
 import type { Deadline } from '../deadline.ts'
-import { ClientError, noTasks, wrongOption } from '../errors.ts'
+import { badResponse, ClientError, noTasks, wrongOption } from '../errors.ts'
 import type { TaskOptions } from '../options.ts'
 import { checkLimit } from '../options.ts'
 import type { SavedTask } from '../saved.ts'
@@ -63,6 +63,11 @@ export class ClientTask {
     this.#created = created
   }
 
+  /** @internal True if the server asks only while `result()` waits, and `updates()` shows no questions. */
+  get asksWhileWaiting(): boolean {
+    return this.#requests.asksWhileWaiting
+  }
+
   /** Returns plain JSON, which `client.task()` accepts in any process. */
   toJSON(): SavedTask {
     return {
@@ -108,6 +113,7 @@ export class ClientTask {
   result(options: TaskOptions = {}): Promise<CallToolResult> {
     return this.#withDeadline(options, async (deadline) => {
       if (this.#finished !== undefined) return this.#resultOf(this.#finished, deadline)
+      if (this.#requests.asksWhileWaiting) return this.#waitForEnd(deadline)
       const watch = this.#watch(deadline, this.#takeCreated() === undefined)
       const answers = new TaskAnswers({
         context: this.#context,
@@ -173,6 +179,23 @@ export class ClientTask {
     } finally {
       signal?.removeEventListener('abort', cancel)
     }
+  }
+
+  /** For a server that asks while the client waits. */
+  async #waitForEnd(deadline: Deadline): Promise<CallToolResult> {
+    let failure: ProtocolError | undefined
+    await this.#requests.retry(deadline, async () => {
+      try {
+        await this.#requests.wait(this.id, this.#call, deadline)
+      } catch (error) {
+        // The error of the task itself, or of this wait: the state tells.
+        if (!(error instanceof ProtocolError)) throw error
+        failure = error
+      }
+    })
+    const state = await this.#fetch(deadline)
+    if (isFinished(state)) return this.#resultOf(state, deadline)
+    throw failure ?? badResponse('tasks/result answered before the task had ended')
   }
 
   /** Sends the answers that are ready. Returns the final state if the task finished before it got them. */
