@@ -296,12 +296,11 @@ export class TaskRun implements JournalWriter {
     return Math.max(0, Math.ceil(dueAt - this.#host.app.now()))
   }
 
-  /** The store deletes the task at the end of its ttl, whatever it waits for. */
+  /** The store deletes the task at the end of its ttl, whatever it waits for. How much is left, only the clock of the store tells. */
   get #waiting(): WaitLimits {
-    const { createdAt, ttlMs } = this.task
-    const leftMs = ttlMs === null ? Infinity : createdAt + ttlMs - this.#host.app.now()
+    const mostMs = this.task.ttlMs ?? Infinity
     const advice = 'The task is deleted before that: raise `tasks.ttlMs`, or wait less.'
-    return { releaseFromMs: RELEASE_FROM_MS, sleepMs: leftMs, askMs: leftMs, advice }
+    return { releaseFromMs: RELEASE_FROM_MS, sleepMs: mostMs, askMs: mostMs, advice }
   }
 
   /** Releases the task until an answer comes. Returns `false` if an answer has come already: then the run continues. */

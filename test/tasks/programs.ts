@@ -7,6 +7,8 @@ import type { InputResponse } from '../../src/protocol/messages.ts'
 export type Node =
   | { type: 'ask'; way: 'ask' | 'confirm' | 'roots' }
   | { type: 'step'; way: 'value' | 'void'; takes: number }
+  | { type: 'flaky'; failures: number }
+  | { type: 'sleep'; ms: number }
   | { type: 'yield' }
   | { type: 'progress' }
   | { type: 'detach' }
@@ -19,6 +21,8 @@ export type Node =
 export type Doing = (key: string, idempotencyKey: string) => void
 
 const FORM = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } as const
+
+const RETRIES = 2
 
 /** What it comes to is mixed from every value it saw, and every question is made of what came before it. */
 export async function interpret(io: Io, nodes: readonly Node[], doing: Doing, path = '', before = 0): Promise<number> {
@@ -38,6 +42,18 @@ async function perform(io: Io, node: Node, doing: Doing, key: string, sum: numbe
         for (let turns = 0; turns < node.takes; turns += 1) await turn()
         return node.way === 'void' ? undefined : { key, sum }
       })
+    case 'flaky':
+      return io.step(
+        key,
+        ({ attempt, idempotencyKey }) => {
+          doing(key, idempotencyKey)
+          if (attempt <= node.failures) throw new TypeError(`attempt ${attempt}`)
+          return { attempt, sum }
+        },
+        { retries: RETRIES, backoff: { firstMs: 2 } },
+      )
+    case 'sleep':
+      return io.sleep(key, node.ms)
     case 'yield':
       return io.yield()
     case 'progress':
@@ -88,6 +104,8 @@ function leaves(): fc.WeightedArbitrary<Node>[] {
   return [
     { weight: 4, arbitrary: fc.record({ type: fc.constant('ask' as const), way }) },
     { weight: 6, arbitrary: fc.record({ type: fc.constant('step' as const), way: done, takes: fc.nat(3) }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('flaky' as const), failures: fc.nat(RETRIES) }) },
+    { weight: 1, arbitrary: fc.record({ type: fc.constant('sleep' as const), ms: fc.nat(15) }) },
     { weight: 1, arbitrary: fc.constant<Node>({ type: 'yield' }) },
     { weight: 1, arbitrary: fc.constant<Node>({ type: 'progress' }) },
     { weight: 1, arbitrary: fc.constant<Node>({ type: 'detach' }) },

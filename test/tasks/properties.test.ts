@@ -218,6 +218,6 @@ test('whatever its workers come to, a task comes to what one straight run comes 
         chaos.end()
       }
     }),
-    { numRuns: 200 },
+    { numRuns: 150 },
   )
 }, 120_000)
