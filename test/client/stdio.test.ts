@@ -158,3 +158,27 @@ describe.concurrent('a process', () => {
     expect(isAlive(pid)).toBe(false)
   })
 })
+
+test('an error that answers a cancelled request is not logged: the caller knows already', async () => {
+  const script = `
+    let open
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method, params } = JSON.parse(line)
+      const answer = (to, rest) => console.log(JSON.stringify({ jsonrpc: '2.0', id: to, ...rest }))
+      if (method === 'initialize')
+        answer(id, { result: { protocolVersion: params.protocolVersion, capabilities: {}, serverInfo: { name: 'raw', version: '1' } } })
+      if (method === 'tools/call') open = id
+      if (method === 'notifications/cancelled') answer(open, { error: { code: -32000, message: 'Cancelled.' } })
+      if (method === 'ping') answer(id, { result: {} })
+      if (method === 'tools/list') answer(id, { result: { tools: [] } })
+    })`
+  const warn = vi.fn<(message: string) => void>()
+  const logger = { warn, error: warn }
+  const client = await started({ revision: '2025-11-25', logger }, { args: ['-e', script] })
+  const controller = new AbortController()
+  const call = client.callTool('any', {}, { signal: controller.signal })
+  setImmediate(() => controller.abort())
+  await expect(call).rejects.toThrow(/abort|cancel/i)
+  await client.listTools()
+  expect(warn).not.toHaveBeenCalled()
+})
