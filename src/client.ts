@@ -13,6 +13,7 @@ export type {
   ListOptions,
   LogEntry,
   ProgressUpdate,
+  ReadOptions,
   RequestOptions,
   TaskOptions,
 } from './client/options.ts'

@@ -26,7 +26,7 @@ import type { DoneRound, CallRound, TaskRound } from './flow.ts'
 import { ClientFlow } from './flow.ts'
 import type { ClientContext } from './context.ts'
 import type { ListEntries, ListKind } from './lists.ts'
-import type { CallOptions, ListOptions, RequestOptions } from './options.ts'
+import type { CallOptions, ListOptions, ReadOptions, RequestOptions } from './options.ts'
 import { checkComplete } from './round.ts'
 import type { SkillFile } from './skills.ts'
 import { checkSkill, fileOf, verifiedFile } from './skills.ts'
@@ -160,9 +160,22 @@ export class Client {
     return new ClientFlow<GetPromptResult>(this.#context, targetOf(call), options).finish()
   }
 
-  /** Reads a resource, in as many rounds as it takes. */
-  async readResource(uri: string, options: CallOptions = {}): Promise<ReadResourceResult> {
-    return new ClientFlow<ReadResourceResult>(this.#context, targetOf({ resource: uri }), options).finish()
+  /** Reads a resource, in as many rounds as it takes. A result that is still fresh, as the server says, comes from the cache. */
+  async readResource(uri: string, options: ReadOptions = {}): Promise<ReadResourceResult> {
+    const { lists, connection, callerKey } = this.#context
+    const { refresh = false, meta } = options
+    // What the server makes of `meta` is not known here.
+    const mayCache = meta === undefined && !connection.isClosed
+    const caller = mayCache ? await callerKey?.() : undefined
+    const cached = mayCache && !refresh ? lists.reads.find(uri, caller) : undefined
+    if (cached !== undefined) return cached
+    const { changes } = lists.reads
+    const since = performance.now()
+    const flow = new ClientFlow<ReadResourceResult>(this.#context, targetOf({ resource: uri }), options)
+    const result = await flow.finish()
+    // The result of a read that asked the user belongs to the answers.
+    if (mayCache && flow.isOneRound && changes === lists.reads.changes) lists.reads.keep(uri, result, caller, since)
+    return result
   }
 
   /** Returns suggestions for an argument of a prompt or a variable of a resource template. */
@@ -250,12 +263,13 @@ export class Client {
   }
 
   async #list<K extends ListKind>(kind: K, options: ListOptions = {}): Promise<ListEntries[K][]> {
-    const { connection, lists, limits } = this.#context
+    const { connection, lists, limits, callerKey } = this.#context
     const { refresh = false, timeoutMs = limits.timeoutMs, signal } = options
-    const cached = refresh || connection.isClosed ? undefined : lists.cached(kind)
+    const caller = callerKey === undefined ? undefined : await callerKey()
+    const cached = refresh || connection.isClosed ? undefined : lists.cached(kind, caller)
     if (cached !== undefined) return cached
     const deadline = connection.openDeadline(`The list of ${kind}`, timeoutMs, signal)
-    return connection.withDeadline(deadline, () => lists.fetch(kind, deadline))
+    return connection.withDeadline(deadline, () => lists.fetch(kind, deadline, caller))
   }
 }
 

@@ -14,7 +14,7 @@ import type { Route } from './negotiate.ts'
 import { negotiate } from './negotiate.ts'
 import { Connection } from './connection.ts'
 import { Lists } from './lists.ts'
-import type { OAuthOptions } from './oauth/options.ts'
+import type { ConnectionLogin } from './oauth/index.ts'
 import type { AppLike } from './transports/memory.ts'
 import { MemoryTransport } from './transports/memory.ts'
 import type { ClientOptions, Limits } from './options.ts'
@@ -50,7 +50,14 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
   }
   const acceptsTasks = options.tasks ?? true
   const connection: Connection = new Connection(
-    { ...identity, acceptsTasks, onLog, onListChanged: (list) => lists.drop(list) },
+    {
+      ...identity,
+      acceptsTasks,
+      onLog,
+      onListChanged: (list) => lists.drop(list),
+      onResourceChanged: (uri) => lists.reads.drop(uri),
+      onClose: route.close,
+    },
     route.open,
   )
   const tools = new Tools(connection, logger)
@@ -61,7 +68,8 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
     const { revision, signal } = options
     const session = { ...identity, can, answerers }
     const info = await negotiate({ connection, route, limits, revision, signal, session })
-    return new Client({ connection, tools, lists, tasks, limits, can, answerers, server: info })
+    const { callerKey } = route
+    return new Client({ connection, tools, lists, tasks, limits, can, answerers, server: info, callerKey })
   } catch (error) {
     await connection.close()
     throw error
@@ -95,30 +103,33 @@ async function httpRoute(
   options: ClientOptions,
   { maxResponseBytes, maxBufferedBytes }: Limits,
 ): Promise<Route> {
-  const { fetch, oauth } = options
+  const { fetch, headers } = options
+  const login = await loginFor(url, options)
   const clientFor = async (address: URL): Promise<HttpClient> => {
     const plain = fetch === undefined ? await platformClient(address) : fetchClient(address, fetch)
-    return oauth === undefined ? plain : authorized(plain, url, oauth, options)
+    return login === undefined ? plain : login.authorized(plain)
   }
   const http = await clientFor(url)
   const limits = { maxBytes: maxResponseBytes, budget: new ByteBudget(maxBufferedBytes) }
-  const { headers } = options
+  const token = login?.token
+  const callerKey = typeof headers === 'function' ? async () => JSON.stringify([await headers(), token?.()]) : token
   return {
     address: url.host,
+    ...(callerKey !== undefined && { callerKey }),
+    ...(login !== undefined && { close: login.close }),
     open: (receive) => new HttpTransport(http, { headers, limits }, receive),
     openLegacy: ({ HttpChannel }, events) => new HttpChannel(http, { headers, limits }, events),
     openSse: ({ SseChannel }, events) => new SseChannel({ url, http, clientFor, headers, limits }, events),
   }
 }
 
-async function authorized(
-  http: HttpClient,
+async function loginFor(
   server: URL,
-  oauth: OAuthOptions,
-  { name = DEFAULT_NAME, fetch }: ClientOptions,
-): Promise<HttpClient> {
-  const { withOAuth } = await import('./oauth/index.ts')
-  return withOAuth(http, { server, oauth, name, fetch })
+  { oauth, name = DEFAULT_NAME, fetch }: ClientOptions,
+): Promise<ConnectionLogin | undefined> {
+  if (oauth === undefined) return undefined
+  const { openLogin } = await import('./oauth/index.ts')
+  return openLogin({ server, oauth, name, fetch })
 }
 
 /** In Node it is Node's own, which is more than twice as fast as its fetch. `imports` of package.json says which one where. */

@@ -13,6 +13,7 @@ function newLink(): Connection {
       onLog: undefined,
       logger: { warn: () => {}, error: () => {} },
       onListChanged: () => {},
+      onResourceChanged: () => {},
     },
     () => ({ usesParamHeaders: false, canLoseRequests: false, send: () => () => {}, close: async () => {} }),
   )

@@ -32,6 +32,8 @@ export interface ConnectionOptions extends NotificationOptions {
   /** True if a call may become a task. */
   readonly acceptsTasks: boolean
   readonly logLevel: LoggingLevel | undefined
+  /** Ends a login that is in progress. */
+  readonly onClose?: (() => void) | undefined
 }
 
 export interface ClientRequest {
@@ -50,6 +52,8 @@ export interface ClientRequest {
   /** The task that a request of a session belongs to. */
   readonly relatedTask?: string
   readonly onProgress?: ((progress: ProgressUpdate) => void) | undefined
+  /** More members of `_meta`: JSON text without braces. */
+  readonly metaText?: string | undefined
   /** Tells a server that knows repeats which requests are the same one. */
   readonly idempotencyKey?: string | undefined
   /** True if the request may be sent again when its response was lost. */
@@ -254,6 +258,7 @@ export class Connection {
 
   async #close(): Promise<void> {
     for (const deadline of this.#deadlines) deadline.abort(closed())
+    this.#options.onClose?.()
     await this.#transport.close()
   }
 
@@ -290,8 +295,8 @@ export class Connection {
   }
 
   #outgoing(id: number, request: ClientRequest): OutgoingRequest {
-    const { method, name, params, paramsText, extraText = '', headers = [], call, onProgress, idempotencyKey } = request
-    const { relatedTask } = request
+    const { method, name, params, paramsText, extraText = '', headers = [], call, onProgress } = request
+    const { relatedTask, idempotencyKey, metaText = '' } = request
     const token = onProgress === undefined ? '' : `${this.#meta === '' ? '' : ','}"progressToken":${id}`
     const members = paramsText ?? (params === undefined ? '' : JSON.stringify(params).slice(1, -1))
     const rest = members === '' ? '' : `,${members}`
@@ -302,7 +307,8 @@ export class Connection {
           ? this.#taskMeta
           : this.#meta
     const key = idempotencyKey === undefined ? '' : `,"${META_IDEMPOTENCY_KEY}":"${idempotencyKey}"`
-    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}${key}}${rest}}${extraText}}`
+    const own = metaText === '' || (meta === '' && token === '') ? metaText : `,${metaText}`
+    const text = `{"jsonrpc":"2.0","id":${id},"method":"${method}","params":{"_meta":{${meta}${token}${key}${own}}${rest}}${extraText}}`
     return { id, method, revision: this.#revision, name, headers, text, params, call }
   }
 

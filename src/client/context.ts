@@ -4,6 +4,7 @@ import type { Capability } from './capabilities.ts'
 import type { Connection } from './connection.ts'
 import type { ServerInfo } from './discovery.ts'
 import type { Lists } from './lists.ts'
+import type { Route } from './negotiate.ts'
 import type { Limits } from './options.ts'
 import type { TaskRequests } from './tasks/requests.ts'
 import type { Tools } from './tools.ts'
@@ -18,4 +19,6 @@ export interface ClientContext {
   readonly answerers: Answerers
   readonly can: ReadonlySet<Capability>
   readonly server: ServerInfo
+  /** See `Route`. */
+  readonly callerKey: Route['callerKey']
 }

@@ -75,7 +75,7 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     options: CallOptions,
     { pending, wantsTask = false }: { pending?: PendingCall; wantsTask?: boolean } = {},
   ) {
-    const { timeoutMs = context.limits.timeoutMs, signal, onProgress } = options
+    const { timeoutMs = context.limits.timeoutMs, signal } = options
     this.#context = context
     this.#target = target
     this.#options = options
@@ -84,7 +84,12 @@ export class ClientFlow<R extends Results[RoundMethod]> {
     this.#deadline = context.connection.openDeadline(what, timeoutMs, signal)
     this.#deferrals = new Deferrals(what)
     this.#answerContext = new FlowAnswerContext(context.server, target.call, this.#deadline)
-    this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, { onProgress, wantsTask })
+    this.#sender = new RoundSender(context, target, this.#deadline, this.#answerContext, { ...options, wantsTask })
+  }
+
+  /** True if the call had one round so far. */
+  get isOneRound(): boolean {
+    return this.#rounds === 1
   }
 
   /** Runs the call to its result. `responses` answer the questions of the round that it was resumed from. */

@@ -9,6 +9,8 @@ import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { Deadline } from './deadline.ts'
 import { checkComplete } from './round.ts'
+import type { CallerKey } from './reads.ts'
+import { Reads } from './reads.ts'
 import { fits, MAX_BYTES } from './server-text.ts'
 import { skillProblem } from './skills.ts'
 import type { Tools } from './tools.ts'
@@ -37,9 +39,20 @@ const MAX_ENTRIES = 100_000
 interface CachedList {
   readonly entries: readonly ListEntries[ListKind][]
   readonly freshUntil: number
+  readonly isPublic: boolean
+  readonly caller: CallerKey
+}
+
+interface ListPages<K extends ListKind> {
+  readonly entries: ListEntries[K][]
+  /** The shortest of all pages. */
+  readonly ttlMs: number
+  /** True if all pages are for everybody. */
+  readonly isPublic: boolean
 }
 
 export class Lists {
+  readonly reads: Reads
   readonly #connection: Connection
   readonly #tools: Tools
   readonly #logger: Logger
@@ -53,22 +66,28 @@ export class Lists {
     this.#tools = tools
     this.#logger = logger
     this.#maxBytes = maxBytes
+    this.reads = new Reads(maxBytes)
   }
 
   /** Returns the cached list if it is still fresh. */
-  cached<K extends ListKind>(kind: K): ListEntries[K][] | undefined {
+  cached<K extends ListKind>(kind: K, caller: CallerKey): ListEntries[K][] | undefined {
     const list = this.#cache.get(kind)
-    const isFresh = list !== undefined && performance.now() < list.freshUntil
-    return isFresh ? ([...list.entries] as ListEntries[K][]) : undefined
+    if (list === undefined || performance.now() >= list.freshUntil) return undefined
+    return list.isPublic || list.caller === caller ? ([...list.entries] as ListEntries[K][]) : undefined
+  }
+
+  #isFresh(kind: ListKind): boolean {
+    return performance.now() < (this.#cache.get(kind)?.freshUntil ?? 0)
   }
 
   /** Reads all pages from the server. */
-  async fetch<K extends ListKind>(kind: K, deadline: Deadline): Promise<ListEntries[K][]> {
+  async fetch<K extends ListKind>(kind: K, deadline: Deadline, caller?: CallerKey): Promise<ListEntries[K][]> {
     const changes = this.#changes[kind]
     const since = performance.now()
-    const { entries, ttlMs } = await this.#pages(kind, deadline)
+    const { entries, ttlMs, isPublic } = await this.#pages(kind, deadline)
     const usable = kind === 'tools' ? (this.#tools.learn(entries as Tool[]) as ListEntries[K][]) : entries
-    if (changes === this.#changes[kind]) this.#cache.set(kind, { entries: usable, freshUntil: since + ttlMs })
+    const isUnchanged = changes === this.#changes[kind]
+    if (isUnchanged) this.#cache.set(kind, { entries: usable, freshUntil: since + ttlMs, isPublic, caller })
     return [...usable]
   }
 
@@ -76,7 +95,7 @@ export class Lists {
   async checkOutput(name: string, result: CallToolResult, deadline: Deadline): Promise<void> {
     let problems = this.#tools.outputProblems(name, result)
     // The schema may be outdated. If the list cannot be read, the known schema decides.
-    if (problems.length > 0 && this.cached('tools') === undefined) {
+    if (problems.length > 0 && !this.#isFresh('tools')) {
       await this.fetch('tools', deadline).catch(() => {})
       problems = this.#tools.outputProblems(name, result)
     }
@@ -95,25 +114,28 @@ export class Lists {
       this.#cache.delete(kind)
     }
     if (list === 'tools') this.#tools.forget()
+    if (list === 'resources') this.reads.drop()
   }
 
-  async #pages<K extends ListKind>(kind: K, deadline: Deadline): Promise<{ entries: ListEntries[K][]; ttlMs: number }> {
+  async #pages<K extends ListKind>(kind: K, deadline: Deadline): Promise<ListPages<K>> {
     const method = METHODS[kind]
     const entries: ListEntries[K][] = []
     const cursors = new Set<string>()
     let ttlMs = Infinity
+    let isPublic = true
     let total = 0
     for (let params: { cursor?: string } = {}; ;) {
       const { result, bytes } = await this.#connection.request({ method, params, isIdempotent: true }, deadline)
       total += bytes
       if (total > this.#maxBytes) throw tooLarge(this.#maxBytes)
       checkComplete(result, method)
-      const { [kind]: page, nextCursor, ttlMs: ttl } = result
+      const { [kind]: page, nextCursor, ttlMs: ttl, cacheScope } = result
       if (!Array.isArray(page)) throw badResponse(`${method}: ${kind} must be a list, got ${shown(page)}`)
       for (const entry of page as unknown[]) if (this.#isEntry(kind, entry)) entries.push(entry)
       if (entries.length > MAX_ENTRIES) throw badResponse(`${method}: the list has more than ${MAX_ENTRIES} entries`)
       ttlMs = Math.min(ttlMs, readTtl(ttl))
-      if (nextCursor === undefined || nextCursor === null) return { entries, ttlMs }
+      isPublic &&= cacheScope === 'public'
+      if (nextCursor === undefined || nextCursor === null) return { entries, ttlMs, isPublic }
       if (typeof nextCursor !== 'string')
         throw badResponse(`${method}: nextCursor must be a string, got ${shown(nextCursor)}`)
       if (!fits(nextCursor, MAX_BYTES.cursor))

@@ -12,6 +12,7 @@ import type { Channel, ChannelEvents } from './legacy/channel.ts'
 import type * as Legacies from './legacy/index.ts'
 import type { SessionOptions } from './legacy/session.ts'
 import type { Limits } from './options.ts'
+import type { CallerKey } from './reads.ts'
 import { checkComplete } from './round.ts'
 import type { ReceiveMessage, Transport } from './transports/transport.ts'
 
@@ -24,6 +25,10 @@ export interface Route {
   /** The name of a server that does not say its name. */
   readonly address: string
   readonly open: (receive: ReceiveMessage) => Transport
+  /** Says who is calling, where that can change during a connection: by a login, or by headers from a function. */
+  readonly callerKey?: () => CallerKey | Promise<CallerKey>
+  /** Called when the connection is closed. */
+  readonly close?: () => void
   /** Missing if the server cannot be a legacy one. */
   readonly openLegacy?: OpenChannel
   /** The transport of 2024-11-05, for a server that takes no POST at its address. */

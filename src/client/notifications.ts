@@ -13,6 +13,8 @@ export interface NotificationOptions {
   readonly logger: Logger
   /** A list of the server has changed. */
   readonly onListChanged: (list: ListName) => void
+  /** A resource has changed. */
+  readonly onResourceChanged: (uri: string) => void
 }
 
 export type ListName = 'tools' | 'prompts' | 'resources'
@@ -98,7 +100,8 @@ export class Notifications {
   #receiveChange(what: string, params: Record<string, unknown>, requestId: RequestId | undefined): void {
     const [list, changed] = what.split('/')
     if (changed === 'list_changed' && isListName(list)) this.#options.onListChanged(list)
-    const { _meta: meta } = params
+    const { _meta: meta, uri } = params
+    if (what === 'resources/updated' && typeof uri === 'string') this.#options.onResourceChanged(uri)
     const subscription = isObject(meta) ? (meta[META_SUBSCRIPTION] as RequestId) : undefined
     this.#subscriptions.get(requestId ?? subscription ?? '')?.(what, params)
   }

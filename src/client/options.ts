@@ -88,6 +88,13 @@ export interface CallOptions {
   taskMs?: number
   /** Called with each progress notification of the call. Default: none is requested. */
   onProgress?: (progress: ProgressUpdate) => void
+  /** Members of `_meta` in every request of the call, for the handler's `io.meta`. Default: none. */
+  meta?: Readonly<Record<string, unknown>>
+}
+
+export interface ReadOptions extends CallOptions {
+  /** Asks the server even if the cached result is still fresh. Default false. */
+  refresh?: boolean
 }
 
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {

@@ -1,7 +1,8 @@
 // Sends the rounds of one call. A server may refuse a round without having done anything, until the client sends other
 // headers or the user has visited a page. Such a round is sent again.
 import { HEADER_MISMATCH, ProtocolError } from '../protocol/errors.ts'
-import { isObject } from '../protocol/json.ts'
+import { isObject, toJsonText } from '../protocol/json.ts'
+import { shown } from '../protocol/text.ts'
 import { META_IDEMPOTENCY_KEY } from '../protocol/revisions/2026-07-28.ts'
 import { headersOf } from '../schema/param-headers.ts'
 import type { AnswerContext } from './answers/answerers.ts'
@@ -11,6 +12,7 @@ import type { CallTarget } from './call.ts'
 import type { ClientContext } from './context.ts'
 import type { Deadline } from './deadline.ts'
 import { RETRY_FORMAT } from './discovery.ts'
+import { wrongOption } from './errors.ts'
 import type { RequiredVisits } from './legacy/required-visits.ts'
 import type { CallOptions } from './options.ts'
 
@@ -21,6 +23,7 @@ export class RoundSender {
   readonly #answerContext: AnswerContext
   readonly #onProgress: CallOptions['onProgress']
   readonly #wantsTask: boolean
+  readonly #metaText: string | undefined
   #hasRefetchedTools = false
   #visits: RequiredVisits | undefined
   /** Of the first round, the same for all of its attempts. */
@@ -31,7 +34,7 @@ export class RoundSender {
     target: CallTarget,
     deadline: Deadline,
     answerContext: AnswerContext,
-    { onProgress, wantsTask }: { onProgress: CallOptions['onProgress']; wantsTask: boolean },
+    { onProgress, meta, wantsTask }: CallOptions & { readonly wantsTask: boolean },
   ) {
     this.#context = context
     this.#target = target
@@ -39,6 +42,7 @@ export class RoundSender {
     this.#answerContext = answerContext
     this.#onProgress = onProgress
     this.#wantsTask = wantsTask
+    this.#metaText = meta === undefined ? undefined : writeMeta(meta)
   }
 
   /** Returns the untrusted result. `answers` and `state` are those of the round before. */
@@ -66,6 +70,7 @@ export class RoundSender {
         mayOverlap: isSafe || repeats === 'recorded',
         idempotencyKey,
         onProgress,
+        metaText: this.#metaText,
       }
       try {
         const { result } = await connection.request(request, this.#deadline)
@@ -138,3 +143,16 @@ function newIdempotencyKey(): string {
 function isHeaderMismatch(error: unknown): boolean {
   return error instanceof ProtocolError && error.rpcCode === HEADER_MISMATCH
 }
+
+/** The user's own members of `_meta`, as JSON text without braces. */
+function writeMeta(meta: Readonly<Record<string, unknown>>): string {
+  if (!isObject(meta)) throw wrongOption(`meta must be an object, got ${shown(meta)}.`)
+  const reserved = Object.keys(meta).find((name) => RESERVED.test(name))
+  if (reserved !== undefined) {
+    throw wrongOption(`meta: ${shown(reserved)} is set by the client. Use a name such as "com.example/ticket".`)
+  }
+  return toJsonText(meta, '`meta`').slice(1, -1)
+}
+
+/** Names of the protocol, and those that this client sets. */
+const RESERVED = /^(progressToken$|__proto__$|([^/]*\.)?(modelcontextprotocol|mcp|mcp-rally)(\.[^/]*)?\/)/i

@@ -163,6 +163,7 @@ class SubscriptionStream {
     this.#acknowledgedAt = performance.now()
     if (isFirst) return this.#queue.put('acknowledged', { type: 'acknowledged', accepted })
     for (const list of LISTS) if (this.#wish[list] === true) this.#context.lists.drop(list)
+    this.#context.lists.reads.drop()
     this.#queue.put('reconnected', { type: 'reconnected', accepted })
   }
 }

@@ -241,6 +241,7 @@ const entries = [
       'Prompt',
       'PromptCall',
       'RallyErrorCode',
+      'ReadOptions',
       'ReadResourceResult',
       'RequestOptions',
       'Resource',

@@ -18,10 +18,7 @@ export function authorizedClient(http: HttpClient, session: OAuthSession): HttpC
       if (method === 'DELETE') return send(withToken(headers, session.token), listener)
       return new AuthorizedRequest(session, headers, listener, send).start()
     },
-    close: () => {
-      session.close()
-      http.close()
-    },
+    close: () => http.close(),
   }
 }
 

@@ -12,8 +12,23 @@ export interface OAuthSetup {
   readonly fetch: FetchLike | undefined
 }
 
-export function withOAuth(http: HttpClient, setup: OAuthSetup): HttpClient {
-  return authorizedClient(http, openSession(setup))
+/** The login of one connection. */
+export interface ConnectionLogin {
+  /** Sends the token with every request of an HTTP client, which must be for the server alone. */
+  readonly authorized: (http: HttpClient) => HttpClient
+  /** The token that is used at the moment. */
+  readonly token: () => string | undefined
+  /** Ends a login that is in progress. */
+  readonly close: () => void
+}
+
+export function openLogin(setup: OAuthSetup): ConnectionLogin {
+  const session = openSession(setup)
+  return {
+    authorized: (http) => authorizedClient(http, session),
+    token: () => session.token,
+    close: () => session.close(),
+  }
 }
 
 export function openSession({ server, oauth, name, fetch }: OAuthSetup): OAuthSession {
