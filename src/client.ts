@@ -56,7 +56,7 @@ export type { Skill, SkillFrontmatter, SkillResource } from './protocol/skills.t
 export type { ServerInfo } from './client/discovery.ts'
 export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
 export type { ClientErrorCode, RallyErrorCode } from './protocol/error-codes.ts'
-export type { Logger } from './protocol/logger.ts'
+export type { LogFields, Logger } from './protocol/logger.ts'
 export type {
   CallToolResult,
   ContentBlock,

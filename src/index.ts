@@ -109,7 +109,7 @@ export type {
   StoreErrorCode,
   TestingErrorCode,
 } from './protocol/error-codes.ts'
-export type { Logger } from './protocol/logger.ts'
+export type { LogFields, Logger, LoggerLevel } from './protocol/logger.ts'
 export type { Schema } from './schema/standard.ts'
 export type { ContentBlock, PromptMessage } from './protocol/messages.ts'
 export type { StateCodec } from './seal/codec.ts'

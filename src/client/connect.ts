@@ -1,6 +1,7 @@
 // Connects to a server by its address, its command or an app in this process.
 import { ByteBudget } from '../protocol/byte-buffer.ts'
 import type { Logger } from '../protocol/logger.ts'
+import { toLogger } from '../protocol/logger.ts'
 import { VERSION } from '../protocol/version.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
@@ -38,7 +39,7 @@ export type ServerAddress = string | URL | ServerCommand | AppLike
 export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
   const limits = limitsOf(options)
   const { name = DEFAULT_NAME, version = VERSION, can: byHand = [], onLog } = options
-  const logger = limitLogRate(options.logger ?? console)
+  const logger = limitLogRate(toLogger(options.logger ?? console))
   const can = capabilitiesOf(options, byHand)
   const extensions = readExtensions(options.extensions)
   const route = await routeTo(server, options, limits, logger)

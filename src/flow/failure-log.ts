@@ -39,23 +39,34 @@ export type OnError = (error: unknown, context: ErrorContext) => void
 /** Where something failed. */
 export interface FailurePlace {
   readonly target: TargetName
-  readonly flow: { readonly id: string; readonly round: number }
+  /** `task` is a digest, if it is one. */
+  readonly flow: { readonly id: string; readonly round: number; readonly task?: string }
   readonly caller: Caller | undefined
   readonly logger: Logger
   readonly onError: OnError | undefined
 }
 
-/** Logs a failure, except if it is the author's own answer to the caller or was logged before. `key` is the key of the io call. */
+/**
+ * Logs a failure. The author's own answer to the caller is logged as `debug`, and one that was logged before not at all. `key` is the
+ * key of the io call.
+ */
 export function logFailure(place: FailurePlace, error: unknown, key?: string): void {
-  if (!isExpected(error)) logUnexpected(place, error, key)
+  if (!isExpected(error)) return logUnexpected(place, error, key)
+  if (error instanceof StepFailed) return
+  place.logger.debug?.(`${nameOf(place.target)}: ${whatFailed(key)}.`, detailsOf(place, error, key))
+}
+
+function whatFailed(key: string | undefined): string {
+  return key === undefined ? 'failed' : `"${key}" failed`
 }
 
 /** Logs a failure whatever its class. */
 export function logUnexpected(place: FailurePlace, error: unknown, key?: string): void {
   const { target, flow, logger, onError, caller } = place
-  const what = key === undefined ? 'failed' : `"${key}" failed`
   const reference = failureReference(flow.id, key)
-  logger.error(`${nameOf(target)}: ${what}.`, { ...detailsOf(place, error, key), reference })
+  // The handler broke a rule of Rally's, or met a limit: the message says it all.
+  const level = error instanceof RallyError && error.isPublic ? 'warn' : 'error'
+  logger[level](`${nameOf(target)}: ${whatFailed(key)}.`, { ...detailsOf(place, error, key), reference })
   if (onError === undefined) return
   const { method } = target
   const tool = method === 'tools/call' ? target.target : undefined
@@ -71,7 +82,7 @@ export function logServing(
   method: string,
   caller: Caller | undefined,
 ): void {
-  host.logger.error(`Serving ${method} failed.`, { error })
+  host.logger.error(`Serving ${method} failed.`, { method, ...(caller && { principal: caller.principal }), error })
   const nothing = { tool: undefined, key: undefined, flow: undefined, reference: undefined }
   callOnError(host, error, { method, target: '', ...nothing, round: 0, caller })
 }
@@ -110,15 +121,19 @@ const KINDS: Readonly<Record<string, string>> = {
 
 /** The details of a log entry. The flow's id is a secret, so they contain only a digest of it. */
 export function detailsOf(
-  { target, flow }: Pick<FailurePlace, 'target' | 'flow'>,
+  { target, flow, caller }: Pick<FailurePlace, 'target' | 'flow'> & Partial<Pick<FailurePlace, 'caller'>>,
   error?: unknown,
   key?: string,
 ): Record<string, unknown> {
   return {
     method: target.method,
     target: target.target,
+    ...(target.method === 'tools/call' && { tool: target.target }),
     ...(key !== undefined && { key }),
     flow: flowDigest(flow.id),
+    round: flow.round,
+    ...(flow.task !== undefined && { task: flow.task }),
+    ...(caller !== undefined && { principal: caller.principal }),
     ...(error !== undefined && { error }),
   }
 }

@@ -134,7 +134,7 @@ function takeOutcome<T>(carrier: Carrier<T>, outcome: Outcome): T | Promise<T> {
 /** The carrier of a flow that has ended, as its texts and logs need it. */
 export interface EndedFlow<Host> {
   readonly host: Host
-  readonly flow: { readonly id: string; readonly round: number }
+  readonly flow: FailurePlace['flow']
   readonly source: CallSource | undefined
 }
 

@@ -96,6 +96,7 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   let closing: Promise<void> | undefined
   const close = (): Promise<void> => (closing ??= drain(app, server, drainMs).finally(() => forgetSignals(stop)))
   const stop: Stop = (signal) => {
+    app.logger.info?.('A signal came: the server stops.', { signal, drainDelayMs, drainMs })
     app.failReadiness()
     return signal === 'SIGTERM' && drainDelayMs > 0 ? closeAfter(server, drainDelayMs, close) : close()
   }
@@ -107,7 +108,9 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
       app.work()
       const { port: bound } = server.address() as AddressInfo
       const name = host.includes(':') ? `[${host}]` : host
-      resolve({ url: `http://${name}:${bound}${path}`, port: bound, server, close })
+      const url = `http://${name}:${bound}${path}`
+      app.logger.info?.('The server is listening.', { url, name: app.info.name, version: app.info.version })
+      resolve({ url, port: bound, server, close })
     })
   })
 }
@@ -134,6 +137,8 @@ function checkOpen(app: App): void {
 }
 
 async function drain(app: App, server: PatientServer, drainMs: number): Promise<void> {
+  const began = performance.now()
+  app.logger.info?.('The server is draining: it accepts no connections, and hands calls over at their next step.')
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   app.drain()
   const interruption = setTimeout(() => app.interrupt(), drainMs)
@@ -146,6 +151,7 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   await Promise.all([closed, Promise.race([app.idle(), limit])])
   for (const timer of [interruption, end, silence]) clearTimeout(timer)
   clearInterval(sweep)
+  app.logger.info?.('The server has drained.', { ms: Math.round(performance.now() - began) })
 }
 
 /**

@@ -1,9 +1,42 @@
-// Where Rally reports problems to an operator, and the levels of the logs that it sends to clients.
+// The log of an operator, and the levels of the logs that go to clients.
 
-/** Where Rally reports problems. Structural, so `console` and most loggers fit as they are. */
+/** What belongs to a log entry, by name: `tool`, `key`, `flow`, `round`, `task`, `principal`, `error`. Ids are digests. */
+export type LogFields = Record<string, unknown>
+
+/**
+ * Where Rally writes its log. Structural, so `console`, pino and winston fit as they are. A logger without `debug` or `info` does not
+ * get those entries.
+ */
 export interface Logger {
-  warn(message: string, details?: Record<string, unknown>): void
-  error(message: string, details?: Record<string, unknown>): void
+  debug?(message: string, fields?: LogFields): void
+  info?(message: string, fields?: LogFields): void
+  warn(message: string, fields?: LogFields): void
+  error(message: string, fields?: LogFields): void
+}
+
+/** The levels of Rally's log, from the least to the most severe. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+
+export type LoggerLevel = (typeof LOG_LEVELS)[number]
+
+/** A logger of pino takes the fields first, and prints the stack of an error that has the name `err`. */
+interface PinoLike extends Record<LoggerLevel, (fields: LogFields, message: string) => void> {
+  bindings(): unknown
+}
+
+/** The logger, whatever the order of its parameters. */
+export function toLogger(logger: Logger): Logger {
+  if (!isPino(logger)) return logger
+  const write =
+    (level: LoggerLevel) =>
+    (message: string, { error, ...fields }: LogFields = {}): void =>
+      logger[level](error === undefined ? fields : { ...fields, err: error }, message)
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+function isPino(logger: unknown): logger is PinoLike {
+  const { bindings, isLevelEnabled } = logger as { bindings?: unknown; isLevelEnabled?: unknown }
+  return typeof bindings === 'function' && typeof isLevelEnabled === 'function'
 }
 
 /** From the least to the most severe. A client that asks for one level receives that level and everything above it. */

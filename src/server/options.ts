@@ -3,7 +3,8 @@ import type { RetryOptions } from '../flow/retry.ts'
 import { checkRetryOptions } from '../flow/retry.ts'
 import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
-import type { Logger } from '../protocol/logger.ts'
+import type { Logger, LoggerLevel } from '../protocol/logger.ts'
+import { LOG_LEVELS, toLogger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
@@ -12,6 +13,7 @@ import type { KeySecret } from '../seal/keyring.ts'
 import type { Seal } from '../seal/seal.ts'
 import { createSeal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
+import { consoleLogger, defaultLogOptions } from './console-logger.ts'
 import type { ShedLoad } from './handover.ts'
 import type { Observer } from '../flow/observer.ts'
 import { Observers } from '../flow/observer.ts'
@@ -86,8 +88,13 @@ export interface AppOptions {
   bus?: Bus
   /** Limits on what callers make this server keep, and the share of one caller. Default: `{}`. */
   limits?: LimitOptions
-  /** Default: writes warnings and errors to the console's error stream. */
+  /**
+   * Where the log goes: `console`, pino, winston, or an object with `warn` and `error`, and perhaps `debug` and `info`. Default: the
+   * error stream, as JSON lines if NODE_ENV is `production` and it is not a terminal, and else as lines for people.
+   */
   logger?: Logger
+  /** The lowest level of the default log. Default: `info` if NODE_ENV is `production`, and else `warn`. */
+  logLevel?: LoggerLevel
   /** Finds mistakes in handlers: `io` calls inside steps or without `await`, steps that are gone. Makes awaits slower. Default: true, except if NODE_ENV is 'production'. */
   strict?: boolean
 }
@@ -112,7 +119,8 @@ export interface ResolvedOptions {
 
 /** Throws when an option is not valid. */
 export function readOptions(options: AppOptions): ResolvedOptions {
-  const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE, logger = consoleLogger } = options
+  const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE } = options
+  const logger = readLogger(options)
   const mode = process.env['NODE_ENV'] ?? ''
   const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = mode !== 'production' } = options
   const { showErrors = mode === 'development' || mode === 'test' } = options
@@ -176,8 +184,17 @@ function toSeal({ keys, codec, ttl, maxAge, maxStateBytes, audience }: AppOption
   })
 }
 
-/** Writes everything to the error stream: with stdio the other stream carries the protocol. */
-const consoleLogger: Logger = {
-  warn: (message, details) => (details === undefined ? console.error(message) : console.error(message, details)),
-  error: (message, details) => (details === undefined ? console.error(message) : console.error(message, details)),
+function readLogger({ logger, logLevel }: AppOptions): Logger {
+  if (logLevel !== undefined && !LOG_LEVELS.includes(logLevel)) {
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`logLevel\` must be one of ${LOG_LEVELS.join(', ')}, got ${shown(logLevel)}.`,
+    )
+  }
+  if (logger === undefined) return consoleLogger(defaultLogOptions(logLevel))
+  if (typeof logger.warn === 'function' && typeof logger.error === 'function') return toLogger(logger)
+  throw new RallyError(
+    'OPTION_INVALID',
+    '`logger` must have the functions warn and error. Pass console or a logger of pino.',
+  )
 }

@@ -7,6 +7,7 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { Answers } from '../flow/answering.ts'
 import type { CallSource } from '../flow/caller.ts'
+import type { FailurePlace } from '../flow/failure-log.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
 import { FlowError } from '../flow/errors.ts'
@@ -214,6 +215,7 @@ export class TaskRun implements JournalWriter {
         id: flowId,
         startedAt,
         round: round + passes,
+        task: this.#digest,
         revision,
         declared: (capability) => hasCapability(declared, capability),
       },
@@ -235,7 +237,7 @@ export class TaskRun implements JournalWriter {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes }, source),
+      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes, task: this.#digest }, source),
       cancelled: () => {
         this.#pass = undefined
         this.#outcome = 'lost'
@@ -247,7 +249,7 @@ export class TaskRun implements JournalWriter {
   async #ended(
     tool: RegisteredTool,
     outcome: Ending,
-    flow: { readonly id: string; readonly round: number },
+    flow: FailurePlace['flow'],
     source: CallSource,
   ): Promise<undefined> {
     this.#pass = undefined

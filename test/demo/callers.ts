@@ -35,6 +35,8 @@ export async function runCrowd(count: number): Promise<CrowdReport> {
   const instances = await Promise.all(
     [1, 2].map(() =>
       serve(expenseApp({ keys, store, logger, tasks: { pollMs: 20 } }, ledger), {
+        // Clients and servers share one process here, so that requests wait for each other.
+        maxLagMs: 60_000,
         port: 0,
         authenticate,
         handleSignals: false,

@@ -1,5 +1,6 @@
 // A request for the result of a task that has not ended: it waits. In revisions that ask in the middle of a request, the questions
 // of the task go to the client that waits.
+import { flowDigest } from '../../flow/derive.ts'
 import { Cancel } from '../../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../../protocol/errors.ts'
 import type { OlderRevision } from '../../protocol/revisions/older.ts'
@@ -108,7 +109,7 @@ export class TaskWait implements WaitingRequest {
     if (error instanceof StoreUnavailable) return this.#finish(() => this.#reject(error))
     if (error instanceof RallyError) return this.#fail(error.message)
     const { host, taskId } = this.#waiting
-    host.app.logger.error('Waiting for the result of a task failed.', { taskId, error })
+    host.app.logger.error('Waiting for the result of a task failed.', { task: flowDigest(taskId), error })
     this.#fail('Internal error')
   }
 

@@ -179,6 +179,38 @@ export const runningPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/running.md',
+    given: `
+      import { rally } from 'mcp-rally'
+      import { serve } from 'mcp-rally/node'
+      process.env['RALLY_KEYS'] = 'the new secret of the environment that is long,the old secret of the environment that is long'
+      process.env['DATABASE_URL'] = 'postgres://127.0.0.1:1/never-used'
+    `,
+    snippets: [
+      {
+        has: 'RALLY_KEYS.split',
+        but: [
+          ['port: 3000', 'port: 0'],
+          // The environment of this test has no database.
+          ["import { postgres } from 'mcp-rally/postgres'", "import { MemoryStore } from 'mcp-rally'"],
+          ['store: postgres(DATABASE_URL)', 'store: new MemoryStore()'],
+        ],
+        use: 'console.log((await fetch(new URL("/readyz", serving.url.replace("0.0.0.0", "127.0.0.1")))).status, DATABASE_URL.length)\nawait serving.close()',
+        prints: ['200 33'],
+      },
+      {
+        has: 'pino(',
+        given: `
+          import { rally } from 'mcp-rally'
+          import type { Logger } from 'mcp-rally'
+          const pino = (_options: { level: string }): Logger => console
+        `,
+        use: 'console.log(app.info.name)',
+        prints: ['deployer'],
+      },
+    ],
+  },
+  {
     file: 'docs/deploying.md',
     given: `
       import { createServer } from 'node:http'
