@@ -10,10 +10,11 @@ import { call } from '../../test/wire/messages.ts'
 import type { ConsoleLoggerOptions } from './console-logger.ts'
 import { consoleLogger } from './console-logger.ts'
 
+const now = (): Date => new Date('2026-07-28T12:04:31.000Z')
+
 function collected(options: Partial<ConsoleLoggerOptions> = {}): { logger: Logger; lines: string[] } {
   const lines: string[] = []
   const write = (line: string): void => void lines.push(line)
-  const now = (): Date => new Date('2026-07-28T12:04:31.000Z')
   return { logger: consoleLogger({ level: 'debug', isJson: true, write, now, ...options }), lines }
 }
 

@@ -21,7 +21,7 @@ interface Instance {
 }
 
 async function start(env: Record<string, string>): Promise<Instance> {
-  const [command = '', ...args] = isContained ? [...UNSHARE, process.execPath, SERVER] : [process.execPath, SERVER]
+  const [command, ...args] = isContained ? [...UNSHARE, process.execPath, SERVER] : [process.execPath, SERVER]
   const child = new Child(command, args, { NODE_ENV: 'production', ...env })
   onTestFinished(async () => void (await child.kill()))
   const [, inside, url = ''] = await child.printed.match(/process (\d+) is listening on (\S+)/)
@@ -43,7 +43,7 @@ test(
       'the old secret of the drain tests that is long',
       'the new secret of the drain tests that is long',
     ]
-    const first = await start({ RALLY_KEYS: `${old}`, INSTANCE: 'A', WAITS: 'yes' })
+    const first = await start({ RALLY_KEYS: old, INSTANCE: 'A', WAITS: 'yes' })
     const calling = post(first.url, call('work'))
     await first.child.printed.match(/first step/)
     process.kill(first.pid, 'SIGTERM')
