@@ -83,6 +83,11 @@ export class App {
     this.legacy = legacy?.(this.#services)
   }
 
+  /** For the rooms above this one, such as the test kit. An app does not show its services to its users. */
+  static servicesOf(app: App): AppServices {
+    return app.#services
+  }
+
   /** Registers a tool. Throws here, and not at the first call, when its name or a schema is not valid. */
   tool<
     I extends Schema = NoArguments,

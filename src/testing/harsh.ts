@@ -4,17 +4,24 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
+import type { CallToolResult } from '../protocol/messages.ts'
+import type { App } from '../server/app.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './default-answer.ts'
 import type { Random } from './random.ts'
 import { seeded } from './random.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
-import { toReport, toRun } from './report.ts'
+import { toReport } from './report.ts'
 import { Rounds } from './rounds.ts'
-import { straight } from './single-pass.ts'
+import { inOnePass } from './single-pass.ts'
+import type { Subject, ToolCallOptions } from './subject.ts'
+import { handlerSubject, toolSubject } from './subject.ts'
 import { ReplayCheck, ReplayMismatch, lastingError, shown } from './replay-check.ts'
 
-export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<Args, A, N> {
+export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<Args, A, N>, HarshRunOptions {}
+
+/** How `harsh` runs what it tests. */
+export interface HarshRunOptions {
   /** Decides when and in which order answers arrive. The same seed gives the same run. Default 1. */
   seed?: number
   /** How many flows to run, each with the next seed. Default 10. */
@@ -46,54 +53,74 @@ export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<A
  * expect(result).toBe('Deployed')
  * expect(effects).toEqual(['plan', 'ship'])
  */
-export async function harsh<R, Args = {}, const A extends Asks = Record<never, never>, N extends Requirements = {}>(
+export function harsh<R, Args = {}, const A extends Asks = Record<never, never>, N extends Requirements = {}>(
   handler: Handler<Args, A, R, N>,
-  options: HarshOptions<Args, A, N> = {},
-): Promise<Report<Ended<R>>> {
+  options?: HarshOptions<Args, A, N>,
+): Promise<Report<Ended<R>>>
+/**
+ * The same for a tool that is registered on an app: with its schemas, defaults, needs, retries and limits, on a virtual clock, and as
+ * a task if its clients would get one. `result` is what a client gets. Rejects if the tool fails otherwise than by `ToolError`,
+ * `ProtocolError`, `Declined` or `Expired`.
+ *
+ * @example
+ * const { result } = await harsh(app, 'submit_expense', { args: { amount: 12 }, caller: { principal: 'ann' } })
+ */
+export function harsh(
+  app: App,
+  tool: string,
+  options?: HarshRunOptions & ToolCallOptions & Pick<RunOptions<unknown, Asks>, 'answer'>,
+): Promise<Report<CallToolResult>>
+export async function harsh(target: unknown, second?: unknown, third?: unknown): Promise<Report> {
+  if (typeof target !== 'function') {
+    const options = (third ?? {}) as SeededOptions & ToolCallOptions
+    return runAll(toolSubject(target as App, second as string, options), options)
+  }
+  const options = (second ?? {}) as HarshOptions<object, Asks>
+  return runAll(handlerSubject(target as Handler<object, Asks, unknown>, options), options)
+}
+
+async function runAll(subject: Subject, options: SeededOptions): Promise<Report> {
   const { seed = 1, runs = 10 } = options
-  const report = await runSeed(handler, { ...options, seed })
+  const report = await runSeed(subject, { ...options, seed })
   for (let run = 1; run < runs; run += 1) {
-    await runSeed(handler, { deferrals: run % 2 === 1, ...options, seed: seed + run })
+    await runSeed(subject, { deferrals: run % 2 === 1, ...options, seed: seed + run })
   }
   return report
 }
 
+type SeededOptions = HarshRunOptions & Pick<RunOptions<unknown, Asks>, 'answer'>
+
 /** Runs one flow, and the same handler in a single pass. */
-async function runSeed<R, Args, A extends Asks, N extends Requirements>(
-  handler: Handler<Args, A, R, N>,
-  options: HarshOptions<Args, A, N> & { seed: number },
-): Promise<Report<Ended<R>>> {
+async function runSeed(subject: Subject, options: SeededOptions & { seed: number }): Promise<Report> {
   const { seed, answer = madeUp, compare = true, reset, observe } = options
   const random = seeded(seed)
   const delivery = new Delivery(random, answer)
   try {
     await reset?.()
-    const report = await inRounds(handler, options, delivery, random)
-    if (!compare) return report
+    const report = await inRounds(subject, options, delivery, random)
+    if (!compare) return await subject.conclude(report)
     const left = structuredClone(observe?.())
     await reset?.()
-    const once = await straight(handler, { ...options, answer: (question) => delivery.made(question) })
+    const once = await inOnePass(subject, (question) => delivery.made(question))
     // A question without an answer: there is no result to compare.
-    if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return report
+    if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return await subject.conclude(report)
     checkSame(report, once)
     checkLeft(report, left, observe?.())
-    return report
+    return await subject.conclude(report)
   } catch (error) {
     throw error instanceof ReplayMismatch ? error.withOptions(`seed: ${seed}, runs: 1`) : error
   }
 }
 
-async function inRounds<R, Args, A extends Asks, N extends Requirements>(
-  handler: Handler<Args, A, R, N>,
-  options: HarshOptions<Args, A, N>,
+async function inRounds(
+  subject: Subject,
+  { deferrals = false, maxRounds = 1_000 }: SeededOptions,
   delivery: Delivery,
   random: Random,
-): Promise<Report<Ended<R>>> {
-  const { asks, capabilities, deferrals = false, maxRounds = 1_000 } = options
+): Promise<Report> {
   const check = new ReplayCheck()
   const rounds = new Rounds({
-    asks,
-    capabilities,
+    ...subject,
     observer: {
       asked: (key, question) => {
         check.asked(key, question.text())
@@ -102,17 +129,17 @@ async function inRounds<R, Args, A extends Asks, N extends Requirements>(
       ran: (key) => check.ran(key),
     },
   })
-  const run = toRun(handler, options)
   const wantsHandover = deferrals ? (): boolean => random.chance(0.5) : undefined
   let answers: Awaited<ReturnType<Delivery['next']>>
   for (let round = 0; round < maxRounds; round += 1) {
     // By hand, a pass continues from the handler's state and repeats nothing.
     const before = rounds.byHand ? [] : (rounds.passes.at(-1) ?? [])
-    const outcome = await rounds.next(run, answers, { wantsHandover })
+    const outcome = await rounds.next(subject.run, answers, { wantsHandover })
     check.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
     answers = undefined
+    if (outcome.kind === 'waiting') rounds.advanceTo(outcome.dueAt)
     if (outcome.kind !== 'asks') continue
     answers = await delivery.next(outcome.flowState.open, rounds.questions)
     // Nobody will answer any of them: what is due next comes.

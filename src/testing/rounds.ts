@@ -23,9 +23,18 @@ export type Run = (io: Io<Asks>) => unknown
 /** Answers by key, as a client writes them. */
 export type Sent = Readonly<Record<string, object>>
 
+/** Whether the flow is a task from its start, may become one at `io.detach()`, or never is. */
+export type TaskKind = 'never' | 'always' | 'detach'
+
 export interface RoundsOptions {
   /** Schemas declared with the handler. Default: none. */
   readonly asks?: Asks | undefined
+  /** The same, prepared. Default: those of `asks`. */
+  readonly forms?: ReadonlyMap<string, Form> | undefined
+  /** What every pass gets beside the defaults of a test. Default: nothing. */
+  readonly input?: Partial<PassInput> | undefined
+  /** Default 'never'. */
+  readonly task?: TaskKind | undefined
   /** The capabilities that the client declares. Default: all. */
   readonly capabilities?: readonly Capability[] | undefined
   /** Is told what the handler does. Default: none. */
@@ -44,6 +53,8 @@ export interface Observer {
 }
 
 const PASS_MS = 10_000
+/** As in a real task, a wait of a second or more ends the pass. */
+const TASK_WAITS = { releaseFromMs: 1_000, sleepMs: Infinity, askMs: Infinity, advice: '' }
 const JOURNAL_BYTES = 65_536
 
 export class Rounds {
@@ -64,12 +75,15 @@ export class Rounds {
   #round = 0
   #journal = Journal.empty()
   #running: Pass | undefined
+  #isTask: boolean
   readonly #clock = new VirtualClock()
 
   constructor(options: RoundsOptions = {}) {
     this.#options = options
     const { asks = {}, capabilities } = options
-    this.#forms = new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
+    this.#forms =
+      options.forms ?? new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
+    this.#isTask = options.task === 'always'
     this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
   }
 
@@ -97,12 +111,19 @@ export class Rounds {
     this.passes.push(trace)
     this.questions.clear()
     this.byHand = false
-    const outcome = await this.#pass(run, { ...this.#input(trace), journal, flowState, answers, ...input })
-    if (outcome.kind === 'asks' || outcome.kind === 'deferred' || outcome.kind === 'waiting') {
+    const carried = { ...this.#options.input, ...this.#carrier() }
+    const outcome = await this.#pass(run, { ...this.#input(trace), ...carried, journal, flowState, answers, ...input })
+    if (outcome.kind === 'detached') this.#isTask = true
+    if (outcome.kind !== 'done' && outcome.kind !== 'failed' && outcome.kind !== 'cancelled') {
       this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.flowState)])
       this.#round += 1
     }
     return outcome
+  }
+
+  #carrier(): Partial<PassInput> {
+    if (!this.#isTask) return { mayDetach: this.#options.task === 'detach' }
+    return { journalWriter: { persist: () => Promise.resolve(), show: () => {} }, waiting: TASK_WAITS }
   }
 
   #open(): Pick<PassInput, 'journal' | 'flowState'> {

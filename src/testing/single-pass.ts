@@ -9,9 +9,11 @@ import { madeUp } from './default-answer.ts'
 import type { Answerer } from './questions.ts'
 import { toAsked } from './questions.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
-import { toReport, toRun } from './report.ts'
+import { toReport } from './report.ts'
 import type { Sent } from './rounds.ts'
 import { Rounds } from './rounds.ts'
+import type { Subject } from './subject.ts'
+import { handlerSubject } from './subject.ts'
 
 const MOST_ROUNDS = 1_000
 
@@ -23,16 +25,23 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
   handler: Handler<Args, A, R, N>,
   options: RunOptions<Args, A, N> = {},
 ): Promise<Report<Ended<R>>> {
-  const { asks, capabilities, answer = madeUp } = options
+  const { answer = madeUp } = options
+  return (await inOnePass(handlerSubject(handler, options), answer)) as Report<Ended<R>>
+}
+
+/** A task is one from its start here, so that `io.detach()` does not end the pass. */
+export async function inOnePass(subject: Subject, answer: Answerer): Promise<Report> {
+  const { run } = subject
   // The engine looks for an answer under each key. Its content does not matter: `Answered` gets the real one.
   const answers: Record<string, Record<string, unknown>> = {}
   const asked = (key: string, question: Question): Question => {
     answers[key] = {}
     return new Answered(key, question, answer)
   }
-  const rounds = new Rounds({ asks, capabilities, observer: { asked } })
-  const run = toRun(handler, options)
-  let outcome = await rounds.next(run, undefined, { answers })
+  // No wait ends the pass.
+  const inPass = subject.task === 'never' ? {} : { waiting: undefined }
+  const rounds = new Rounds({ ...subject, task: subject.task === 'never' ? 'never' : 'always', observer: { asked } })
+  let outcome = await rounds.next(run, undefined, { answers, ...inPass })
   while (rounds.byHand && rounds.passes.length < MOST_ROUNDS) {
     const sent = await answersTo(rounds.questions, answer)
     if (sent === undefined) break
@@ -45,7 +54,7 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
     if (rounds.journal === before && outcome.dueAt !== undefined) rounds.advanceTo(outcome.dueAt)
     waits = rounds.journal !== before || outcome.dueAt !== undefined
     before = rounds.journal
-    outcome = await rounds.next(run, undefined, { answers })
+    outcome = await rounds.next(run, undefined, { answers, ...inPass })
   }
   return toReport(rounds, endOf(outcome, rounds))
 }

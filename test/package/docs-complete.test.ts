@@ -60,7 +60,8 @@ test.each([
   { type: 'BearerOptions', page: 'docs/callers.md' },
   { type: 'SqliteOptions', page: 'docs/stores.md' },
   { type: 'PostgresOptions', page: 'docs/stores.md' },
-  { type: 'HarshOptions', page: 'docs/testing.md' },
+  { type: 'HarshRunOptions', page: 'docs/testing.md' },
+  { type: 'ToolCallOptions', page: 'docs/testing.md' },
   { type: 'RunOptions', page: 'docs/testing.md' },
 ])('a table of $page has every option of $type', ({ type, page }) => {
   const options = membersOf(type)

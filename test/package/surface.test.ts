@@ -304,7 +304,16 @@ const entries = [
     path: './testing',
     module: testing,
     values: ['ReplayMismatch', 'accept', 'cancel', 'decline', 'harsh', 'madeUp', 'straight'],
-    types: ['Answerer', 'AskedQuestion', 'Handler', 'HarshOptions', 'Report', 'RunOptions'],
+    types: [
+      'Answerer',
+      'AskedQuestion',
+      'Handler',
+      'HarshOptions',
+      'HarshRunOptions',
+      'Report',
+      'RunOptions',
+      'ToolCallOptions',
+    ],
   },
 ]
 

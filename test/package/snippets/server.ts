@@ -428,7 +428,7 @@ export const serverPages: readonly Page[] = [
           const started = await client.startTool('trial', { user: 'ann' })
           if (started.kind === 'task') {
             for (;;) {
-              const state = await started.task.get()
+              const state = await started.task.status()
               if (state.status === 'completed') break
               await new Promise((resolve) => setTimeout(resolve, 20))
             }
@@ -477,13 +477,14 @@ export const serverPages: readonly Page[] = [
   {
     file: 'docs/testing.md',
     given: `
-      import { rally, type Io } from 'mcp-rally'
+      import { MemoryStore, rally, type Io } from 'mcp-rally'
       import { connect } from 'mcp-rally/client'
       import { accept, decline, harsh, madeUp, ReplayMismatch } from 'mcp-rally/testing'
       import { z } from 'zod'
     `,
     snippets: [
       { has: 'const deploy =' },
+      { has: "harsh(expenses, 'submit_expense'" },
       { has: 'const careless =' },
       { has: 'observe:' },
       { has: 'madeUp(question)', given: DEPLOY },

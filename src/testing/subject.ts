@@ -1,0 +1,87 @@
+// What a test runs: a handler as it was written, or a tool as it is registered on an app.
+import type { Caller } from '../flow/caller.ts'
+import type { PassInput } from '../flow/carrier.ts'
+import { isExpected } from '../flow/failure-log.ts'
+import type { Asks } from '../flow/io.ts'
+import type { Capability, Form } from '../flow/question.ts'
+import { prepareForm } from '../flow/question.ts'
+import type { Requirements } from '../flow/resolver.ts'
+import { RallyError } from '../protocol/errors.ts'
+import type { CallToolResult } from '../protocol/messages.ts'
+import { REVISION } from '../protocol/revisions/2026-07-28.ts'
+import { shown } from '../protocol/text.ts'
+import { App } from '../server/app.ts'
+import type { Handler, Report, RunOptions } from './report.ts'
+import { toRun } from './report.ts'
+import type { Run, TaskKind } from './rounds.ts'
+
+export interface Subject<R = unknown> {
+  readonly run: Run
+  readonly forms: ReadonlyMap<string, Form>
+  readonly capabilities: readonly Capability[] | undefined
+  /** What a pass gets beside what every test has. */
+  readonly input: Partial<PassInput>
+  readonly task: TaskKind
+  /** Turns the report of a run into the one for the author. */
+  readonly conclude: (report: Report) => Report<R> | Promise<Report<R>>
+}
+
+/** How a test calls a registered tool. */
+export interface ToolCallOptions {
+  /** The arguments, as a client sends them. Default: `{}`. */
+  args?: Readonly<Record<string, unknown>>
+  /** Who is calling. Scopes and claims default to none. Default: an anonymous caller. */
+  caller?: { readonly principal: string } & Partial<Caller>
+  /** The capabilities that the client declares. Default: all. */
+  capabilities?: readonly Capability[]
+}
+
+export function handlerSubject<Args, A extends Asks, N extends Requirements>(
+  handler: Handler<Args, A, unknown, N>,
+  options: RunOptions<Args, A, N>,
+): Subject {
+  const { capabilities } = options
+  const asks: Asks = options.asks ?? {}
+  const forms = new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
+  return { run: toRun(handler, options), forms, capabilities, input: {}, task: 'never', conclude: (report) => report }
+}
+
+/** A tool with everything that its app declares for it: schemas, defaults, needs, retries, limits, and how it becomes a task. */
+export function toolSubject(
+  app: App,
+  name: string,
+  { args = {}, caller, capabilities }: ToolCallOptions,
+): Subject<CallToolResult> {
+  const services = App.servicesOf(app)
+  const tool = services.registry.tools.get(name)
+  if (tool === undefined) {
+    throw new RallyError('TOOL_INVALID', `The app has no tool ${shown(name)}. Register it with app.tool() first.`)
+  }
+  const { forms, method, timeoutMs = services.timeoutMs, task = 'never' } = tool
+  const client = { name: 'harsh', version: '1', revision: REVISION, capabilities: {}, extensions: {} }
+  const input: Partial<PassInput> = {
+    target: { method, target: name },
+    limits: { journalBytes: services.seal.maxPlaintextBytes, passMs: timeoutMs },
+    waiting: services.waiting,
+    steps: services.steps,
+    source: { caller: caller && { scopes: [], claims: {}, ...caller }, client, meta: {} },
+    hasStore: services.tasks !== undefined,
+  }
+  return {
+    run: (io) => tool.run(structuredClone(args), io),
+    forms,
+    capabilities,
+    input,
+    task: services.tasks === undefined || task === 'never' ? 'never' : task === 'detach' ? 'detach' : 'always',
+    conclude: async (report) => {
+      const { error } = report
+      // A test that does not look at `error` would pass over it.
+      if (error !== undefined && !isExpected(error)) throw error
+      const text = await (error === undefined
+        ? tool.resultText(report.result, services)
+        : tool.failureText(error, services))
+      const { _meta, resultType: _resultType, ...result } = JSON.parse(text) as CallToolResult & { resultType: unknown }
+      return { ...report, result: result as CallToolResult }
+    },
+  }
+}

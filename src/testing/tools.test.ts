@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ToolError } from '../flow/errors.ts'
+import { rally } from '../rally.ts'
+import { MemoryStore } from '../store/memory/store.ts'
+import { accept, harsh } from '../testing.ts'
+import { ReplayMismatch } from './replay-check.ts'
+
+const QUIET = { warn() {}, error() {} }
+const DAY = 86_400_000
+
+function newApp(hasStore = false): ReturnType<typeof rally> {
+  return rally({ name: 'kit', version: '1.0.0', logger: QUIET, ...(hasStore && { store: new MemoryStore() }) })
+}
+
+describe('harsh on a registered tool', () => {
+  test('fills in the defaults of its input, knows the caller, and gives what a client gets', async () => {
+    const app = newApp()
+    const input = z.object({ amount: z.number(), currency: z.string().default('EUR') })
+    const output = z.object({ paid: z.string() })
+    const asks = { sure: z.object({ ok: z.boolean() }) }
+    app.tool('submit_expense', { input, output, asks }, async ({ amount, currency }, io) => {
+      const { ok } = await io.ask('sure', `Pay ${amount} ${currency} as ${io.caller?.principal}?`)
+      return { paid: ok ? `${amount} ${currency} by ${io.caller?.principal}` : 'nothing' }
+    })
+    const { result, rounds } = await harsh(app, 'submit_expense', {
+      args: { amount: 12 },
+      caller: { principal: 'ann' },
+      answer: () => accept({ ok: true }),
+    })
+    expect(result?.structuredContent).toEqual({ paid: '12 EUR by ann' })
+    expect(rounds).toBeGreaterThan(1)
+  })
+
+  test('checks the output', async () => {
+    const app = newApp()
+    app.tool('wrong', { output: z.object({ n: z.number() }) }, () => ({ n: 'x' }) as unknown as { n: number })
+    await expect(harsh(app, 'wrong')).rejects.toThrow(/n/)
+  })
+
+  test('rejects with arguments that do not fit, and with a name that is not there', async () => {
+    const app = newApp()
+    app.tool('add', { input: z.object({ n: z.number() }) }, ({ n }) => String(n))
+    const { result } = await harsh(app, 'add', { args: { n: 'x' } })
+    expect(result).toMatchObject({
+      isError: true,
+      content: [{ text: expect.stringMatching(/Invalid arguments for add/) }],
+    })
+    await expect(harsh(app, 'subtract')).rejects.toThrow(/has no tool "subtract"/)
+  })
+
+  test('rejects when the tool fails, except with an answer to its caller', async () => {
+    const app = newApp()
+    app.tool('broken', {}, async (_args, io) => {
+      await io.step('load', () => 1)
+      throw new TypeError('undefined is not a function')
+    })
+    app.tool('sold-out', {}, () => {
+      throw new ToolError('Sold out.')
+    })
+    await expect(harsh(app, 'broken')).rejects.toThrow('undefined is not a function')
+    const { result, error } = await harsh(app, 'sold-out')
+    expect(result).toMatchObject({ isError: true, content: [{ text: 'Sold out.' }] })
+    expect(error).toBeInstanceOf(ToolError)
+  })
+
+  test('retries as the app says, on a virtual clock', async () => {
+    const app = rally({
+      name: 'kit',
+      version: '1.0.0',
+      logger: QUIET,
+      steps: { retries: 2, backoff: { firstMs: 60_000 } },
+    })
+    const attempts: number[] = []
+    app.tool('flaky', {}, async (_args, io) =>
+      io.step('load', ({ attempt }) => {
+        attempts.push(attempt)
+        if (attempt < 3) throw new Error('db down')
+        return 'loaded'
+      }),
+    )
+    const { result } = await harsh(app, 'flaky', { runs: 1, compare: false })
+    expect(result).toMatchObject({ content: [{ text: 'loaded' }] })
+    expect(attempts).toEqual([1, 2, 3])
+  })
+
+  test.each([{ task: 'always' as const }, {}])('sleeps for days as a task ($task), and takes no time', async (mode) => {
+    const app = newApp(true)
+    app.tool('trial', mode, async (_args, io) => {
+      await io.step('start', () => 1)
+      const isTask = await io.detach()
+      await io.sleep('trial', 14 * DAY)
+      const answer = await io.ask('keep', 'Keep it?', z.object({ keep: z.boolean() }), {
+        withinMs: DAY,
+        otherwise: { keep: false },
+      })
+      return `${isTask} ${answer.keep}`
+    })
+    const answered = await harsh(app, 'trial', { answer: () => accept({ keep: true }) })
+    expect(answered.result).toMatchObject({ content: [{ text: 'true true' }] })
+    const expired = await harsh(app, 'trial', { answer: () => undefined })
+    expect(expired.result).toMatchObject({ content: [{ text: 'true false' }] })
+  })
+
+  test('says that a long sleep of a plain call cannot be waited for', async () => {
+    const app = newApp()
+    app.tool('nap', {}, async (_args, io) => {
+      await io.sleep('nap', DAY)
+      return 'rested'
+    })
+    await expect(harsh(app, 'nap')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
+  })
+
+  test('finds what it finds in a handler', async () => {
+    const app = newApp()
+    app.tool('careless', {}, async (_args, io) => String(await io.confirm('sure', `Deploy at ${Math.random()}?`)))
+    await expect(harsh(app, 'careless')).rejects.toBeInstanceOf(ReplayMismatch)
+  })
+})
