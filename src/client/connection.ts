@@ -227,6 +227,12 @@ export class Connection {
     await this.#transport.notify?.(`{"jsonrpc":"2.0","method":"${method}"}`)
   }
 
+  /** Sends a message with an id of its own, for which nothing waits, to a legacy server. */
+  async post(write: (id: number) => string): Promise<void> {
+    if (this.isClosed) throw closed()
+    await this.#transport.notify?.(write(this.nextId()))
+  }
+
   useRevision(revision: string): void {
     this.#revision = revision
     this.#meta = this.#metaText(false)

@@ -12,6 +12,7 @@ import { carriesState } from './carried/index.ts'
 import type { LegacyHost, Outlet } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { notified, respond } from './methods.ts'
+import { withMethod } from './rounds.ts'
 import { newSessionId } from './session-id.ts'
 import { batchProblem, Session } from './session.ts'
 
@@ -77,8 +78,9 @@ export class Connection implements LegacyConnection {
     this.#closed(this.#session)
   }
 
-  async #answer(message: Resolved): Promise<string | undefined> {
+  async #answer(given: Resolved): Promise<string | undefined> {
     const session = this.#session
+    const message = withMethod(this.#host, session?.revision, given)
     if (isResponse(message)) {
       // A response is never answered, even an unexpected one: the client could take the answer for a response of its own.
       if (session === undefined) return undefined

@@ -14,6 +14,7 @@ import { Exchange, HttpRefusal, noRoomRefusal } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
 import { initializeText, readInitialize } from './initialize.ts'
 import { notified, respond, seenBy } from './methods.ts'
+import { withMethod } from './rounds.ts'
 import { SessionIds } from './session-id.ts'
 import type { Session, Sessions } from './session.ts'
 import { batchProblem } from './session.ts'
@@ -117,7 +118,7 @@ export class HttpSessions {
     if (problem !== undefined) throw new HttpRefusal(400, problem)
     const resolved = isBatch ? batch.map((each) => resolve(this.#host.app.registry, each)) : [message]
     const sender = { session, caller: request.caller, overHttp: true }
-    const messages = resolved.map((each) => seenBy(this.#host, each, sender))
+    const messages = resolved.map((each) => seenBy(this.#host, withMethod(this.#host, session.revision, each), sender))
     for (const each of messages) {
       const refused = request.refuse?.(each, each.id)
       if (refused !== undefined) return refused

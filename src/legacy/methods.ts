@@ -280,7 +280,7 @@ function progressTokenOf({ meta }: ResolvedRequest): ProgressToken | undefined {
 /** The members of the response beside its id. */
 function inWordsOf(revision: OlderRevision, method: string, neutral: Result): Result {
   const { resultType } = neutral
-  if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as DetailedTask) } }
+  if (resultType === 'task') return { result: { task: olderTask(neutral as unknown as DetailedTask, revision) } }
   // The result of a task is the result of its call.
   const ofTask = method === 'tasks/result'
   const result = revision.result(ofTask ? 'tools/call' : method, plain(neutral))

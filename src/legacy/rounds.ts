@@ -2,12 +2,15 @@
 // only the capabilities come from the session. Nothing is asked on a stream.
 import { Cancel } from '../protocol/cancel.ts'
 import { derivedUuid } from '../flow/derive.ts'
+import { ProtocolError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
 import type { InputRequests } from '../protocol/messages.ts'
 import type { Message, OlderRevision, Result, Rounds } from '../protocol/revisions/index.ts'
 import type { RequestContext } from '../server/context.ts'
 import { readRound } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
-import { targetOf } from '../server/resolve.ts'
+import type { Resolved } from '../server/resolve.ts'
+import { resolve, targetOf } from '../server/resolve.ts'
 import { serveRound } from '../server/round.ts'
 import type { LegacyHost } from './host.ts'
 import type { SessionRequest } from './session-request.ts'
@@ -33,6 +36,19 @@ export async function serveSessionRound(
     return await serveRound(app, targetOf(request), readRound(request, info, context, retry))
   } finally {
     session.calls.delete(request.id)
+  }
+}
+
+/** The message as a request, if the revision sends the answers to a task without a method. Never throws a ProtocolError. */
+export function withMethod({ app }: LegacyHost, revision: OlderRevision | undefined, given: Resolved): Resolved {
+  const { kind, message } = given
+  if (kind !== 'invalid' || !isObject(message)) return given
+  try {
+    const request = revision?.rounds?.readTaskInput?.(message)
+    return request === undefined ? given : resolve(app.registry, request)
+  } catch (error) {
+    if (error instanceof ProtocolError) return { ...given, problem: error }
+    throw error
   }
 }
 

@@ -303,7 +303,7 @@ describe('a task that is put away', () => {
     [
       'another revision',
       { version: 1, revision: '2020-01-01' },
-      'its revision must be one of 2026-07-28, 2025-11-25, 2026-06-XX, got "2020-01-01"',
+      'its revision must be one of 2026-07-28, 2025-11-25, 2026-06-XX, 2026-02-03-draft, got "2020-01-01"',
     ],
     ['a number for an id', { version: 1, revision: '2026-07-28', taskId: 7 }, 'its id must be a string'],
     ['no tool', { version: 1, revision: '2026-07-28', taskId: 'a', tool: 7 }, 'its tool must be a string'],

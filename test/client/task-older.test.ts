@@ -43,7 +43,7 @@ async function started(client: Client, tool: string, args = {}) {
   return last.task
 }
 
-describe.each(['2025-11-25', '2026-06-XX'])('in %s', (revision) => {
+describe.each(['2025-11-25', '2026-06-XX', '2026-02-03-draft'])('in %s', (revision) => {
   test('a tool that runs only as a task is called as one, and its result is returned', async () => {
     const client = await open(revision)
     expect(textOf(await client.callTool('always'))).toBe('Always.')
@@ -93,15 +93,18 @@ describe.each(['2025-11-25', '2026-06-XX'])('in %s', (revision) => {
   })
 })
 
-test('in 2026-06-XX the questions of a task are answered by hand', async () => {
-  const client = await open('2026-06-XX', { can: ['elicitation.form'] })
-  const task = await started(client, 'echo')
-  for await (const state of task.updates()) {
-    if (state.status === 'input_required')
-      await task.answer({ echo_input: { action: 'accept', content: { input: 'Ho' } } })
-  }
-  expect(textOf(await task.result())).toBe('Echo: Ho')
-})
+test.each(['2026-06-XX', '2026-02-03-draft'])(
+  'in %s the questions of a task are answered by hand',
+  async (revision) => {
+    const client = await open(revision, { can: ['elicitation.form'] })
+    const task = await started(client, 'echo')
+    for await (const state of task.updates()) {
+      if (state.status === 'input_required')
+        await task.answer({ echo_input: { action: 'accept', content: { input: 'Ho' } } })
+    }
+    expect(textOf(await task.result())).toBe('Echo: Ho')
+  },
+)
 
 test("the official v1 server's tool that requires a task is called", async () => {
   const taskStore = new InMemoryTaskStore()

@@ -13,12 +13,15 @@ export function taskDialectOf(
 ): TaskDialect | undefined {
   if (!tasks || !declaresTasks(capabilities)) return undefined
   const questions = rounds === undefined ? 'live' : 'read'
+  const writeInput = rounds?.writeTaskInput
   return {
     questions,
     readCreated: (result) => (isObject(result['task']) ? { ...inOurForm(result['task']), resultType: 'task' } : result),
     get: (id, send) => get(id, questions, send),
-    update: async (id, inputResponses, send) =>
-      void (await send('tasks/input_response', { taskId: id, inputResponses })),
+    update: async (id, answers, send, post) => {
+      if (writeInput !== undefined) return post((messageId) => writeInput(messageId, id, answers))
+      await send('tasks/input_response', { taskId: id, inputResponses: answers })
+    },
   }
 }
 
@@ -75,6 +78,14 @@ async function asking(
 }
 
 function inOurForm(task: Record<string, unknown>): Record<string, unknown> {
-  const { ttl = null, pollInterval, _meta, ...rest } = task
-  return { ...rest, ttlMs: ttl, ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }) }
+  const { status, createdAt, lastUpdatedAt = createdAt, ttl = null, pollInterval, _meta, ...rest } = task
+  return {
+    ...rest,
+    // The first draft writes it with a capital letter, and has no time of the last update.
+    status: typeof status === 'string' ? status.toLowerCase() : status,
+    createdAt,
+    lastUpdatedAt,
+    ttlMs: ttl,
+    ...(pollInterval !== undefined && { pollIntervalMs: pollInterval }),
+  }
 }

@@ -7,6 +7,9 @@ export type SendTaskRequest = (
   params: Readonly<Record<string, unknown>>,
 ) => Promise<Record<string, unknown>>
 
+/** Sends a message that has an id and no method. Nothing waits for a response. */
+export type PostTaskMessage = (write: (id: number) => string) => Promise<void>
+
 export interface TaskDialect {
   /** `live`: the server asks while the client waits for the result. `read`: questions are read and answered by requests. */
   readonly questions: 'live' | 'read'
@@ -14,5 +17,5 @@ export interface TaskDialect {
   readonly readCreated: (result: Record<string, unknown>) => Record<string, unknown>
   /** The result of `tasks/get`. */
   readonly get: (id: string, send: SendTaskRequest) => Promise<Record<string, unknown>>
-  readonly update: (id: string, answers: CheckedAnswers, send: SendTaskRequest) => Promise<void>
+  readonly update: (id: string, answers: CheckedAnswers, send: SendTaskRequest, post: PostTaskMessage) => Promise<void>
 }

@@ -62,7 +62,9 @@ export class TaskRequests {
   async update(id: string, inputResponses: CheckedAnswers, deadline: Deadline): Promise<void> {
     const { taskDialect } = this.#connection
     if (taskDialect !== undefined) {
-      return this.retry(deadline, () => taskDialect.update(id, inputResponses, this.#sender(id, deadline)))
+      return this.retry(deadline, () =>
+        taskDialect.update(id, inputResponses, this.#sender(id, deadline), (write) => this.#connection.post(write)),
+      )
     }
     const request = { method: 'tasks/update', id, inputResponses, timeoutMs: this.#timeoutMs } as const
     await this.retry(deadline, () => this.#request(request, deadline))

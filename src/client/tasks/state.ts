@@ -57,7 +57,7 @@ export interface CancelledTask extends TaskSummary {
 }
 
 /** The revisions whose tasks this client knows. */
-const TASK_REVISIONS: readonly string[] = [...REVISIONS, '2025-11-25', '2026-06-XX']
+const TASK_REVISIONS: readonly string[] = [...REVISIONS, '2025-11-25', '2026-06-XX', '2026-02-03-draft']
 
 const STATUSES: ReadonlySet<unknown> = new Set(['working', 'input_required', 'completed', 'failed', 'cancelled'])
 

@@ -24,14 +24,14 @@ export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<R
   const { method, params = {} } = request
   switch (method) {
     case 'tasks/get':
-      return tasks.get(params['taskId'], principal).then(olderTask)
+      return tasks.get(params['taskId'], principal).then((task) => olderTask(task, revision))
     case 'tasks/result':
       return waitForResult(host, tasks, incoming)
     case 'tasks/cancel':
-      return cancel(tasks, params['taskId'], principal)
+      return cancel(tasks, params['taskId'], principal, revision)
     case 'tasks/list':
       // A caller without a principal has no tasks of its own to list.
-      return principal === undefined ? undefined : list(tasks, principal, params['cursor'])
+      return principal === undefined ? undefined : list(tasks, principal, params['cursor'], revision)
     case 'tasks/input_response':
       return revision.rounds && takeInput(tasks, params, principal)
     default:
@@ -39,22 +39,27 @@ export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<R
   }
 }
 
-async function cancel(tasks: Tasks, taskId: unknown, principal: string | undefined): Promise<Result> {
+async function cancel(
+  tasks: Tasks,
+  taskId: unknown,
+  principal: string | undefined,
+  revision: OlderRevision,
+): Promise<Result> {
   let task = await tasks.get(taskId, principal)
   if (!hasEnded(task)) {
     await tasks.cancel(taskId, principal)
     task = await tasks.get(taskId, principal)
     // If not cancelled now, the task ended by itself between the two calls.
-    if (task.status === 'cancelled') return olderTask(task)
+    if (task.status === 'cancelled') return olderTask(task, revision)
   }
   throw invalidParams(
-    `The task has already ended with status "${String(olderTask(task)['status'])}", so it cannot be cancelled.`,
+    `The task has already ended with status "${String(olderTask(task, revision)['status'])}", so it cannot be cancelled.`,
   )
 }
 
-async function list(tasks: Tasks, principal: string, cursor: unknown): Promise<Result> {
+async function list(tasks: Tasks, principal: string, cursor: unknown, revision: OlderRevision): Promise<Result> {
   const page = await tasks.list(principal, cursor)
-  return { ...page, tasks: page.tasks.map(olderTask) }
+  return { ...page, tasks: page.tasks.map((task) => olderTask(task, revision)) }
 }
 
 /** Always acknowledged: a question whose answer does not fit is asked again. */

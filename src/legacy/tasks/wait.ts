@@ -95,10 +95,14 @@ export class TaskWait implements WaitingRequest {
 
   /** Notifies the client of a changed status. The client knows the first one: it requested the task. */
   #notifyStatus(task: DetailedTask): void {
-    const { lastUpdatedAt: _at, ...params } = olderTask(task)
+    const { lastUpdatedAt: _at, ...params } = olderTask(task, this.#waiting.session.revision)
     const text = JSON.stringify(params)
     if (this.#lastSent !== undefined && this.#lastSent !== text) {
-      const notification = { jsonrpc: '2.0', method: 'notifications/tasks/status', params: olderTask(task) }
+      const notification = {
+        jsonrpc: '2.0',
+        method: 'notifications/tasks/status',
+        params: olderTask(task, this.#waiting.session.revision),
+      }
       this.#waiting.outlet.notify(JSON.stringify(notification))
     }
     this.#lastSent = text

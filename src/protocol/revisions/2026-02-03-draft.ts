@@ -7,12 +7,31 @@ import { MOST_ANSWERS } from './2026-07-28.ts'
 import { revision20251125 } from './2025-11-25.ts'
 import type { Message, Result, Retry, RetryText, OptInRevision } from './rounds.ts'
 import type { OlderRevision } from './older.ts'
+import { META_RELATED_TASK } from './older.ts'
 
 export const firstDraft: OlderRevision = {
   ...revision20251125,
   name: '2026-02-03-draft' satisfies OptInRevision,
-  tasks: false,
-  rounds: { readRetry, writeRetry, writeResponse, readResponse },
+  taskStatus,
+  rounds: { readRetry, writeRetry, writeResponse, readResponse, readTaskInput, writeTaskInput },
+}
+
+/** The text of the draft begins all but one of them with a capital letter. */
+function taskStatus(status: string): string {
+  return status === 'input_required' ? status : status.charAt(0).toUpperCase() + status.slice(1)
+}
+
+/** Answers to the questions of a task are a message without a method: they go beside the name of the task in `_meta`. */
+function readTaskInput(message: Message): Message | undefined {
+  const { id, method, input_responses: responses, _meta } = message
+  if (method !== undefined || responses === undefined) return undefined
+  const { inputResponses } = readRetry(message)
+  return { jsonrpc: '2.0', id, method: 'tasks/input_response', params: { inputResponses, _meta } }
+}
+
+function writeTaskInput(id: number, taskId: string, answers: Message): string {
+  const meta = { [META_RELATED_TASK]: { taskId } }
+  return `{"jsonrpc":"2.0","id":${id}${writeRetry(answers, undefined).beside},"_meta":${JSON.stringify(meta)}}`
 }
 
 function readRetry({ input_responses: responses, request_state: requestState }: Message): Retry {
@@ -38,7 +57,8 @@ function writeRetry(answers: Message | undefined, state: string | undefined): Re
 
 function writeResponse({ resultType, ...result }: Result): Message {
   if (resultType !== 'input_required') return { result }
-  return { input_requests: result['inputRequests'], request_state: result['requestState'] }
+  const { inputRequests, requestState, _meta } = result
+  return { input_requests: inputRequests, request_state: requestState, ...(_meta !== undefined && { _meta }) }
 }
 
 /** A result is always final in this draft. */

@@ -15,6 +15,8 @@ export interface OlderRevision {
   readonly primesStreams: boolean
   /** True if a call may become a task. */
   readonly tasks: boolean
+  /** How a status of a task is spelled. Default: as in 2026-07-28. */
+  taskStatus?(status: string): string
   serverInfo(info: Implementation): Implementation
   /** Writes a question. `elicitationId` identifies a URL visit while its call lasts. */
   question(question: InputRequest, elicitationId: string): Written
@@ -45,15 +47,19 @@ export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task'
 export const META_STATE = 'modelcontextprotocol.io/state/request/'
 
 /** A task as the revisions with sessions write it. For them a tool that reports an error is a failed task. */
-export function olderTask(task: DetailedTask): Result {
+export function olderTask(task: DetailedTask, revision: Pick<OlderRevision, 'taskStatus'>): Result {
   const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs, result } = task
   return {
     taskId,
-    status: result?.['isError'] === true ? 'failed' : status,
+    status: spelled(result?.['isError'] === true ? 'failed' : status, revision),
     ...(statusMessage !== undefined && { statusMessage }),
     createdAt,
     lastUpdatedAt,
     ttl: ttlMs,
     pollInterval: pollIntervalMs,
   }
+}
+
+function spelled(status: string, { taskStatus }: Pick<OlderRevision, 'taskStatus'>): string {
+  return taskStatus === undefined ? status : taskStatus(status)
 }

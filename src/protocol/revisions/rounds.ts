@@ -13,6 +13,10 @@ export interface Rounds {
   readonly writeRetry: (answers: Message | undefined, state: string | undefined) => RetryText
   /** Server: the members of a response to one of `ROUND_METHODS`. */
   readonly writeResponse: (result: Result) => Message
+  /** Server: the request that answers questions of a task, if this message is one in a form without a method. Untrusted. */
+  readonly readTaskInput?: (message: Message) => Message | undefined
+  /** Client: such a message, as JSON text. `id` is that of the message. */
+  readonly writeTaskInput?: (id: number, taskId: string, answers: Message) => string
   /** Client: the response, with its result in the form of 2026-07-28. Untrusted. */
   readonly readResponse: (message: Message) => Message
 }
