@@ -1,16 +1,18 @@
 // Debian's chromium: the client in a page, against servers on another origin.
 import type { ChildProcess } from 'node:child_process'
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import * as esbuild from 'esbuild'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Consumer } from '../package/consumer.ts'
 import { APP, CLIENT, clientContract } from './contract.ts'
 import { answering, freePort, killed } from './processes.ts'
+import { CHROMIUM } from './table.ts'
 
 /** Calls what the address of the page says, and reports what came of it to where the page is from. */
 const PAGE = `
@@ -102,6 +104,11 @@ async function inBrowser(run: string, server: string): Promise<unknown> {
     await killed(chromium)
   }
 }
+
+test('it is the version that the docs name, or a later one', async () => {
+  const { stdout } = await promisify(execFile)('chromium', ['--version'])
+  expect(Number(/Chromium (\d+)/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(CHROMIUM)
+})
 
 describe.each([
   { host: 'serve', file: 'serve.mjs' },

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Consumer, ROOT } from '../package/consumer.ts'
 import { APP, hostContract } from './contract.ts'
 import { answering, freePort, killed } from './processes.ts'
+import { frameworks } from './table.ts'
 
 const page = readFileSync(join(ROOT, 'docs/frameworks.md'), 'utf8')
 const sections = page.split(/^## /m).slice(1)
@@ -15,15 +16,17 @@ const mounts = new Map(sections.map((section) => [titleOf(section), codeOf(secti
 const installed = join(import.meta.dirname, 'node_modules')
 const BUN = join(installed, '@oven/bun-linux-x64/bin/bun')
 
-const frameworks = [
-  { title: 'Express', packages: ['express'] },
-  { title: 'Fastify', packages: ['fastify'] },
-  { title: 'Koa', packages: ['koa', '@koa/bodyparser'] },
-  { title: 'Hono', packages: ['hono', '@hono/node-server'] },
-  { title: 'Hono in Bun', packages: ['hono'], program: BUN },
-  { title: 'h3', packages: ['h3'] },
-  { title: 'Next.js', packages: ['next', 'react', 'react-dom'], file: 'app/mcp/route.js', start: startNext },
-]
+/** What is not a file that Node runs. */
+const special: Readonly<Record<string, Mount | undefined>> = {
+  'Hono in Bun': { program: BUN },
+  'Next.js': { file: 'app/mcp/route.js', start: startNext },
+}
+
+interface Mount {
+  readonly program?: string
+  readonly file?: string
+  readonly start?: (port: number) => Promise<ChildProcess>
+}
 
 test('every framework of the page is tried', () => {
   const withCode = [...mounts].flatMap(([title, code]) => (code === undefined ? [] : [title]))
@@ -33,13 +36,14 @@ test('every framework of the page is tried', () => {
 let consumer: Consumer
 
 beforeAll(async () => {
-  const names = [...new Set(frameworks.flatMap(({ packages }) => packages))]
+  const names = [...new Set(frameworks.flatMap(({ packages }): readonly string[] => packages))]
   consumer = await Consumer.install(['zod'], { folder: import.meta.dirname, names })
   await consumer.write({ 'app.js': APP })
 }, 60_000)
 afterAll(() => consumer.remove())
 
-describe.each(frameworks)('$title', ({ title, file = `${title}.js`, program = process.execPath, start }) => {
+describe.each(frameworks)('$title', ({ title }) => {
+  const { file = `${title}.js`, program = process.execPath, start } = special[title] ?? {}
   let child: ChildProcess | undefined
   let url = ''
 

@@ -10,6 +10,7 @@ import { Consumer, ROOT } from '../package/consumer.ts'
 import { headersOf, request } from '../wire/messages.ts'
 import { APP, CLIENT, clientContract, hostContract, type Started } from './contract.ts'
 import { killed } from './processes.ts'
+import { runtimes as listed } from './table.ts'
 
 const execute = promisify(execFile)
 
@@ -48,6 +49,10 @@ const runtimes = [
     host: DENO_HOST,
   },
 ]
+
+test('every runtime that the docs list is tried', () => {
+  expect(runtimes.map(({ runtime }) => runtime)).toEqual(listed.map(({ name }) => name))
+})
 
 describe.each(runtimes)('$runtime', ({ runtime, command: [program = '', ...args], host }) => {
   let consumer: Consumer
