@@ -13,6 +13,7 @@ export default defineConfig({
       { find: /^mcp-rally$/, replacement: source('index.ts') },
       { find: /^mcp-rally\/node$/, replacement: source('node.ts') },
       { find: /^mcp-rally\/client$/, replacement: source('client.ts') },
+      { find: /^mcp-rally\/otel$/, replacement: source('otel.ts') },
       { find: /^mcp-rally\/bearer$/, replacement: source('bearer.ts') },
       { find: /^mcp-rally\/sqlite$/, replacement: source('sqlite.ts') },
       { find: /^mcp-rally\/postgres$/, replacement: source('postgres.ts') },

@@ -18,6 +18,7 @@ const allowed = {
   tasks: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   client: ['protocol', 'schema'],
   cli: ['protocol', 'schema', 'client'],
+  otel: ['protocol', 'flow', 'client'],
   testing: ['protocol', 'schema', 'seal', 'store', 'flow', 'server', 'hosts', 'tasks', 'client'],
 }
 

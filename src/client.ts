@@ -54,6 +54,13 @@ export type { ServerChange, Subscription } from './client/subscription.ts'
 export type { SkillFile } from './client/skills.ts'
 export type { Skill, SkillFrontmatter, SkillResource } from './protocol/skills.ts'
 export type { ServerInfo } from './client/discovery.ts'
+export type {
+  ClientObserver,
+  ObservedRequest,
+  ObservedServer,
+  RequestEnd,
+  RequestObservation,
+} from './client/observer.ts'
 export { ProtocolError, RallyError, type ForeignErrorCode } from './protocol/errors.ts'
 export type { ClientErrorCode, RallyErrorCode } from './protocol/error-codes.ts'
 export type { LogFields, Logger } from './protocol/logger.ts'

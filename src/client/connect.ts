@@ -50,6 +50,9 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
     logger,
   }
   const acceptsTasks = options.tasks ?? true
+  // Loaded when it is used: most clients have none, and browsers load what is here.
+  const observers =
+    options.observers && (await import('./observer.ts')).readObservers(options.observers, server, logger)
   const connection: Connection = new Connection(
     {
       ...identity,
@@ -58,6 +61,7 @@ export async function connect(server: ServerAddress, options: ClientOptions = {}
       onListChanged: (list) => lists.drop(list),
       onResourceChanged: (uri) => lists.reads.drop(uri),
       onClose: route.close,
+      observers,
     },
     route.open,
   )

@@ -21,6 +21,7 @@ import { ClientError, closed, retryAdviceOf } from './errors.ts'
 import { hedged } from './hedge.ts'
 import type { NotificationListener, NotificationOptions } from './notifications.ts'
 import { Notifications } from './notifications.ts'
+import type { ClientObservers } from './observer.ts'
 import type { ProgressUpdate } from './options.ts'
 import { checkLimit } from './options.ts'
 import type { TaskDialect } from './tasks/dialect.ts'
@@ -34,6 +35,8 @@ export interface ConnectionOptions extends NotificationOptions {
   readonly logLevel: LoggingLevel | undefined
   /** Ends a login that is in progress. */
   readonly onClose?: (() => void) | undefined
+  /** Present if the client has observers. */
+  readonly observers: ClientObservers | undefined
 }
 
 export interface ClientRequest {
@@ -168,7 +171,19 @@ export class Connection {
   }
 
   /** Sends a request and returns its result. Throws a ProtocolError if the server answers with an error. */
-  async request(request: ClientRequest, deadline: Deadline): Promise<ServerResult> {
+  request(request: ClientRequest, deadline: Deadline): Promise<ServerResult> {
+    const { observers } = this.#options
+    return observers === undefined ? this.#request(request, deadline) : this.#observe(observers, request, deadline)
+  }
+
+  #observe(observers: ClientObservers, request: ClientRequest, deadline: Deadline): Promise<ServerResult> {
+    return observers.observe(request, this.#revision, (traceText) => {
+      const metaText = [traceText, request.metaText].filter(Boolean).join(',')
+      return this.#request({ ...request, metaText }, deadline)
+    })
+  }
+
+  async #request(request: ClientRequest, deadline: Deadline): Promise<ServerResult> {
     let hasNegotiated = false
     for (let attempt = 1; ; attempt += 1) {
       try {

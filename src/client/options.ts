@@ -6,6 +6,7 @@ import { shown } from '../protocol/text.ts'
 import type { Answerers } from './answers/answerers.ts'
 import type { Capability } from './capabilities.ts'
 import { wrongOption } from './errors.ts'
+import type { ClientObserver } from './observer.ts'
 import type { OAuthOptions } from './oauth/options.ts'
 
 export const DEFAULT_NAME = 'mcp-rally'
@@ -57,6 +58,8 @@ export interface ClientOptions extends Answerers {
   onLog?: (entry: LogEntry) => void
   /** The lowest level that the server should log. Default: 'info' with `onLog`, otherwise none. */
   logLevel?: LoggingLevel
+  /** Watch the requests, and may add to their `_meta`: see mcp-rally/otel. Default: none. */
+  observers?: readonly ClientObserver[]
   /** Receives warnings that are not errors of a call. Default: the console. */
   logger?: Logger
 }

@@ -254,9 +254,8 @@ export class FlowObserver {
   }
 
   /** The pass has ended, and its questions stay open. */
-  ended(end: FlowEnd): void {
+  leaveOpen(): void {
     for (const key of this.#asks.keys()) this.answered(key, 'open')
-    this.pass.end(end)
   }
 }
 

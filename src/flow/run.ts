@@ -58,12 +58,13 @@ function runObserved<T>(observers: Observers, target: RunTarget, args: unknown, 
 /** Tells the observers how the pass ended, and what the flow waits for. */
 function reportOutcome(carrier: Carrier<unknown>, outcome: Outcome, observed: FlowObserver): void {
   const { kind } = outcome
+  observed.leaveOpen()
   if (kind === 'asks') {
     const wait = observed.wait({ for: 'answers', keys: [...outcome.questions.keys()], dueAt: outcome.dueAt })
     if (carrier.holdWait === undefined) wait.end({ outcome: 'released' })
     else carrier.holdWait(wait)
   }
-  observed.ended(kind === 'failed' ? { outcome: kind, error: outcome.error } : { outcome: kind })
+  observed.pass.end(kind === 'failed' ? { outcome: kind, error: outcome.error } : { outcome: kind })
 }
 
 function runPass<T>(

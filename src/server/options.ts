@@ -75,7 +75,7 @@ export interface AppOptions {
    * `ProtocolError` and Rally's own errors. Default: only if NODE_ENV is `development` or `test`.
    */
   showErrors?: boolean
-  /** Watch requests, flows, steps, questions, waits and tasks: see `Observer`. Default: none. */
+  /** Watch requests, flows, steps, questions, waits and tasks: see `Observer`, and mcp-rally/otel. Default: none. */
   observers?: readonly Observer[]
   /** Hands flows over to other instances while this one is overloaded. Default: load never causes a handover. */
   shed?: ShedLoad

@@ -58,6 +58,7 @@ test.each([
   { type: 'Answerers', page: 'docs/client.md' },
   { type: 'OAuthOptions', page: 'docs/login.md' },
   { type: 'BearerOptions', page: 'docs/callers.md' },
+  { type: 'OtelOptions', page: 'docs/telemetry.md' },
   { type: 'SqliteOptions', page: 'docs/stores.md' },
   { type: 'PostgresOptions', page: 'docs/stores.md' },
   { type: 'HarshRunOptions', page: 'docs/testing.md' },

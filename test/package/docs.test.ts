@@ -18,7 +18,7 @@ describe('the TypeScript of the README and the docs', () => {
   let outcomes: readonly Outcome[]
 
   beforeAll(async () => {
-    consumer = await Consumer.install(['libsql', 'zod', '@types/node', 'rate-limiter-flexible'])
+    consumer = await Consumer.install(['libsql', 'zod', '@types/node', 'rate-limiter-flexible', '@opentelemetry/api'])
     outcomes = await runPages(consumer, pages)
   }, 60_000)
   afterAll(() => consumer.remove())

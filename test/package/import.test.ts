@@ -136,6 +136,7 @@ test.each([
   { entry: 'mcp-rally', most: 410, packages: [] },
   { entry: 'mcp-rally/node', most: 98, packages: [] },
   { entry: 'mcp-rally/bearer', most: 40, packages: ['jose'] },
+  { entry: 'mcp-rally/otel', most: 20, packages: ['@opentelemetry/api'] },
   { entry: 'mcp-rally/sqlite', most: 40, packages: [] },
   { entry: 'mcp-rally/postgres', most: 44, packages: [] },
   { entry: 'mcp-rally/testing', most: 200, packages: [] },

@@ -5,6 +5,7 @@ import * as main from 'mcp-rally'
 import * as bearer from 'mcp-rally/bearer'
 import * as client from 'mcp-rally/client'
 import * as node from 'mcp-rally/node'
+import * as otel from 'mcp-rally/otel'
 import * as postgres from 'mcp-rally/postgres'
 import * as sqlite from 'mcp-rally/sqlite'
 import * as testing from 'mcp-rally/testing'
@@ -212,6 +213,7 @@ const entries = [
       'Client',
       'ClientCall',
       'ClientErrorCode',
+      'ClientObserver',
       'ClientOptions',
       'ClientTask',
       'CompletedTask',
@@ -235,6 +237,8 @@ const entries = [
       'LoginOptions',
       'OAuthClient',
       'OAuthOptions',
+      'ObservedRequest',
+      'ObservedServer',
       'OnAuthorize',
       'PendingCall',
       'PendingPrompt',
@@ -246,6 +250,8 @@ const entries = [
       'RallyErrorCode',
       'ReadOptions',
       'ReadResourceResult',
+      'RequestEnd',
+      'RequestObservation',
       'RequestOptions',
       'Resource',
       'ResourceCall',
@@ -287,6 +293,12 @@ const entries = [
     module: bearer,
     values: ['bearer'],
     types: ['BearerAlgorithm', 'BearerOptions', 'Jwks', 'KeyFunction', 'ResourceMetadata'],
+  },
+  {
+    path: './otel',
+    module: otel,
+    values: ['otel'],
+    types: ['OtelOptions'],
   },
   {
     path: './sqlite',

@@ -64,9 +64,9 @@ test('a flow over two instances: each pass, each step once, each question, and t
     'step price 1 {',
     '} step price 1: completed',
     'ask n elicitation.form {',
+    '} ask n elicitation.form: open',
     'wait answers n {',
     '} wait answers n: released',
-    '} ask n elicitation.form: open',
     '} flow order 0 client: asks',
     '} round tools/call order: input_required',
     '---',
@@ -100,8 +100,8 @@ test('a call on a live connection waits in memory', async () => {
     'step price 1 {',
     '} step price 1: completed',
     'ask n elicitation.form {',
-    'wait answers n {',
     '} ask n elicitation.form: open',
+    'wait answers n {',
     '} flow order 0 connection: asks',
     'the user answers',
     '} wait answers n: over',
@@ -261,8 +261,9 @@ async function sizeOf(app: Rally): Promise<number> {
 
 test('without observers a state is as long as before, and with one only as much longer as the trace', async () => {
   const plain = await sizeOf(newApp({}))
-  expect(await sizeOf(newApp({ trace: () => undefined }))).toBe(plain)
-  expect(await sizeOf(newApp({ trace: () => 't'.repeat(1_000) }))).toBe(plain)
+  // The journal has the milliseconds of each entry, so a busy machine makes it a few characters longer.
+  expect(Math.abs((await sizeOf(newApp({ trace: () => undefined }))) - plain)).toBeLessThan(16)
+  expect(Math.abs((await sizeOf(newApp({ trace: () => 't'.repeat(1_000) }))) - plain)).toBeLessThan(16)
   expect((await sizeOf(newApp({ trace: () => 't'.repeat(60) }))) - plain).toBeLessThan(120)
   expect(resultOf(await send(newApp({}), call('order')))).toHaveProperty('requestState')
 })

@@ -285,6 +285,25 @@ export const runningPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/telemetry.md',
+    given: `
+      import { rally } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      import { otel } from 'mcp-rally/otel'
+    `,
+    snippets: [
+      {
+        has: 'otel()',
+        use: `
+          app.tool('greet', {}, () => 'Hello.')
+          console.log((await client.callTool('greet')).content)
+          await client.close()
+        `,
+        prints: ["[ { type: 'text', text: 'Hello.' } ]"],
+      },
+    ],
+  },
+  {
     file: 'docs/observers.md',
     given: `
       import { type Observer, rally } from 'mcp-rally'
