@@ -48,8 +48,8 @@ export interface RequestEnd {
 /** A request that is about to be sent. */
 interface SentRequest {
   readonly method: string
-  readonly name?: string
-  readonly call?: ClientCall
+  readonly name?: string | undefined
+  readonly call?: ClientCall | undefined
 }
 
 /** Methods whose requests name something. The id of a task is a secret of its caller. */
