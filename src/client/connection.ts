@@ -36,7 +36,7 @@ export interface ConnectionOptions extends NotificationOptions {
   /** Ends a login that is in progress. */
   readonly onClose?: (() => void) | undefined
   /** Present if the client has observers. */
-  readonly observers: ClientObservers | undefined
+  readonly observers?: ClientObservers | undefined
 }
 
 export interface ClientRequest {
