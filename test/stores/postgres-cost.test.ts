@@ -44,7 +44,6 @@ async function trips(run: () => Promise<unknown>): Promise<number> {
 
 test('each operation on a task is one round trip', async () => {
   expect(await trips(() => tasks.create(newTask('t')))).toBe(1)
-  expect(await trips(() => tasks.create(newTask('t')))).toBe(1)
   let fence = 0
   expect(await trips(async () => ({ fence } = await claimed()))).toBe(1)
   expect(await trips(() => tasks.append({ id: 't', fence }, '1,2'))).toBe(1)
@@ -54,6 +53,33 @@ test('each operation on a task is one round trip', async () => {
   expect(await trips(() => tasks.change('t', {}, { status: 'completed', outcome: '1' }))).toBe(1)
   expect(await trips(() => tasks.read('t'))).toBe(1)
   expect(await trips(() => tasks.list('ada', 10))).toBe(1)
+  // It exists already, so it is read.
+  expect(await trips(() => tasks.create(newTask('t')))).toBe(2)
+})
+
+test('operations on many tasks at once share their statements', async () => {
+  const ids = Array.from({ length: 100 }, (_, i) => `task ${i}`)
+  const all = (run: (id: string) => Promise<unknown>) => () => Promise.all(ids.map(run))
+  expect(await trips(all((id) => tasks.create(newTask(id))))).toBeLessThanOrEqual(2)
+  const fences = new Map<string, number>()
+  for (const _ of ids) {
+    const { id, fence } = await claimed()
+    fences.set(id, fence)
+  }
+  const fenceOf = (id: string): { fence: number } => ({ fence: fences.get(id) ?? 0 })
+  expect(await trips(all((id) => tasks.append({ id, ...fenceOf(id) }, '1')))).toBeLessThanOrEqual(2)
+  expect(await trips(all((id) => tasks.change(id, fenceOf(id), { status: 'completed' })))).toBeLessThanOrEqual(2)
+  expect(await trips(all((id) => tasks.read(id)))).toBeLessThanOrEqual(2)
+})
+
+test('a value that the database refuses fails its own operation, and no other of the same statement', async () => {
+  await pool.query(`ALTER TABLE "${schema}".tasks ADD CHECK (state <> '"refused"')`)
+  await Promise.all(['a', 'b', 'c'].map((id) => tasks.create(newTask(id))))
+  const states = ['"1"', '"refused"', '"3"']
+  const changes = ['a', 'b', 'c'].map((id, i) => tasks.change(id, {}, { state: states[i] ?? '' }))
+  const outcomes = await Promise.allSettled(changes)
+  expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  expect(await Promise.all(changes.toSpliced(1, 1))).toEqual([2, 2])
 })
 
 test('every statement is prepared, and by one name only', async () => {
@@ -77,10 +103,37 @@ test('entries of one task that wait for each other are written together', async 
   expect((await claimed()).journal).toBe(JSON.stringify(numbers))
 })
 
+/** An entry that does not fit into the task's row. */
+const LONG_ENTRY = JSON.stringify('x'.repeat(2_000))
+
+test('a journal is in the row of its task while it is short', async () => {
+  await tasks.create(newTask('t', { journal: '["first"]' }))
+  const held = await claimed(0)
+  for (const entry of ['1', '2', LONG_ENTRY, '3']) await tasks.append(held, entry)
+  const { rows } = await pool.query(`SELECT text FROM "${schema}".journal_entries ORDER BY number`)
+  expect(rows).toEqual([{ text: LONG_ENTRY }, { text: '3' }])
+  expect((await claimed()).journal).toBe(`["first",1,2,${LONG_ENTRY},3]`)
+})
+
+test('a journal that instances of this and of an earlier version write in turn keeps its order', async () => {
+  await tasks.create(newTask('t', { journal: '[0]' }))
+  const held = await claimed(0)
+  await tasks.append(held, '1')
+  // As an earlier version appends.
+  await pool.query(`
+    WITH leased AS (UPDATE "${schema}".tasks SET journal_to = journal_to + 1 RETURNING id, journal_to)
+    INSERT INTO "${schema}".journal_entries (task, number, text) SELECT id, journal_to, '2' FROM leased`)
+  await tasks.append(held, '3')
+  expect(await claimed(0)).toMatchObject({ journal: '[0,1,2,3]' })
+  // As an earlier version reads.
+  const read = `SELECT journal, (SELECT string_agg(text, ',' ORDER BY number) FROM "${schema}".journal_entries) AS entries FROM "${schema}".tasks`
+  expect((await pool.query(read)).rows).toEqual([{ journal: '0,1', entries: '2,3' }])
+})
+
 test('what has come to its end keeps no journal', async () => {
   await tasks.create(newTask('t', { journal: '["first"]' }))
   const held = await claimed()
-  for (const entry of ['1', '2', '3']) await tasks.append(held, entry)
+  for (const entry of [LONG_ENTRY, '2', '3']) await tasks.append(held, entry)
   expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(3)
   await tasks.change('t', { fence: held.fence }, { status: 'completed', outcome: '1' })
   expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(0)
@@ -89,7 +142,7 @@ test('what has come to its end keeps no journal', async () => {
 
 test('a journal goes with its task', async () => {
   await tasks.create(newTask('t', { ttlMs: 2_000 }))
-  expect(await tasks.append(await claimed(), '1')).toBe(true)
+  expect(await tasks.append(await claimed(), LONG_ENTRY)).toBe(true)
   while ((await tasks.sweep()) === 0);
   expect(await numberOf(`SELECT count(*) AS number FROM "${schema}".journal_entries`)).toBe(0)
 })

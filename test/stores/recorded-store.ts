@@ -71,7 +71,8 @@ export function useRecordedStore(): RecordedStore {
 function recording(pool: PoolLike, queries: QueryLike[]): PoolLike {
   return {
     query: (query) => {
-      queries.push(query)
+      // No operation waits for its events to be sent.
+      if (!query.text.includes('pg_notify')) queries.push(query)
       return pool.query(query)
     },
     connect: () => pool.connect(),

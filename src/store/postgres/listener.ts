@@ -1,13 +1,17 @@
-// Receives the events of other instances through LISTEN, on one connection for all watchers.
+// Sends the events of this instance with NOTIFY, and receives those of others through LISTEN, on one connection for all watchers.
 //
 // 1. Events are missed while the connection is down. So when it is up again, every watcher is called, to look for itself.
 // 2. It does not keep the process alive. When the database is away, it reconnects with backoff.
+// 3. An event is sent after its write is committed, by a statement of its own. A commit that notifies holds a lock of the whole
+//    database until it is on the disk, so a write must not. If the process dies in between, the event is lost: the others poll.
+// 4. The watchers of this instance do not wait for the database.
 import { hash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import type { Backoff } from '../../protocol/backoff.ts'
 import { backoff } from '../../protocol/backoff.ts'
 import type { TaskEvent } from '../tasks.ts'
 import { KeyedWatchers, Watchers } from '../watchers.ts'
-import type { PostgresDatabase } from './database.ts'
+import { namedQuery, type NamedQuery, type PostgresDatabase } from './database.ts'
 import type { ConnectionLike } from './pool.ts'
 import { fromText } from './text.ts'
 
@@ -16,6 +20,11 @@ const RECONNECT: Backoff = { firstMs: 100, maxMs: 10_000, jitter: [0.5, 1] }
 /** How often the connection is checked, and how long a check may take. */
 const CHECK_MS = 30_000
 const CHECK_TIMEOUT_MS = 10_000
+/** Events within this time go together, except the first. */
+const SEND_EVERY_MS = 5
+const SEND_TIMEOUT_MS = 10_000
+/** How long `close` waits for events that are not sent yet. */
+const CLOSE_MS = 1_000
 
 /**
  * The first character of a NOTIFY payload. After `mailbox` follows the digest of the channel. After `changed` and `changedAndDue` follow
@@ -27,16 +36,36 @@ export class Listener {
   /** The PostgreSQL channel of NOTIFY and LISTEN. */
   readonly channel: string
   readonly #database: PostgresDatabase
+  readonly #send: NamedQuery
   readonly #tasks = new Watchers<TaskEvent>()
   readonly #mailbox = new KeyedWatchers()
   #isStarted = false
   #isClosed = false
   #connection: ConnectionLike | undefined
+  /** The id of the server process of that connection, once it listens. */
+  #processId: unknown
+  readonly #unsent = new Set<string>()
+  #sending: Promise<void> | undefined
   #endPause: (() => void) | undefined
 
   constructor(database: PostgresDatabase) {
     this.#database = database
     this.channel = `rally_${hash('sha256', database.schema, 'hex').slice(0, 32)}`
+    // If the server crashes before it has written such a commit, all connections are gone with it: nobody would have received it.
+    this.#send = namedQuery(`
+      SELECT pg_notify('${this.channel}', text)
+      FROM unnest($1::text[]) AS text CROSS JOIN (SELECT set_config('synchronous_commit', 'off', true)) AS setting`)
+  }
+
+  /** Tells the watchers of this and of other instances. Call it when the write has been committed. */
+  send(payloads: readonly string[]): void {
+    if (this.#isClosed || payloads.length === 0) return
+    // After the caller of the write has learned of it.
+    setImmediate(() => {
+      for (const payload of payloads) this.#notify(payload)
+    })
+    for (const payload of payloads) this.#unsent.add(payload)
+    this.#sending ??= this.#sendAll()
   }
 
   watchTasks(listener: (event: TaskEvent) => void): () => void {
@@ -52,10 +81,30 @@ export class Listener {
     return remove
   }
 
-  close(): void {
+  /** Sends what is not sent yet, if the database takes it in time. */
+  async close(): Promise<void> {
     this.#isClosed = true
     this.#endPause?.()
+    if (this.#sending !== undefined)
+      await Promise.race([this.#sending, setTimeout(CLOSE_MS, undefined, { ref: false })])
     this.#drop(this.#connection)
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#unsent.size > 0) {
+      const values = [[...this.#unsent]]
+      this.#unsent.clear()
+      try {
+        // On the connection that listens, so that this instance can tell its own events.
+        const query = { ...this.#send, values, query_timeout: SEND_TIMEOUT_MS }
+        if (this.#processId !== undefined && this.#connection !== undefined) await this.#connection.query(query)
+        else await this.#database.run(this.#send, values)
+      } catch {
+        // The others poll. Queries report that the database is away.
+      }
+      if (!this.#isClosed) await setTimeout(SEND_EVERY_MS, undefined, { ref: false })
+    }
+    this.#sending = undefined
   }
 
   #start(): void {
@@ -71,6 +120,8 @@ export class Listener {
         const lost = this.#receive(connection)
         try {
           await connection.query({ text: `LISTEN "${this.channel}"` })
+          const { rows } = await connection.query({ text: 'SELECT pg_backend_pid() AS id' })
+          this.#processId = rows[0]?.['id']
           tries = 1
           this.#notifyAll()
           await lost
@@ -96,7 +147,10 @@ export class Listener {
         clearInterval(checks)
         resolve()
       }
-      connection.on('notification', ({ payload }) => this.#notify(payload ?? ''))
+      connection.on('notification', ({ payload, processId }) => {
+        // Its own watchers have been told already.
+        if (processId === undefined || processId !== this.#processId) this.#notify(payload ?? '')
+      })
       connection.on('error', lost)
       connection.on('end', lost)
       if (this.#isClosed) lost()
@@ -106,10 +160,12 @@ export class Listener {
   #drop(connection: ConnectionLike | undefined): void {
     if (connection === undefined || connection !== this.#connection) return
     this.#connection = undefined
+    this.#processId = undefined
     connection.release(true)
   }
 
   #notify(payload: string): void {
+    if (this.#tasks.size === 0 && this.#mailbox.size === 0) return
     const [signal, rest] = [payload[0], payload.slice(1)]
     if (signal === signals.mailbox) return this.#mailbox.notify(rest)
     if (signal === signals.changed || signal === signals.changedAndDue) {
@@ -127,7 +183,7 @@ export class Listener {
 
   #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms).unref()
+      const timer = globalThis.setTimeout(resolve, ms).unref()
       this.#endPause = () => {
         clearTimeout(timer)
         resolve()

@@ -19,22 +19,21 @@ export class PostgresMailbox implements Mailbox {
     this.#listener = listener
     this.#sweeper = new Sweeper(database, 'letters', ['box', 'number'])
     this.#leave = namedQuery(`
-      WITH first AS (
-        INSERT INTO ${table} AS l (box, number, text, expires_at) VALUES ($1, $2, $3, ${NOW} + $4::bigint)
-        ON CONFLICT (box, number) DO UPDATE SET text = excluded.text, expires_at = excluded.expires_at
-          WHERE l.expires_at <= ${NOW}
-        RETURNING 1
-      )
-      SELECT pg_notify('${listener.channel}', $5) FROM first`)
+      INSERT INTO ${table} AS l (box, number, text, expires_at) VALUES ($1, $2, $3, ${NOW} + $4::bigint)
+      ON CONFLICT (box, number) DO UPDATE SET text = excluded.text, expires_at = excluded.expires_at
+        WHERE l.expires_at <= ${NOW}
+      RETURNING 1`)
     this.#after = namedQuery(`
       SELECT number, text FROM ${table} WHERE box = $1 AND number > $2 AND expires_at > ${NOW} ORDER BY number`)
   }
 
   async leave(channel: string, number: number, text: string, keepMs: number): Promise<boolean> {
     const name = toName('name of a mailbox channel', channel)
-    const values = [name, number, toText('event', text), toSpan(keepMs), signals.mailbox + digestOf(channel)]
+    const values = [name, number, toText('event', text), toSpan(keepMs)]
     this.#sweeper.countRow()
-    return (await this.#database.run(this.#leave, values)).length > 0
+    const isFirst = (await this.#database.run(this.#leave, values)).length > 0
+    if (isFirst) this.#listener.send([signals.mailbox + digestOf(channel)])
+    return isFirst
   }
 
   async after(channel: string, number: number): Promise<StoredEvent[]> {

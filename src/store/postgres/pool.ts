@@ -16,10 +16,17 @@ export interface ConnectionLike {
   readonly processID?: unknown
   query(query: QueryLike): Promise<RowsLike>
   release(destroy?: boolean): void
-  on(event: 'notification', listener: (notification: { payload?: string | undefined }) => void): unknown
+  on(event: 'notification', listener: (notification: NotificationLike) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   unref?(): void
+}
+
+/** A message of NOTIFY. */
+export interface NotificationLike {
+  payload?: string | undefined
+  /** The id of the server process that sent it. Without it, the store's own events reach it twice, which does no harm. */
+  processId?: unknown
 }
 
 /** A query as the store passes it to a pool. */

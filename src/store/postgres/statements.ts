@@ -1,10 +1,15 @@
 // The statements on the tables of tasks, except the claim.
+//
+// The journal of a task is the column `journal`, followed by rows of `journal_entries`. New entries go into the column while it is
+// short: that is one row version instead of two rows. Instances of earlier versions put each into a row, and read both.
 import { RECORD_COLUMNS } from '../task-row.ts'
 import { namedQuery, NOW, type NamedQuery } from './database.ts'
-import { signals } from './listener.ts'
 
 /** True for a task that has not outlived its ttl. */
 export const ALIVE = `(expires_at IS NULL OR expires_at > ${NOW})`
+
+/** Up to so many bytes, entries are added to the column. A row of more than 2 kB has its longest values moved out of line. */
+const MAX_JOURNAL_IN_ROW = 1_500
 
 export interface TaskStatements {
   readonly create: NamedQuery
@@ -15,19 +20,18 @@ export interface TaskStatements {
   readonly list: NamedQuery
   readonly journal: NamedQuery
   readonly renew: NamedQuery
-  readonly append: NamedQuery
-  readonly change: NamedQuery
+  readonly write: NamedQuery
   readonly usage: NamedQuery
 }
 
-export function taskStatements(schema: string, channel: string): TaskStatements {
+export function taskStatements(schema: string): TaskStatements {
   const tasks = `${schema}.tasks`
   const entries = `${schema}.journal_entries`
   return {
-    create: namedQuery(createText(tasks, channel)),
+    create: namedQuery(createText(tasks)),
     dropReplaced: namedQuery(`
       DELETE FROM ${entries} e USING ${tasks} t WHERE t.id = $1 AND e.task = t.id AND e.number <= t.journal_from`),
-    read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = $1 AND ${ALIVE}`),
+    read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
     versions: namedQuery(`SELECT id, version FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
     list: namedQuery(`
       SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE owner = $1 AND (created_at, id) > ($2::bigint, $3) AND ${ALIVE}
@@ -39,18 +43,11 @@ export function taskStatements(schema: string, channel: string): TaskStatements 
       ) AS entries
       FROM ${tasks} t WHERE t.id = $1 AND t.fence = $2 AND t.lease_until IS NOT NULL`),
     renew: namedQuery(`
-      UPDATE ${tasks} t SET lease_until = ${NOW} + $3::bigint
-      FROM unnest($1::text[], $2::bigint[]) AS lease (id, fence)
-      WHERE t.id = lease.id AND t.fence = lease.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
+      WITH ${lockedText(tasks, 'unnest($1::text[], $2::bigint[]) AS lease (id, fence)')}
+      UPDATE ${tasks} t SET lease_until = ${NOW} + $3::bigint FROM locked
+      WHERE t.id = locked.id AND t.fence = locked.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
       RETURNING t.id, t.fence, t.version`),
-    append: namedQuery(`
-      WITH leased AS (
-        UPDATE ${tasks} SET journal_to = journal_to + 1
-        WHERE id = $1 AND fence = $2 AND lease_until IS NOT NULL AND ${ALIVE}
-        RETURNING id, journal_to
-      )
-      INSERT INTO ${entries} (task, number, text) SELECT id, journal_to, $3 FROM leased RETURNING number`),
-    change: namedQuery(changeText(tasks, entries, channel)),
+    write: namedQuery(writeText(tasks, entries)),
     // The length of a long text is stored beside it, so the texts are not read.
     usage: namedQuery(`
       SELECT count(*) FILTER (WHERE status IN ('working', 'input_required')) AS open,
@@ -62,55 +59,88 @@ export function taskStatements(schema: string, channel: string): TaskStatements 
   }
 }
 
-/** Replaces a task that has outlived its ttl. Returns a task that is alive as it is. */
-function createText(tasks: string, channel: string): string {
-  return `
-    WITH made AS (
-      INSERT INTO ${tasks} AS t (
-        id, owner, request, state, journal, message, poll_ms, ttl_ms, expires_at, status, created_at, updated_at, due_at,
-        version, fence, journal_from, journal_to
-      ) VALUES (
-        $1, $2, $3, $4, $5, $6, $7, $8::bigint, ${NOW} + $8::bigint, 'working', ${NOW}, ${NOW}, ${NOW}, 1, 0, 0, 0
-      )
-      ON CONFLICT (id) DO UPDATE SET
-        owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
-        message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
-        status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        due_at = excluded.due_at, lease_until = NULL, outcome = NULL, version = 1, journal_from = t.journal_to
-        WHERE t.expires_at <= ${NOW}
-      RETURNING t.*
-    )
-    SELECT ${RECORD_COLUMNS}, journal_from > 0 AS replaced, pg_notify('${channel}', '${signals.due}') FROM made
-    UNION ALL
-    SELECT ${RECORD_COLUMNS}, false, NULL FROM ${tasks} WHERE id = $1 AND ${ALIVE} AND NOT EXISTS (SELECT 1 FROM made)`
+/** Locks the rows of `items` in their order, one after the other. LIMIT keeps it a lookup for each, whatever the planner estimates. */
+function lockedText(tasks: string, items: string): string {
+  return `locked AS MATERIALIZED (
+      SELECT lease.* FROM ${items} CROSS JOIN LATERAL (
+        SELECT 1 FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
+      ) row_lock
+    )`
 }
 
-/**
- * $1 id; $2 fence and $3 version of the precondition; $4 status; $5 whether the message changes, $6 the message; $7 state; $8 outcome;
- * $9 journal; $10 whether the due time changes, $11 the due time; $12 whether the lease is released.
- */
-function changeText(tasks: string, entries: string, channel: string): string {
+/** One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. */
+function createText(tasks: string): string {
   return `
-    WITH changed AS (
-      UPDATE ${tasks} SET
-        status = coalesce($4, status),
-        message = CASE WHEN $5::boolean THEN $6 ELSE message END,
-        state = coalesce($7, state),
-        outcome = coalesce($8, outcome),
-        journal = coalesce($9, journal),
-        journal_from = CASE WHEN $9 IS NULL THEN journal_from ELSE journal_to END,
-        due_at = CASE WHEN $10::boolean THEN ${NOW} + $11::bigint ELSE due_at END,
-        lease_until = CASE WHEN $12::boolean THEN NULL ELSE lease_until END,
-        updated_at = greatest(updated_at, ${NOW}),
-        version = version + 1
-      WHERE id = $1 AND ${ALIVE} AND status IN ('working', 'input_required')
-        AND ($2::bigint IS NULL OR fence = $2 AND lease_until IS NOT NULL) AND ($3::bigint IS NULL OR version = $3)
-      RETURNING id, version, ready_at, journal_from
-    ), dropped AS (
-      DELETE FROM ${entries} e USING changed c WHERE $9 IS NOT NULL AND e.task = c.id AND e.number <= c.journal_from
+    INSERT INTO ${tasks} AS t (
+      id, owner, request, state, journal, message, poll_ms, ttl_ms, expires_at, status, created_at, updated_at, due_at,
+      version, fence, journal_from, journal_to
     )
-    SELECT version, pg_notify(
-      '${channel}',
-      CASE WHEN ready_at <= ${NOW} THEN '${signals.changedAndDue}' ELSE '${signals.changed}' END || version || ' ' || id
-    ) FROM changed`
+    SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW}, ${NOW},
+      1, 0, 0, 0
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[])
+      AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms)
+    ON CONFLICT (id) DO UPDATE SET
+      owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
+      message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
+      status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
+      due_at = excluded.due_at, lease_until = NULL, outcome = NULL, version = 1, journal_from = t.journal_to
+      WHERE t.expires_at <= ${NOW}
+    RETURNING id, created_at, journal_from > 0 AS replaced`
+}
+
+/** The columns of the arrays that `write` takes, in order. */
+export const WRITE_COLUMNS = {
+  id: 'text',
+  fence: 'bigint',
+  version: 'bigint',
+  /** False for an append, which is not a change. */
+  is_change: 'boolean',
+  status: 'text',
+  has_message: 'boolean',
+  message: 'text',
+  state: 'text',
+  outcome: 'text',
+  /** Replaces the journal. */
+  journal: 'text',
+  /** Is added to the journal. */
+  entries: 'text',
+  has_due: 'boolean',
+  due_ms: 'bigint',
+  releases: 'boolean',
+} as const
+
+/** Changes and appends, one task per element of the arrays. Returns those that were written. */
+function writeText(tasks: string, entries: string): string {
+  const arrays = Object.values(WRITE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
+  const items = `unnest(${arrays.join(', ')}) AS lease (${Object.keys(WRITE_COLUMNS).join(', ')})`
+  const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
+  return `
+    WITH ${lockedText(tasks, items)}, written AS (
+      UPDATE ${tasks} t SET
+        status = coalesce(w.status, t.status),
+        message = CASE WHEN w.has_message THEN w.message ELSE t.message END,
+        state = coalesce(w.state, t.state),
+        outcome = coalesce(w.outcome, t.outcome),
+        journal = CASE
+          WHEN w.journal IS NOT NULL THEN w.journal
+          WHEN w.entries <> '' AND ${fits} THEN concat_ws(',', NULLIF(t.journal, ''), w.entries)
+          ELSE t.journal END,
+        journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
+        journal_to = CASE WHEN w.entries <> '' AND NOT (${fits}) THEN t.journal_to + 1 ELSE t.journal_to END,
+        due_at = CASE WHEN w.has_due THEN ${NOW} + w.due_ms ELSE t.due_at END,
+        lease_until = CASE WHEN w.releases THEN NULL ELSE t.lease_until END,
+        updated_at = CASE WHEN w.is_change THEN greatest(t.updated_at, ${NOW}) ELSE t.updated_at END,
+        version = t.version + w.is_change::int
+      FROM locked w
+      WHERE t.id = w.id AND ${ALIVE} AND t.status IN ('working', 'input_required')
+        AND (w.fence IS NULL OR t.fence = w.fence AND t.lease_until IS NOT NULL) AND (w.version IS NULL OR t.version = w.version)
+      RETURNING t.id, t.version, t.ready_at, t.journal_from, t.journal_to, w.journal IS NOT NULL AS replaced, w.entries
+    ), added AS (
+      INSERT INTO ${entries} (task, number, text)
+      SELECT id, journal_to, entries FROM written WHERE entries <> '' AND journal_to > journal_from
+    ), dropped AS (
+      DELETE FROM ${entries} e USING written w
+      WHERE w.replaced AND w.journal_from > 0 AND e.task = w.id AND e.number <= w.journal_from
+    )
+    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due FROM written`
 }

@@ -30,7 +30,7 @@ export function postgres(target: string | PoolLike, options: PostgresOptions = {
     once,
     mailbox,
     async close() {
-      listener.close()
+      await listener.close()
       await database.close()
     },
   }

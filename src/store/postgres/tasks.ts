@@ -1,6 +1,6 @@
 // Tasks in PostgreSQL. The numbers are those of the invariants in store/tasks.ts.
 //
-// Each operation is one statement, and so one transaction (1). A write locks the task's row by updating it, so that its precondition is
+// Operations on several tasks share a statement, which is one transaction (1). A write locks the task's row, so that its precondition is
 // checked against what the last writer left, not against what the statement saw when it began (2).
 import { toRecord, type RowDecoder, type TaskRow } from '../task-row.ts'
 import type {
@@ -18,16 +18,24 @@ import type {
   TaskUsage,
   TaskVersion,
 } from '../tasks.ts'
-import { entriesOf, isEnd, journalOf, MAX_LIST } from '../tasks.ts'
+import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { AppendQueue } from './append-queue.ts'
+import { Batches, type BatchItem } from './batches.ts'
 import { ClaimQueries } from './claim.ts'
 import type { PostgresDatabase, Row } from './database.ts'
-import type { Listener } from './listener.ts'
-import { taskStatements, type TaskStatements } from './statements.ts'
+import { signals, type Listener } from './listener.ts'
+import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
 import { Sweeper } from './sweeper.ts'
 import { asName, fromText, toName, toSpan, toText } from './text.ts'
 
 const decoder: RowDecoder = { name: fromText, json: fromText }
+
+/** An operation of a batch: an element for each array of the statement. The first one is the task's id. */
+interface Values extends BatchItem {
+  readonly values: readonly unknown[]
+}
+
+type Written = Pick<TaskRecord, 'version'>
 
 export class PostgresTasks implements TaskStore {
   readonly #database: PostgresDatabase
@@ -35,6 +43,9 @@ export class PostgresTasks implements TaskStore {
   readonly #statements: TaskStatements
   readonly #claims: ClaimQueries
   readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
+  readonly #creates = new Batches<Values, number>((items) => this.#runCreates(items))
+  readonly #writes = new Batches<Values, Written>((items) => this.#runWrites(items))
+  readonly #reads = new Batches<BatchItem, TaskRecord>((items) => this.#runReads(items))
   readonly #sweeper: Sweeper
   readonly #otherParts: readonly Pick<Sweeper, 'sweep'>[]
 
@@ -42,7 +53,7 @@ export class PostgresTasks implements TaskStore {
   constructor(database: PostgresDatabase, listener: Listener, otherParts: readonly Pick<Sweeper, 'sweep'>[]) {
     this.#database = database
     this.#listener = listener
-    this.#statements = taskStatements(database.schema, listener.channel)
+    this.#statements = taskStatements(database.schema)
     this.#claims = new ClaimQueries(database)
     this.#sweeper = new Sweeper(database, 'tasks', ['id'])
     this.#otherParts = otherParts
@@ -61,22 +72,17 @@ export class PostgresTasks implements TaskStore {
       ttlMs === null ? null : toSpan(ttlMs),
     ]
     for (;;) {
-      const [row] = await this.#database.run(this.#statements.create, values)
-      if (row !== undefined) {
-        if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [values[0]])
-        return recordOf(row)
-      }
-      // Another caller created it during this statement, which does not see it. The next statement does, if the task still exists.
+      const createdAt = await this.#creates.add(batched(values))
+      if (createdAt !== undefined) return newRecord(task, createdAt)
+      // It exists, or another caller created it during this statement. It may also expire before it is read.
       const existing = await this.read(id)
       if (existing !== undefined) return existing
     }
   }
 
   async read(id: string): Promise<TaskRecord | undefined> {
-    const name = asName(id)
-    if (name === undefined) return undefined
-    const [row] = await this.#database.run(this.#statements.read, [name])
-    return row && recordOf(row)
+    const key = asName(id)
+    return key === undefined ? undefined : this.#reads.add({ key, size: 0 })
   }
 
   async versions(ids: readonly string[]): Promise<TaskVersion[]> {
@@ -107,10 +113,13 @@ export class PostgresTasks implements TaskStore {
   }
 
   async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
-    const names = leases.map(({ id }) => asName(id) ?? '')
-    const fences = leases.map(({ fence }) => fence)
-    if (names.length === 0) return []
-    const rows = await this.#database.run(this.#statements.renew, [names, fences, toSpan(leaseMs)])
+    if (leases.length === 0) return []
+    // In the order of the ids, as all statements lock rows.
+    const sorted = leases
+      .map(({ id, fence }) => ({ name: asName(id) ?? '', fence }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1))
+    const columns = [sorted.map(({ name }) => name), sorted.map(({ fence }) => fence)]
+    const rows = await this.#database.run(this.#statements.renew, [...columns, toSpan(leaseMs)])
     const versions = new Map(
       rows.map((row) => [`${Number(row['fence'])} ${fromText(row['id'])}`, Number(row['version'])]),
     )
@@ -129,21 +138,24 @@ export class PostgresTasks implements TaskStore {
     if (name === undefined) return undefined
     const { status, state, outcome, journal, dueMs, release = false } = change
     const ends = status !== undefined && isEnd(status)
-    const [row] = await this.#database.run(this.#statements.change, [
-      name,
-      precondition.fence ?? null,
-      precondition.version ?? null,
-      status ?? null,
-      'message' in change,
-      textOrNull('message', change.message),
-      textOrNull('state', state),
-      textOrNull('outcome', outcome),
-      ends ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
-      ends || dueMs !== undefined,
-      ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
-      ends || release,
-    ])
-    return row && Number(row['version'])
+    const written = await this.#writes.add(
+      writing({
+        id: name,
+        fence: precondition.fence ?? null,
+        version: precondition.version ?? null,
+        is_change: true,
+        status: status ?? null,
+        has_message: 'message' in change,
+        message: textOrNull('message', change.message),
+        state: textOrNull('state', state),
+        outcome: textOrNull('outcome', outcome),
+        journal: ends ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
+        has_due: ends || dueMs !== undefined,
+        due_ms: ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
+        releases: ends || release,
+      }),
+    )
+    return written?.version
   }
 
   async usage(owner: string): Promise<TaskUsage> {
@@ -164,8 +176,35 @@ export class PostgresTasks implements TaskStore {
   async #append({ id, fence }: TaskLease, entries: string): Promise<boolean> {
     const name = asName(id)
     if (name === undefined) return false
-    const values = [name, fence, toText('journal', entries)]
-    return (await this.#database.run(this.#statements.append, values)).length > 0
+    const written = await this.#writes.add(writing({ id: name, fence, entries: toText('journal', entries) }))
+    return written !== undefined
+  }
+
+  /** When each task was created. Those that exist already are left out. */
+  async #runCreates(items: readonly Values[]): Promise<Map<string, number>> {
+    const rows = await this.#database.run(this.#statements.create, columnsOf(items))
+    if (rows.length > 0) this.#listener.send([signals.due])
+    for (const row of rows) {
+      if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
+    }
+    return new Map(rows.map((row) => [String(row['id']), Number(row['created_at'])]))
+  }
+
+  async #runWrites(items: readonly Values[]): Promise<Map<string, Written>> {
+    const rows = await this.#database.run(this.#statements.write, columnsOf(items))
+    const written = new Map(rows.map((row) => [String(row['id']), row]))
+    const events = items.flatMap(({ key, values }) => {
+      const row = values[IS_CHANGE] === true ? written.get(key) : undefined
+      if (row === undefined) return []
+      return [`${row['is_due'] === true ? signals.changedAndDue : signals.changed}${Number(row['version'])} ${key}`]
+    })
+    this.#listener.send(events)
+    return new Map(rows.map((row) => [String(row['id']), { version: Number(row['version']) }]))
+  }
+
+  async #runReads(items: readonly BatchItem[]): Promise<Map<string, TaskRecord>> {
+    const rows = await this.#database.run(this.#statements.read, [items.map(({ key }) => key)])
+    return new Map(rows.map((row) => [String(row['id']), recordOf(row)]))
   }
 
   /** The journal, read in a statement after the claim. `undefined` if the lease is already lost. */
@@ -173,6 +212,26 @@ export class PostgresTasks implements TaskStore {
     const [row] = await this.#database.run(this.#statements.journal, [asName(id), fence])
     return row && partsOf(row)
   }
+}
+
+type WriteColumn = keyof typeof WRITE_COLUMNS
+const WRITE_NAMES = Object.keys(WRITE_COLUMNS) as WriteColumn[]
+const IS_CHANGE = WRITE_NAMES.indexOf('is_change')
+
+/** An element for each array of the statement `write`. What is left out is null, or false. */
+function writing(given: Readonly<Partial<Record<WriteColumn, unknown>> & { id: string }>): Values {
+  return batched(WRITE_NAMES.map((name) => given[name] ?? (WRITE_COLUMNS[name] === 'boolean' ? false : null)))
+}
+
+function batched(values: readonly unknown[]): Values {
+  const size = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
+  return { key: String(values[0]), size, values }
+}
+
+/** The arrays of a statement, from the values of each item. */
+function columnsOf(items: readonly Values[]): unknown[][] {
+  const [first] = items
+  return first === undefined ? [] : first.values.map((_, i) => items.map(({ values }) => values[i]))
 }
 
 function recordOf(row: Row): TaskRecord {
