@@ -44,7 +44,16 @@ export class StoreOutages {
 
   /** The same store, whose failures are `StoreUnavailable`. */
   tasks(store: TaskStore): TaskStore {
+    const { createAndClaim, claimMany, changeAndClaim } = store
     return {
+      ...(createAndClaim && {
+        createAndClaim: (task, leaseMs) => this.#guard(() => createAndClaim.call(store, task, leaseMs)),
+      }),
+      ...(claimMany && { claimMany: (request, limit) => this.#guard(() => claimMany.call(store, request, limit)) }),
+      ...(changeAndClaim && {
+        changeAndClaim: (id, precondition, change, leaseMs) =>
+          this.#guard(() => changeAndClaim.call(store, id, precondition, change, leaseMs)),
+      }),
       create: (task) => this.#guard(() => store.create(task)),
       read: (id) => this.#guard(() => store.read(id)),
       versions: (ids) => this.#guard(() => store.versions(ids)),

@@ -10,6 +10,8 @@ import { RallyError } from '../protocol/errors.ts'
 export interface TaskStore {
   /** Creates the task, due at once. If a task of this id exists, that one stays unchanged. Returns the task that exists then. */
   create(task: NewTask): Promise<TaskRecord>
+  /** Like `create`. If this call creates the task, it also claims it. Optional: without it, the worker claims the task later. */
+  createAndClaim?(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask>
   /** Returns `undefined` if there is no such task. */
   read(id: string): Promise<TaskRecord | undefined>
   /** The versions of the tasks of these ids that exist, in any order: a cheap way to learn which of many have changed. */
@@ -23,6 +25,11 @@ export interface TaskStore {
    * lease expires.
    */
   claim(request: ClaimRequest): Promise<ClaimedTask | undefined>
+  /**
+   * Claims up to `limit` tasks at once, as `claim` does one after the other: owners get equal shares. Returns fewer if no more are due,
+   * or if other workers are claiming them. Optional: without it, the worker calls `claim`.
+   */
+  claimMany?(request: ClaimRequest, limit: number): Promise<ClaimedTask[]>
   /** Extends these leases to `leaseMs` from now. Returns those that are still held under their fence. */
   renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]>
   /**
@@ -35,6 +42,16 @@ export interface TaskStore {
    * changed.
    */
   change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined>
+  /**
+   * Like `change`. If the task is due then and no worker has a lease, it also claims the task and returns it. Optional: without it, the
+   * worker claims the task later.
+   */
+  changeAndClaim?(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number,
+  ): Promise<number | ClaimedTask | undefined>
   /** What the tasks of an owner use that have not outlived their ttl. */
   usage(owner: string): Promise<TaskUsage>
   /** Deletes tasks that have outlived their ttl, a bounded number per call. Returns how many it deleted. */

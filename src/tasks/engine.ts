@@ -14,7 +14,7 @@ import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.t
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
-import type { NewTask, TaskChange, TaskRecord, TaskStore } from '../store/tasks.ts'
+import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { isEnd } from '../store/tasks.ts'
 import { Usages } from '../store/usage.ts'
@@ -102,7 +102,6 @@ export class TaskEngine implements Tasks {
         ...(!(waits && isByHand(state)) && { dueMs: 0 }),
       }
     })
-    this.#worker.pull()
   }
 
   async cancel(taskId: unknown, principal: string | undefined): Promise<void> {
@@ -184,14 +183,31 @@ export class TaskEngine implements Tasks {
       return this.#existing(newTask, error)
     }
     try {
-      const task = await this.#store.create(newTask)
-      this.#worker.pull()
-      return task
+      return await this.#createIn(newTask)
     } catch (error) {
       const isUnprocessed = error instanceof StoreUnavailable && round === 0 && error.wroteNothing
       throw isUnprocessed ? error.unprocessed() : error
     } finally {
       this.#usages.written(newTask.owner, wanted)
+    }
+  }
+
+  /** If the worker has a free place and the store can, the task is claimed when it is created. */
+  async #createIn(newTask: NewTask): Promise<TaskRecord> {
+    const place = this.#store.createAndClaim && this.#worker.reserve(newTask.owner)
+    if (place === undefined) {
+      const task = await this.#store.create(newTask)
+      this.#worker.pull()
+      return task
+    }
+    let claimed: ClaimedTask | undefined
+    try {
+      const task = await this.#store.createAndClaim?.(newTask, place.leaseMs)
+      if (task !== undefined && 'fence' in task) claimed = task
+      // The task of a repeated last round exists already, and has its worker.
+      return task as TaskRecord
+    } finally {
+      place.settle(claimed)
     }
   }
 
@@ -225,9 +241,27 @@ export class TaskEngine implements Tasks {
     const wanted = { tasks: 0, bytes: Math.max(0, bytes) } as const
     if (bytes > 0) await this.#usages.add(owner, wanted)
     try {
-      return (await this.#store.change(id, { version }, change)) !== undefined
+      return await this.#changeIn(owner, { id, version }, change)
     } finally {
       if (bytes > 0) this.#usages.written(owner, wanted)
+    }
+  }
+
+  /** If the change makes the task due, the worker has a free place and the store can, the task is claimed with the change. */
+  async #changeIn(owner: string, { id, version }: TaskVersion, change: TaskChange): Promise<boolean> {
+    const place = change.dueMs === 0 && this.#store.changeAndClaim ? this.#worker.reserve(owner) : undefined
+    if (place === undefined) {
+      const isChanged = (await this.#store.change(id, { version }, change)) !== undefined
+      if (isChanged && change.dueMs === 0) this.#worker.pull()
+      return isChanged
+    }
+    let claimed: ClaimedTask | undefined
+    try {
+      const changed = await this.#store.changeAndClaim?.(id, { version }, change, place.leaseMs)
+      if (typeof changed === 'object') claimed = changed
+      return changed !== undefined
+    } finally {
+      place.settle(claimed)
     }
   }
 

@@ -69,7 +69,9 @@ export class Lease {
   end(makeEnding: () => TaskChange): Promise<void> {
     return this.#next(async () => {
       const { id, fence } = this.#task
-      if ((await this.#store.change(id, { fence }, makeEnding())) === undefined) throw new LeaseLost()
+      const version = await this.#store.change(id, { fence }, makeEnding())
+      if (version === undefined) throw new LeaseLost()
+      this.#version = version
     })
   }
 

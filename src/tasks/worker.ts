@@ -12,7 +12,7 @@ import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
 import { logUnlessOutage } from '../store/outages.ts'
 import { TaskRun } from './run.ts'
-import type { TaskStore } from '../store/tasks.ts'
+import type { ClaimedTask, TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -37,6 +37,16 @@ const STORE_RETRY: Backoff = { firstMs: 1_000, maxMs: 10_000, jitter: [0.5, 1] }
 
 const root = new AsyncResource('RallyWorker')
 
+/** A place for a task that is claimed by the write that makes it due. */
+export interface ReservedPlace {
+  readonly leaseMs: number
+  /** Starts the task if the write claimed it. Gives the place back otherwise. Call it once, also if the write fails. */
+  readonly settle: (task: ClaimedTask | undefined) => void
+}
+
+/** The most tasks of one claim. */
+const MAX_CLAIMED = 64
+
 export class Worker {
   readonly #app: AppServices
   readonly #store: TaskStore
@@ -55,8 +65,12 @@ export class Worker {
   /** When the leases were last renewed, by the clock of this process. */
   #renewedAt = 0
   #isPulling = false
-  /** True if a task may have fallen due since the last claim. */
+  /** True if a task may be due: one fell due since the last claim, or that claim did not get all. */
   #mayBeDue = false
+  /** True if the last claim left out an owner. */
+  #leftOut = false
+  /** The owners of the tasks that places are reserved for. */
+  readonly #reserved: string[] = []
   /** How many claims in a row have failed. */
   #failures = 0
   #isDraining = false
@@ -80,6 +94,21 @@ export class Worker {
   pull(): void {
     this.#mayBeDue = true
     if (!this.#isPulling) void root.runInAsyncScope(() => this.#pullAll())
+  }
+
+  /** Returns `undefined` if there is no free place for a task of this owner, or if other tasks may be waiting for one. */
+  reserve(owner: string): ReservedPlace | undefined {
+    const isWaitedFor = this.#mayBeDue || this.#isPulling || this.#leftOut
+    if (this.#unwatch === undefined || isWaitedFor || !this.#hasRoom) return undefined
+    if (this.#mostOf().except === owner) return undefined
+    this.#reserved.push(owner)
+    const settle = (task: ClaimedTask | undefined): void => {
+      this.#reserved.splice(this.#reserved.indexOf(owner), 1)
+      if (task !== undefined) root.runInAsyncScope(() => this.#begin(task))
+      else if (this.#mayBeDue) this.pull()
+      this.#finishIfIdle()
+    }
+    return { leaseMs: this.#options.leaseMs, settle }
   }
 
   drain(): void {
@@ -118,10 +147,12 @@ export class Worker {
 
   async #pullAll(): Promise<void> {
     this.#isPulling = true
+    // Runs that end in the same turn free several places.
+    if (this.#store.claimMany !== undefined) await new Promise(setImmediate)
     while (this.#mayBeDue && this.#hasRoom) {
       this.#mayBeDue = false
       try {
-        while (this.#hasRoom && (await this.#claim()));
+        if (await this.#claim()) this.#mayBeDue = true
         this.#failures = 0
       } catch (error) {
         await this.#pause(error)
@@ -132,18 +163,36 @@ export class Worker {
   }
 
   get #hasRoom(): boolean {
-    return !this.#isDraining && this.#alone === undefined && this.#runs.size < this.#options.concurrency
+    return !this.#isDraining && this.#alone === undefined && this.#freePlaces > 0
   }
 
-  /** Claims and starts the next task. Returns `false` if none is due. */
+  get #freePlaces(): number {
+    return this.#options.concurrency - this.#runs.size - this.#reserved.length
+  }
+
+  /** Claims and starts the next tasks. Returns `false` if no more are due. */
   async #claim(): Promise<boolean> {
     const { leaseMs } = this.#options
     // A handler that blocked the event loop also kept the timer from renewing. Other instances must not claim what still runs here.
     if (Date.now() - this.#renewedAt > leaseMs / 2) await this.#renew()
     const running = [...this.#runs.values()].map(({ lease }) => lease)
-    const task = await this.#store.claim({ after: this.#lastOwner, except: this.#ownerAtLimit(), running, leaseMs })
-    if (task === undefined) return false
-    this.#lastOwner = task.owner
+    const { except, most } = this.#mostOf()
+    const limit = Math.min(this.#freePlaces, most, MAX_CLAIMED)
+    const request = { after: this.#lastOwner, except, running, leaseMs }
+    this.#leftOut = except !== undefined
+    const isOne = limit === 1 || this.#store.claimMany === undefined
+    const tasks = isOne ? [await this.#store.claim(request)] : await this.#store.claimMany?.(request, limit)
+    let started = 0
+    for (const task of tasks ?? []) {
+      if (task === undefined) continue
+      started += 1
+      this.#lastOwner = task.owner
+      this.#begin(task)
+    }
+    return started === (isOne ? 1 : limit)
+  }
+
+  #begin(task: ClaimedTask): void {
     const run = new TaskRun(task, {
       app: this.#app,
       store: this.#store,
@@ -162,9 +211,10 @@ export class Worker {
     void run.run().then(() => {
       if (this.#runs.get(task.id) === run) this.#runs.delete(task.id)
       if (this.#runs.size === 0) this.#watchdog.rest()
-      this.pull()
+      // A store that claims several at a time has told us whether more are due.
+      if (this.#store.claimMany === undefined || this.#mayBeDue || this.#leftOut) this.pull()
+      else this.#finishIfIdle()
     })
-    return true
   }
 
   #endTrial(run: TaskRun): void {
@@ -187,17 +237,25 @@ export class Worker {
     return false
   }
 
-  /** The owner that has three quarters of the places, if there is one. Callers without a principal are not one owner. */
-  #ownerAtLimit(): string | undefined {
-    const share = Math.ceil((this.#options.concurrency * 3) / 4)
-    if (this.#options.concurrency < 2 || this.#runs.size < share) return undefined
+  /**
+   * An owner gets at most three quarters of the places: `except` is the owner that has them, if there is one, and `most` is how many
+   * tasks can be claimed so that no other owner gets more. Callers without a principal are not one owner.
+   */
+  #mostOf(): { readonly except: string | undefined; readonly most: number } {
+    const { concurrency } = this.#options
+    const share = Math.ceil((concurrency * 3) / 4)
+    if (concurrency < 2) return { except: undefined, most: 1 }
     const counts = new Map<string, number>()
-    for (const { task } of this.#runs.values()) {
-      const count = (counts.get(task.owner) ?? 0) + 1
-      if (count >= share && task.owner !== '') return task.owner
-      counts.set(task.owner, count)
+    let except: string | undefined
+    let highest = 0
+    for (const owner of [...[...this.#runs.values()].map(({ task }) => task.owner), ...this.#reserved]) {
+      if (owner === '') continue
+      const count = (counts.get(owner) ?? 0) + 1
+      counts.set(owner, count)
+      if (count >= share) except ??= owner
     }
-    return undefined
+    for (const [owner, count] of counts) if (owner !== except) highest = Math.max(highest, count)
+    return { except, most: Math.max(1, share - highest) }
   }
 
   async #renew(): Promise<void> {
@@ -261,7 +319,7 @@ export class Worker {
 
   /** When draining, and no task runs any more: stops watching the store and resolves `idle`. */
   #finishIfIdle(): void {
-    if (!this.#isDraining || this.#runs.size > 0 || this.#isPulling) return
+    if (!this.#isDraining || this.#runs.size > 0 || this.#isPulling || this.#reserved.length > 0) return
     this.#unwatch?.()
     this.#unwatch = undefined
     for (const timer of this.#timers.splice(0)) clearInterval(timer)

@@ -2,7 +2,7 @@
 //
 // 1. Nothing waits for company: a call starts at once unless MAX_RUNNING statements of its kind are running. What arrives meanwhile
 //    goes together into the next one.
-// 2. Operations with the same key run one after the other, in the order of the calls.
+// 2. Writes with the same key run one after the other, in the order of the calls. Reads may share a statement.
 // 3. A statement gets its operations in the order of their keys. All instances lock rows in that order, so they cannot deadlock.
 // 4. If a statement fails because of what is in it, each operation is tried alone: no operation fails because of another one.
 
@@ -30,12 +30,14 @@ const MAX_SIZE = 1_000_000
 
 export class Batches<Item extends BatchItem, Result> {
   readonly #run: Run<Item, Result>
+  readonly #isOrdered: boolean
   readonly #runningKeys = new Set<string>()
   #waiting: Call<Item, Result>[] = []
   #running = 0
   #isScheduled = false
 
-  constructor(run: Run<Item, Result>) {
+  constructor(kind: 'reads' | 'writes', run: Run<Item, Result>) {
+    this.#isOrdered = kind === 'writes'
     this.#run = run
   }
 
@@ -66,7 +68,7 @@ export class Batches<Item extends BatchItem, Result> {
     for (const call of this.#waiting) {
       const { key } = call.item
       const fits = taken.length < MAX_ITEMS && size < MAX_SIZE
-      if (fits && !keys.has(key)) {
+      if (fits && !(this.#isOrdered && keys.has(key))) {
         taken.push(call)
         size += call.item.size
       } else left.push(call)

@@ -14,6 +14,9 @@ export type Row = Record<string, unknown>
 /** Milliseconds since 1970 when the statement began, by the database's clock. It is constant in a statement, so an index can be used. */
 export const NOW = 'floor(extract(epoch FROM now()) * 1000)::bigint'
 
+/** True for a row that has not expired. */
+export const ALIVE = `(expires_at IS NULL OR expires_at > ${NOW})`
+
 /** The name is a hash of the text, so that it cannot clash with other statements on a connection that is shared. */
 export function namedQuery(text: string): NamedQuery {
   return { name: `rally_${hash('sha256', text, 'hex').slice(0, 32)}`, text }

@@ -3,10 +3,8 @@
 // The journal of a task is the column `journal`, followed by rows of `journal_entries`. New entries go into the column while it is
 // short: that is one row version instead of two rows. Instances of earlier versions put each into a row, and read both.
 import { RECORD_COLUMNS } from '../task-row.ts'
-import { namedQuery, NOW, type NamedQuery } from './database.ts'
-
-/** True for a task that has not outlived its ttl. */
-export const ALIVE = `(expires_at IS NULL OR expires_at > ${NOW})`
+import { restText, WHOLE } from './claim.ts'
+import { ALIVE, namedQuery, NOW, type NamedQuery } from './database.ts'
 
 /** Up to so many bytes, entries are added to the column. A row of more than 2 kB has its longest values moved out of line. */
 const MAX_JOURNAL_IN_ROW = 1_500
@@ -28,7 +26,7 @@ export function taskStatements(schema: string): TaskStatements {
   const tasks = `${schema}.tasks`
   const entries = `${schema}.journal_entries`
   return {
-    create: namedQuery(createText(tasks)),
+    create: namedQuery(createText(schema)),
     dropReplaced: namedQuery(`
       DELETE FROM ${entries} e USING ${tasks} t WHERE t.id = $1 AND e.task = t.id AND e.number <= t.journal_from`),
     read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
@@ -47,7 +45,7 @@ export function taskStatements(schema: string): TaskStatements {
       UPDATE ${tasks} t SET lease_until = ${NOW} + $3::bigint FROM locked
       WHERE t.id = locked.id AND t.fence = locked.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
       RETURNING t.id, t.fence, t.version`),
-    write: namedQuery(writeText(tasks, entries)),
+    write: namedQuery(writeText(schema)),
     // The length of a long text is stored beside it, so the texts are not read.
     usage: namedQuery(`
       SELECT count(*) FILTER (WHERE status IN ('working', 'input_required')) AS open,
@@ -62,30 +60,34 @@ export function taskStatements(schema: string): TaskStatements {
 /** Locks the rows of `items` in their order, one after the other. LIMIT keeps it a lookup for each, whatever the planner estimates. */
 function lockedText(tasks: string, items: string): string {
   return `locked AS MATERIALIZED (
-      SELECT lease.* FROM ${items} CROSS JOIN LATERAL (
-        SELECT 1 FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
+      SELECT lease.*, fence_before FROM ${items} CROSS JOIN LATERAL (
+        SELECT fence AS fence_before FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
       ) row_lock
     )`
 }
 
-/** One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. */
-function createText(tasks: string): string {
+/**
+ * One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. $9 is the lease with
+ * which it claims them, or null.
+ */
+function createText(schema: string): string {
   return `
-    INSERT INTO ${tasks} AS t (
+    INSERT INTO ${schema}.tasks AS t (
       id, owner, request, state, journal, message, poll_ms, ttl_ms, expires_at, status, created_at, updated_at, due_at,
-      version, fence, journal_from, journal_to
+      version, fence, lease_until, journal_from, journal_to
     )
     SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW}, ${NOW},
-      1, 0, 0, 0
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[])
-      AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms)
+      1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END, ${NOW} + lease_ms, 0, 0
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[])
+      AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms)
     ON CONFLICT (id) DO UPDATE SET
       owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
       message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
       status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-      due_at = excluded.due_at, lease_until = NULL, outcome = NULL, version = 1, journal_from = t.journal_to
+      due_at = excluded.due_at, lease_until = excluded.lease_until, fence = greatest(t.fence, excluded.fence), outcome = NULL,
+      version = 1, journal_from = t.journal_to
       WHERE t.expires_at <= ${NOW}
-    RETURNING id, created_at, journal_from > 0 AS replaced`
+    RETURNING id, created_at, fence, journal_from > 0 AS replaced`
 }
 
 /** The columns of the arrays that `write` takes, in order. */
@@ -107,13 +109,26 @@ export const WRITE_COLUMNS = {
   has_due: 'boolean',
   due_ms: 'bigint',
   releases: 'boolean',
+  /** The lease with which the task is claimed, if it is due and nobody has one. */
+  lease_ms: 'bigint',
 } as const
 
+/** A task that the statement claims is returned as a whole. */
+const CLAIMED_COLUMNS = [
+  ...RECORD_COLUMNS.split(', ').filter((name) => name !== 'id' && name !== 'version'),
+  'fence',
+  'journal',
+]
+
 /** Changes and appends, one task per element of the arrays. Returns those that were written. */
-function writeText(tasks: string, entries: string): string {
+function writeText(schema: string): string {
+  const tasks = `${schema}.tasks`
+  const entries = `${schema}.journal_entries`
   const arrays = Object.values(WRITE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
   const items = `unnest(${arrays.join(', ')}) AS lease (${Object.keys(WRITE_COLUMNS).join(', ')})`
   const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
+  const due = `CASE WHEN w.has_due THEN ${NOW} + w.due_ms ELSE t.due_at END`
+  const isClaimed = `w.lease_ms IS NOT NULL AND t.lease_until IS NULL AND ${due} <= ${NOW}`
   return `
     WITH ${lockedText(tasks, items)}, written AS (
       UPDATE ${tasks} t SET
@@ -127,14 +142,15 @@ function writeText(tasks: string, entries: string): string {
           ELSE t.journal END,
         journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
         journal_to = CASE WHEN w.entries <> '' AND NOT (${fits}) THEN t.journal_to + 1 ELSE t.journal_to END,
-        due_at = CASE WHEN w.has_due THEN ${NOW} + w.due_ms ELSE t.due_at END,
-        lease_until = CASE WHEN w.releases THEN NULL ELSE t.lease_until END,
+        due_at = ${due},
+        fence = CASE WHEN ${isClaimed} THEN nextval('${schema}.fences') ELSE t.fence END,
+        lease_until = CASE WHEN w.releases THEN NULL WHEN ${isClaimed} THEN ${NOW} + w.lease_ms ELSE t.lease_until END,
         updated_at = CASE WHEN w.is_change THEN greatest(t.updated_at, ${NOW}) ELSE t.updated_at END,
         version = t.version + w.is_change::int
       FROM locked w
       WHERE t.id = w.id AND ${ALIVE} AND t.status IN ('working', 'input_required')
         AND (w.fence IS NULL OR t.fence = w.fence AND t.lease_until IS NOT NULL) AND (w.version IS NULL OR t.version = w.version)
-      RETURNING t.id, t.version, t.ready_at, t.journal_from, t.journal_to, w.journal IS NOT NULL AS replaced, w.entries
+      RETURNING t.*, w.journal IS NOT NULL AS replaced, w.entries, t.fence <> w.fence_before AS is_claimed
     ), added AS (
       INSERT INTO ${entries} (task, number, text)
       SELECT id, journal_to, entries FROM written WHERE entries <> '' AND journal_to > journal_from
@@ -142,5 +158,8 @@ function writeText(tasks: string, entries: string): string {
       DELETE FROM ${entries} e USING written w
       WHERE w.replaced AND w.journal_from > 0 AND e.task = w.id AND e.number <= w.journal_from
     )
-    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due FROM written`
+    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due, is_claimed,
+      ${CLAIMED_COLUMNS.map((name) => `CASE WHEN is_claimed THEN ${name} END AS ${name}`).join(', ')},
+      rest.text AS entries, ${WHOLE} AS whole
+    FROM written CROSS JOIN ${restText(schema, 'written', 'is_claimed')}`
 }

@@ -21,7 +21,7 @@ import type {
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { AppendQueue } from './append-queue.ts'
 import { Batches, type BatchItem } from './batches.ts'
-import { ClaimQueries } from './claim.ts'
+import { ClaimQueries, type ClaimValues } from './claim.ts'
 import type { PostgresDatabase, Row } from './database.ts'
 import { signals, type Listener } from './listener.ts'
 import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
@@ -35,7 +35,16 @@ interface Values extends BatchItem {
   readonly values: readonly unknown[]
 }
 
-type Written = Pick<TaskRecord, 'version'>
+interface Created {
+  readonly createdAt: number
+  readonly fence: number
+}
+
+interface Written {
+  readonly version: number
+  /** The task, if it was claimed too. `undefined` as well if that claim is lost already. */
+  readonly claimed: ClaimedTask | undefined
+}
 
 export class PostgresTasks implements TaskStore {
   readonly #database: PostgresDatabase
@@ -43,9 +52,9 @@ export class PostgresTasks implements TaskStore {
   readonly #statements: TaskStatements
   readonly #claims: ClaimQueries
   readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
-  readonly #creates = new Batches<Values, number>((items) => this.#runCreates(items))
-  readonly #writes = new Batches<Values, Written>((items) => this.#runWrites(items))
-  readonly #reads = new Batches<BatchItem, TaskRecord>((items) => this.#runReads(items))
+  readonly #creates = new Batches<Values, Created>('writes', (items) => this.#runCreates(items))
+  readonly #writes = new Batches<Values, Written>('writes', (items) => this.#runWrites(items))
+  readonly #reads = new Batches<BatchItem, TaskRecord>('reads', (items) => this.#runReads(items))
   readonly #sweeper: Sweeper
   readonly #otherParts: readonly Pick<Sweeper, 'sweep'>[]
 
@@ -59,7 +68,15 @@ export class PostgresTasks implements TaskStore {
     this.#otherParts = otherParts
   }
 
-  async create(task: NewTask): Promise<TaskRecord> {
+  create(task: NewTask): Promise<TaskRecord> {
+    return this.#create(task, null)
+  }
+
+  createAndClaim(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
+    return this.#create(task, toSpan(leaseMs))
+  }
+
+  async #create(task: NewTask, leaseMs: number | null): Promise<TaskRecord | ClaimedTask> {
     const { id, owner, request, state, journal, message, pollMs, ttlMs } = task
     const values = [
       toName('id of a task', id),
@@ -70,10 +87,14 @@ export class PostgresTasks implements TaskStore {
       textOrNull('message', message),
       toSpan(pollMs),
       ttlMs === null ? null : toSpan(ttlMs),
+      leaseMs,
     ]
     for (;;) {
-      const createdAt = await this.#creates.add(batched(values))
-      if (createdAt !== undefined) return newRecord(task, createdAt)
+      const created = await this.#creates.add(batched(values))
+      if (created !== undefined) {
+        const record = newRecord(task, created.createdAt)
+        return leaseMs === null ? record : { ...record, fence: created.fence, journal, lost: false }
+      }
       // It exists, or another caller created it during this statement. It may also expire before it is read.
       const existing = await this.read(id)
       if (existing !== undefined) return existing
@@ -100,16 +121,17 @@ export class PostgresTasks implements TaskStore {
     return rows.map(recordOf)
   }
 
-  async claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
-    const exceptName = except === undefined ? undefined : asName(except)
-    const fences = running.map(({ fence }) => fence)
-    const [query, values] = this.#claims.of(toSpan(leaseMs), asName(after) ?? '', fences, exceptName)
+  async claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
+    const [query, values] = this.#claims.one(claimValues(request))
     const [row] = await this.#database.run(query, values)
-    if (row === undefined) return undefined
-    const record = recordOf(row)
-    const lease = { id: record.id, fence: Number(row['fence']) }
-    const journal = row['whole'] === true ? partsOf(row) : await this.#journalOf(lease)
-    return journal && { ...record, ...lease, journal: journalOf(journal), lost: row['lost'] === true }
+    return row && this.#claimed(row)
+  }
+
+  async claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
+    const [query, values] = this.#claims.many(claimValues(request), limit)
+    const rows = await this.#database.run(query, values)
+    const claimed = await Promise.all(rows.map((row) => this.#claimed(row)))
+    return claimed.filter((task) => task !== undefined)
   }
 
   async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
@@ -134,11 +156,30 @@ export class PostgresTasks implements TaskStore {
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
+    return (await this.#change(id, precondition, change, null))?.version
+  }
+
+  async changeAndClaim(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number,
+  ): Promise<number | ClaimedTask | undefined> {
+    const written = await this.#change(id, precondition, change, toSpan(leaseMs))
+    return written?.claimed ?? written?.version
+  }
+
+  async #change(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number | null,
+  ): Promise<Written | undefined> {
     const name = asName(id)
     if (name === undefined) return undefined
     const { status, state, outcome, journal, dueMs, release = false } = change
     const ends = status !== undefined && isEnd(status)
-    const written = await this.#writes.add(
+    return this.#writes.add(
       writing({
         id: name,
         fence: precondition.fence ?? null,
@@ -153,9 +194,9 @@ export class PostgresTasks implements TaskStore {
         has_due: ends || dueMs !== undefined,
         due_ms: ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
         releases: ends || release,
+        lease_ms: leaseMs,
       }),
     )
-    return written?.version
   }
 
   async usage(owner: string): Promise<TaskUsage> {
@@ -180,14 +221,17 @@ export class PostgresTasks implements TaskStore {
     return written !== undefined
   }
 
-  /** When each task was created. Those that exist already are left out. */
-  async #runCreates(items: readonly Values[]): Promise<Map<string, number>> {
+  /** Tasks that exist already have no result. */
+  async #runCreates(items: readonly Values[]): Promise<Map<string, Created>> {
     const rows = await this.#database.run(this.#statements.create, columnsOf(items))
-    if (rows.length > 0) this.#listener.send([signals.due])
+    // Nobody waits for a task that is claimed already.
+    if (items.some(({ values }) => values.at(-1) === null)) this.#listener.send([signals.due])
     for (const row of rows) {
       if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
     }
-    return new Map(rows.map((row) => [String(row['id']), Number(row['created_at'])]))
+    return new Map(
+      rows.map((row) => [String(row['id']), { createdAt: Number(row['created_at']), fence: Number(row['fence']) }]),
+    )
   }
 
   async #runWrites(items: readonly Values[]): Promise<Map<string, Written>> {
@@ -199,7 +243,12 @@ export class PostgresTasks implements TaskStore {
       return [`${row['is_due'] === true ? signals.changedAndDue : signals.changed}${Number(row['version'])} ${key}`]
     })
     this.#listener.send(events)
-    return new Map(rows.map((row) => [String(row['id']), { version: Number(row['version']) }]))
+    const results = new Map<string, Written>()
+    for (const row of rows) {
+      const claimed = row['is_claimed'] === true ? await this.#claimed(row) : undefined
+      results.set(String(row['id']), { version: Number(row['version']), claimed })
+    }
+    return results
   }
 
   async #runReads(items: readonly BatchItem[]): Promise<Map<string, TaskRecord>> {
@@ -207,10 +256,27 @@ export class PostgresTasks implements TaskStore {
     return new Map(rows.map((row) => [String(row['id']), recordOf(row)]))
   }
 
+  /** The task in a row that a claim returned. `undefined` if the lease is already lost. */
+  async #claimed(row: Row): Promise<ClaimedTask | undefined> {
+    const record = recordOf(row)
+    const lease = { id: record.id, fence: Number(row['fence']) }
+    const journal = row['whole'] === true ? partsOf(row) : await this.#journalOf(lease)
+    return journal && { ...record, ...lease, journal: journalOf(journal), lost: row['lost'] === true }
+  }
+
   /** The journal, read in a statement after the claim. `undefined` if the lease is already lost. */
   async #journalOf({ id, fence }: TaskLease): Promise<string[] | undefined> {
     const [row] = await this.#database.run(this.#statements.journal, [asName(id), fence])
     return row && partsOf(row)
+  }
+}
+
+function claimValues({ after, except, running = [], leaseMs }: ClaimRequest): ClaimValues {
+  return {
+    leaseMs: toSpan(leaseMs),
+    after: asName(after) ?? '',
+    except: except === undefined ? undefined : asName(except),
+    fences: running.map(({ fence }) => fence),
   }
 }
 
