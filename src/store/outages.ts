@@ -44,15 +44,19 @@ export class StoreOutages {
 
   /** The same store, whose failures are `StoreUnavailable`. */
   tasks(store: TaskStore): TaskStore {
-    const { createAndClaim, claimMany, changeAndClaim } = store
     return {
-      ...(createAndClaim && {
-        createAndClaim: (task, leaseMs) => this.#guard(() => createAndClaim.call(store, task, leaseMs)),
+      ...(store.createAndClaim && {
+        createAndClaim: (task, leaseMs) =>
+          this.#guard(() => store.createAndClaim?.(task, leaseMs) ?? store.create(task)),
       }),
-      ...(claimMany && { claimMany: (request, limit) => this.#guard(() => claimMany.call(store, request, limit)) }),
-      ...(changeAndClaim && {
+      ...(store.claimMany && {
+        claimMany: (request, limit) => this.#guard(() => store.claimMany?.(request, limit) ?? []),
+      }),
+      ...(store.changeAndClaim && {
         changeAndClaim: (id, precondition, change, leaseMs) =>
-          this.#guard(() => changeAndClaim.call(store, id, precondition, change, leaseMs)),
+          this.#guard(
+            () => store.changeAndClaim?.(id, precondition, change, leaseMs) ?? store.change(id, precondition, change),
+          ),
       }),
       create: (task) => this.#guard(() => store.create(task)),
       read: (id) => this.#guard(() => store.read(id)),

@@ -1,5 +1,5 @@
-// The real PgBouncer in front of PostgreSQL: refused in transaction and statement mode, used in session mode. Needs `pgbouncer` on the
-// path (Debian: `apt-get install pgbouncer`).
+// The real PgBouncer in front of PostgreSQL. In transaction and statement mode it is refused, in session mode it is used. A store that
+// polls uses it in transaction mode too. Needs `pgbouncer` on the path (Debian: `apt-get install pgbouncer`).
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { newTask } from '../stores/contract.ts'
 import { startDatabase, type TestDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
 import { WITH_TASKS } from '../tasks/caller.ts'
-import { call, errorOf } from '../wire/messages.ts'
+import { accept, call, errorOf, request, resultOf } from '../wire/messages.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -130,3 +130,48 @@ test('session mode is used, with its events', async () => {
   clearInterval(changing)
   await Promise.all([store.close(), other.close()])
 })
+
+test.each([
+  { mode: 'transaction', settings: ['pool_mode = transaction'] },
+  { mode: 'transaction, in turn', settings: ['pool_mode = transaction', 'server_round_robin = 1'] },
+  { mode: 'transaction, one server', settings: ['pool_mode = transaction', 'default_pool_size = 1'] },
+])(
+  '$mode mode serves two instances that poll, and every task comes to its end once',
+  async ({ mode, settings }) => {
+    const url = await startBouncer(settings)
+    const options = { schema: `polling_${mode.replaceAll(/\W+/g, '_')}`, notify: 'poll' } as const
+    const ran: string[] = []
+    const instances = ['a', 'b'].map((name) => {
+      const store = postgres(url, options)
+      const app = rally({ name, version: '1', keys: ['a secret that both instances have'], store })
+      app.tool('task', { task: 'always', asks: { go: { type: 'object' } } }, async ({ id }, io) => {
+        await io.step('first', () => void ran.push(`${String(id)} first`))
+        await io.ask('go', 'Go on?')
+        await io.step('second', () => void ran.push(`${String(id)} second`))
+        return 'Done.'
+      })
+      return { store, app }
+    })
+    const [one, other] = instances
+    if (one === undefined || other === undefined) throw new Error('There are two instances.')
+    const ids = Array.from({ length: 20 }, (_, i) => `task ${i}`)
+    const live = async (id: string): Promise<void> => {
+      const { taskId } = resultOf(await send(one.app, call('task', { id }, {}, WITH_TASKS)))
+      const untilItIs = async (status: string): Promise<void> => {
+        const get = (): Promise<object | undefined> => send(other.app, request('tasks/get', { taskId }, WITH_TASKS))
+        while (resultOf(await get())['status'] !== status) await setTimeout(50)
+      }
+      await untilItIs('input_required')
+      resultOf(await send(other.app, request('tasks/update', { taskId, inputResponses: { go: accept() } }, WITH_TASKS)))
+      await untilItIs('completed')
+    }
+    await Promise.all(ids.map(live))
+    expect(ran.toSorted()).toEqual(ids.flatMap((id) => [`${id} first`, `${id} second`]).toSorted())
+    for (const { app, store } of instances) {
+      app.drain()
+      await app.idle()
+      await store.close()
+    }
+  },
+  60_000,
+)

@@ -28,8 +28,8 @@ async function make(owners: Readonly<Record<string, number>>): Promise<void> {
   }
 }
 
-async function claimMany(request: Partial<ClaimRequest>, limit: number): Promise<ClaimedTask[]> {
-  return tasks.claimMany({ after: '', leaseMs: LONG_MS, ...request }, limit)
+async function claimMany(given: Partial<ClaimRequest>, limit: number): Promise<ClaimedTask[]> {
+  return tasks.claimMany({ after: '', leaseMs: LONG_MS, ...given }, limit)
 }
 
 describe('several tasks', () => {

@@ -1,9 +1,10 @@
-// A pool whose connections share server processes, as behind PgBouncer in transaction mode, is refused. `npm run drill -- pooler` tries
-// the real one.
-import type { ConnectionLike, PoolLike } from 'mcp-rally/postgres'
+// A pool whose connections share server processes, as behind PgBouncer in transaction mode, is refused unless the store polls.
+// `npm run drill -- pooler` tries the real one.
+import type { ConnectionLike, PoolLike, QueryLike } from 'mcp-rally/postgres'
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { newTask } from './contract.ts'
 import { useDatabase } from './database.ts'
 
 const database = useDatabase()
@@ -23,7 +24,8 @@ function pooler(pick: (connection: number, query: number) => number): PoolLike &
   let connections = 0
   let count = 0
   const queries: string[] = []
-  const ask = (connection: number, query: { text: string; values?: unknown[] }): Promise<pg.QueryResult> => {
+  const ask = (connection: number, query: QueryLike): Promise<pg.QueryResult> => {
+    if (query.name !== undefined) throw new Error(`Another process does not know the statement ${query.name}.`)
     queries.push(query.text)
     const server = servers[pick(connection, (count += 1)) % servers.length] as pg.Client
     return server.query(query.text, query.values)
@@ -55,13 +57,35 @@ test.each([
   await store.close()
 })
 
+test('a store that polls uses ordinary statements without names, and neither LISTEN nor NOTIFY', async () => {
+  const pool = pooler(() => 0)
+  const { tasks, once, mailbox, close } = postgres(pool, { schema: database.nextSchema(), notify: 'poll' })
+  const events: unknown[] = []
+  const arrived = new Promise<void>((resolve) => mailbox.watch('box', resolve))
+  tasks.watch((event) => events.push(event))
+  await tasks.create(newTask('t'))
+  const claimed = await tasks.claim({ after: '', leaseMs: 1_000 })
+  expect(await tasks.append({ id: 't', fence: claimed?.fence ?? 0 }, '1')).toBe(true)
+  expect(await tasks.change('t', {}, { status: 'completed' })).toBe(2)
+  expect(await once.claim('key', 'note', 1_000)).toMatchObject({ kind: 'yours' })
+  expect(await tasks.renew([{ id: 't', fence: 1 }], 1_000)).toEqual([])
+  await tasks.sweep()
+  // As another instance leaves it: no event tells of it.
+  await arrived
+  expect(events).toEqual([{ type: 'due' }, { type: 'changed', id: 't', version: 2 }])
+  expect(pool.queries.join('\n')).not.toMatch(/LISTEN|NOTIFY|pg_backend_pid|\bSET \w+ =|PREPARE/i)
+  await close()
+})
+
 test('a pooler in session mode is used: each connection has a process of its own', async () => {
+  const pool = new pg.Pool({ connectionString: database.url })
   const store = postgres(
-    pooler((connection) => connection),
+    { ...pooler((connection) => connection), query: (query) => pool.query(query) },
     { schema: database.nextSchema() },
   )
   expect(await store.tasks.read('t')).toBeUndefined()
   await store.close()
+  await pool.end()
 })
 
 test('without a pooler the check is one query', async () => {

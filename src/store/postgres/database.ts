@@ -1,4 +1,5 @@
-// The database of a store. It connects and sets up its schema on the first query, and runs prepared statements.
+// The database of a store. It connects and sets up its schema on the first query, and runs statements. They are prepared, except
+// where a pooler may be in front of the database.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
 import type { ConnectionLike, OwnPool, PoolLike } from './pool.ts'
@@ -8,6 +9,9 @@ export interface NamedQuery {
   readonly name: string
   readonly text: string
 }
+
+/** How instances learn of each other's changes. See `PostgresOptions`. */
+export type NotifyMode = 'listen' | 'poll'
 
 export type Row = Record<string, unknown>
 
@@ -25,6 +29,7 @@ export function namedQuery(text: string): NamedQuery {
 export class PostgresDatabase {
   /** Quoted, for use in statements. */
   readonly schema: string
+  readonly notify: NotifyMode
   readonly #schemaName: string
   readonly #createPool: (() => Promise<OwnPool>) | undefined
   #pool: PoolLike | undefined
@@ -33,7 +38,8 @@ export class PostgresDatabase {
   #opening: Promise<PoolLike> | undefined
   #isClosed = false
 
-  constructor(pool: PoolLike | (() => Promise<OwnPool>), schema: string) {
+  constructor(pool: PoolLike | (() => Promise<OwnPool>), schema: string, notify: NotifyMode) {
+    this.notify = notify
     this.schema = `"${schema}"`
     this.#schemaName = schema
     if (typeof pool === 'function') this.#createPool = pool
@@ -42,7 +48,9 @@ export class PostgresDatabase {
 
   async run({ name, text }: NamedQuery, values: unknown[]): Promise<Row[]> {
     const pool = await this.#opened()
-    return (await pool.query({ name, text, values })).rows
+    // A pooler may give each statement another connection, which does not know the names of this one.
+    const query = this.notify === 'poll' ? { text, values } : { name, text, values }
+    return (await pool.query(query)).rows
   }
 
   /** A connection of the caller's own. The caller must release it. */
@@ -83,7 +91,7 @@ export class PostgresDatabase {
       this.#use(this.#ownPool)
     }
     const pool = this.#pool as PoolLike
-    await setUp(pool, this.#schemaName)
+    await setUp(pool, this.#schemaName, this.notify)
     this.#isReady = true
     return pool
   }

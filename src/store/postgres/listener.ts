@@ -5,6 +5,8 @@
 // 3. An event is sent after its write is committed, by a statement of its own. A commit that notifies holds a lock of the whole
 //    database until it is on the disk, so a write must not. If the process dies in between, the event is lost: the others poll.
 // 4. The watchers of this instance do not wait for the database.
+//
+// With `notify: 'poll'` it neither sends nor listens. The watchers of a mailbox are called every second. Those of tasks poll themselves.
 import { hash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { Backoff } from '../../protocol/backoff.ts'
@@ -22,6 +24,8 @@ const CHECK_MS = 30_000
 const CHECK_TIMEOUT_MS = 10_000
 /** Events within this time go together, except the first. */
 const SEND_EVERY_MS = 5
+/** With jitter, so that instances do not poll in step. */
+const POLL: Backoff = { firstMs: 1_000, jitter: [0.75, 1.25] }
 const SEND_TIMEOUT_MS = 10_000
 /** How long `close` waits for events that are not sent yet. */
 const CLOSE_MS = 1_000
@@ -64,6 +68,7 @@ export class Listener {
     setImmediate(() => {
       for (const payload of payloads) this.#notify(payload)
     })
+    if (this.#database.notify === 'poll') return
     for (const payload of payloads) this.#unsent.add(payload)
     this.#sending ??= this.#sendAll()
   }
@@ -110,7 +115,14 @@ export class Listener {
   #start(): void {
     if (this.#isStarted || this.#isClosed) return
     this.#isStarted = true
-    void this.#listen()
+    void (this.#database.notify === 'poll' ? this.#poll() : this.#listen())
+  }
+
+  async #poll(): Promise<void> {
+    while (!this.#isClosed) {
+      await this.#pause(backoff(1, POLL))
+      this.#mailbox.notifyAll()
+    }
   }
 
   async #listen(): Promise<void> {

@@ -16,17 +16,14 @@ export interface ConnectionLike {
   readonly processID?: unknown
   query(query: QueryLike): Promise<RowsLike>
   release(destroy?: boolean): void
-  on(event: 'notification', listener: (notification: NotificationLike) => void): unknown
+  /** `processId` is that of the server process that sent it. Without it, a store receives its own events too, which does no harm. */
+  on(
+    event: 'notification',
+    listener: (notification: { payload?: string | undefined; processId?: unknown }) => void,
+  ): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
   unref?(): void
-}
-
-/** A message of NOTIFY. */
-export interface NotificationLike {
-  payload?: string | undefined
-  /** The id of the server process that sent it. Without it, the store's own events reach it twice, which does no harm. */
-  processId?: unknown
 }
 
 /** A query as the store passes it to a pool. */
@@ -52,12 +49,11 @@ const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 const KEEP_ALIVE_MS = 10_000
 
-export async function createPool(url: string, connections: number): Promise<OwnPool> {
+export async function createPool(url: string, max: number): Promise<OwnPool> {
   const { Pool } = await loadDriver()
   return new Pool({
     connectionString: url,
-    // One of them listens for events.
-    max: connections + 1,
+    max,
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
     keepAlive: true,

@@ -1,5 +1,6 @@
 // Refuses a connection pooler that gives each transaction or statement another server process, such as PgBouncer in transaction mode.
-// The store listens for events and prepares its statements, and both belong to one server process.
+// The store listens for events and prepares its statements, and both belong to one server process. With `notify: 'poll'` it does
+// neither, and this check is not made.
 //
 // 1. Without a pooler, the server tells a new connection the id of its process. A pooler makes up an id, because it has no server
 //    process for the connection yet. So if the id is right, there is no pooler, and the check costs one query.
@@ -54,7 +55,7 @@ function refusal(): RallyError {
   return new RallyError(
     'STORE_POOLER',
     'postgres(): the address is that of a connection pooler in transaction or statement mode, such as PgBouncer with ' +
-      '`pool_mode = transaction`. LISTEN and prepared statements do not work there. Connect to PostgreSQL itself, or to a pool ' +
-      'with `pool_mode = session`.',
+      '`pool_mode = transaction`. LISTEN and prepared statements do not work there. Set ' +
+      "`notify: 'poll'`, or connect to PostgreSQL itself, or to a pool with `pool_mode = session`.",
   )
 }

@@ -5,6 +5,7 @@
 // 3. A schema of a newer version is left alone.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
+import type { NotifyMode } from './database.ts'
 import type { ConnectionLike, PoolLike } from './pool.ts'
 import { refusePooler } from './pooler.ts'
 
@@ -14,13 +15,13 @@ const LOCK_MS = 120_000
 /** Each entry upgrades the schema by one version. Never change a released entry: add another. */
 const UPGRADES: readonly ((schema: string) => string)[] = [version1]
 
-export async function setUp(pool: PoolLike, name: string): Promise<void> {
+export async function setUp(pool: PoolLike, name: string, notify: NotifyMode): Promise<void> {
   const connection = await pool.connect()
   // The query on a lost connection rejects too. Without a listener, the error of the connection would end the process.
   connection.on('error', () => {})
   let failed = true
   try {
-    await refusePooler(pool, connection)
+    if (notify === 'listen') await refusePooler(pool, connection)
     if (!isCurrent(name, await versionOf(connection, name))) await upgrade(connection, name)
     failed = false
   } finally {

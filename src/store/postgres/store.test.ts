@@ -26,6 +26,12 @@ test.each<{ what: string; target: unknown; options?: PostgresOptions; says: RegE
     says: /Set the size of your pool with its own option/,
   },
   { what: 'no connections', target: URL_WITH_PASSWORD, options: { connections: 0 }, says: /at least 1, got 0/ },
+  {
+    what: 'another notify',
+    target: URL_WITH_PASSWORD,
+    options: { notify: 'push' as 'poll' },
+    says: /'listen' or 'poll', got "push"/,
+  },
   { what: 'half a connection', target: URL_WITH_PASSWORD, options: { connections: 1.5 }, says: /whole number/ },
 ])('$what is refused at once, without a word of a password', ({ target, options, says }) => {
   const make = (): unknown => postgres(target as string, options)
@@ -43,4 +49,8 @@ test.each(['', '1st', 'a-b', 'a b', 'a"; DROP TABLE tasks; --', 'pg_mine', 'PG_m
 test.each(['rally', 'Rally_2', '_', 'x'.repeat(48)])('the schema "%s" is taken', async (schema) => {
   await postgres(URL_WITH_PASSWORD, { schema }).close()
   await postgres(pool(2), { schema }).close()
+})
+
+test('a pool of one is enough for a store that polls', async () => {
+  await postgres(pool(1), { notify: 'poll' }).close()
 })

@@ -1,7 +1,7 @@
 // A store in PostgreSQL, which a fleet of instances can share.
 import { atCaller, RallyError } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
-import { PostgresDatabase } from './database.ts'
+import { PostgresDatabase, type NotifyMode } from './database.ts'
 import { Listener } from './listener.ts'
 import { PostgresMailbox } from './mailbox.ts'
 import { PostgresOnceStore } from './once.ts'
@@ -13,14 +13,24 @@ export interface PostgresOptions {
   readonly schema?: string
   /** The most connections to open, not counting the one that listens for events. Only with a URL. Default 10. */
   readonly connections?: number
+  /**
+   * How instances learn of each other's changes. `listen`: at once, with LISTEN and NOTIFY. `poll`: they look for them, for tasks that
+   * are due every second, for changes of a task that a client follows every 5 seconds. Then the store uses nothing but ordinary
+   * statements without names, so it works behind PgBouncer in transaction mode. Default `listen`.
+   */
+  readonly notify?: 'listen' | 'poll'
 }
 
 /**
  * A store in PostgreSQL 15 or later, for all instances that use the same database. Pass a URL, which needs the package pg, or a pool.
- * You end your own pool yourself; the store uses one of its connections to listen for events. It connects with the first query.
+ * You end your own pool yourself; the store uses one of its connections to listen for events, unless `notify` is `poll`. It connects
+ * with the first query.
  */
 export function postgres(target: string | PoolLike, options: PostgresOptions = {}): Store {
-  const database = atCaller(postgres, () => new PostgresDatabase(poolFor(target, options), schemaOf(options)))
+  const database = atCaller(
+    postgres,
+    () => new PostgresDatabase(poolFor(target, options), schemaOf(options), notifyOf(options)),
+  )
   const listener = new Listener(database)
   const once = new PostgresOnceStore(database)
   const mailbox = new PostgresMailbox(database, listener)
@@ -48,8 +58,19 @@ function schemaOf({ schema = 'rally' }: PostgresOptions): string {
   )
 }
 
-function poolFor(target: unknown, { connections }: PostgresOptions): ConstructorParameters<typeof PostgresDatabase>[0] {
-  if (typeof target === 'string') return urlPool(target, connections ?? 10)
+function notifyOf({ notify = 'listen' }: PostgresOptions): NotifyMode {
+  if (notify === 'listen' || notify === 'poll') return notify
+  throw new RallyError(
+    'OPTION_INVALID',
+    `postgres(): \`notify\` must be 'listen' or 'poll', got ${JSON.stringify(notify)}.`,
+  )
+}
+
+function poolFor(
+  target: unknown,
+  { connections, notify }: PostgresOptions,
+): ConstructorParameters<typeof PostgresDatabase>[0] {
+  if (typeof target === 'string') return urlPool(target, connections ?? 10, notify)
   if (!isPool(target)) {
     const got = target === null ? 'null' : typeof target
     throw new RallyError(
@@ -65,7 +86,7 @@ function poolFor(target: unknown, { connections }: PostgresOptions): Constructor
   }
   // The store keeps one connection to listen on, and needs another for queries.
   const max = (target as { options?: { max?: unknown } }).options?.max
-  if (typeof max === 'number' && max < 2) {
+  if (typeof max === 'number' && max < 2 && notify !== 'poll') {
     throw new RallyError(
       'OPTION_INVALID',
       `postgres(): the pool must allow at least 2 connections, got ${max}. Raise \`max\`.`,
@@ -74,7 +95,11 @@ function poolFor(target: unknown, { connections }: PostgresOptions): Constructor
   return target
 }
 
-function urlPool(url: string, connections: number): () => ReturnType<typeof createPool> {
+function urlPool(
+  url: string,
+  connections: number,
+  notify: PostgresOptions['notify'],
+): () => ReturnType<typeof createPool> {
   // The error does not repeat the URL, which may contain a password.
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new RallyError(
@@ -88,7 +113,8 @@ function urlPool(url: string, connections: number): () => ReturnType<typeof crea
       `postgres(): \`connections\` must be a whole number of at least 1, got ${connections}.`,
     )
   }
-  return () => createPool(url, connections)
+  // One more listens for events.
+  return () => createPool(url, notify === 'poll' ? connections : connections + 1)
 }
 
 function isPool(target: unknown): target is PoolLike {
