@@ -147,7 +147,7 @@ test.each([
       app.tool('task', { task: 'always', asks: { go: { type: 'object' } } }, async ({ id }, io) => {
         await io.step('first', () => void ran.push(`${String(id)} first`))
         await io.ask('go', 'Go on?')
-        await io.step('second', () => void ran.push(`${String(id)} second`))
+        await io.step('second', () => void ran.push(`${id} second`))
         return 'Done.'
       })
       return { store, app }
