@@ -45,8 +45,8 @@ test(
     expect(many.held - few.held).toBeLessThan(MOST_BYTES)
     const client = new pg.Client(database.url)
     await client.connect()
-    const { text } = taskStatements(`"${schema}"`, 'news').read
-    const { rows } = await client.query<Record<'QUERY PLAN', string>>(`EXPLAIN ${text}`, ['copy-1'])
+    const { text } = taskStatements(`"${schema}"`).read
+    const { rows } = await client.query<Record<'QUERY PLAN', string>>(`EXPLAIN ${text}`, [['copy-1']])
     await client.end()
     expect(rows[0]?.['QUERY PLAN']).toMatch(/^Index Scan using tasks_pkey on tasks /)
   },

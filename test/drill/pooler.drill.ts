@@ -144,8 +144,9 @@ test.each([
     const instances = ['a', 'b'].map((name) => {
       const store = postgres(url, options)
       const app = rally({ name, version: '1', keys: ['a secret that both instances have'], store })
-      app.tool('task', { task: 'always', asks: { go: { type: 'object' } } }, async ({ id }, io) => {
-        await io.step('first', () => void ran.push(`${String(id)} first`))
+      app.tool('task', { task: 'always', asks: { go: { type: 'object' } } }, async (args, io) => {
+        const { id } = args as { id: string }
+        await io.step('first', () => void ran.push(`${id} first`))
         await io.ask('go', 'Go on?')
         await io.step('second', () => void ran.push(`${id} second`))
         return 'Done.'
