@@ -1,4 +1,5 @@
-// Records the statements that the store runs during one task's life, and repeats them by hand for any number of tasks.
+// Records the statements that the store runs during one task's life, and repeats them by hand for any number of tasks. By hand, each
+// statement is for one task: what the store gains by grouping is part of the comparison.
 import { randomUUID } from 'node:crypto'
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
@@ -9,22 +10,14 @@ const connections = 10
 export async function postgresSides(url) {
   const engine = new Engine(postgres(url, { schema: 'engine', connections }))
   const statements = await record(url)
-  // With many tasks at a time, every claim of the engine finds one.
-  const needed = statements.filter((query) => !isEmptyClaim(query))
-  const ofLife = (atATime) => (atATime === 1 ? statements : needed)
   const pool = new pg.Pool({ connectionString: url, max: connections })
   // The server may stop before the last connection is closed.
   pool.on('error', () => {})
-  // The engine listens for events, so the statements by hand have a listener too.
-  const [, channel] = /pg_notify\(\s*'([^']+)'/.exec(statements.map(({ text }) => text).join('\n'))
-  const listener = new pg.Client(url)
-  await listener.connect()
-  await listener.query(`LISTEN "${channel}"`)
   return {
     name: 'PostgreSQL',
-    statements: (atATime) => ofLife(atATime).length,
+    statements: () => statements.length,
     engine: (count, atATime) => engine.lives(count, atATime),
-    byHand: (count, atATime) => new ByHand(pool, ofLife(atATime)).lives(count, atATime),
+    byHand: (count, atATime) => new ByHand(pool, statements).lives(count, atATime),
     /** How many tasks are not completed by hand. */
     unfinished: async () => {
       const { rows } = await pool.query(`SELECT count(*)::int AS count FROM by_hand.tasks WHERE status <> 'completed'`)
@@ -33,7 +26,6 @@ export async function postgresSides(url) {
     close: async () => {
       await engine.close()
       await pool.end()
-      await listener.end()
     },
   }
 }
@@ -44,13 +36,9 @@ async function record(url) {
   const queries = []
   const store = postgres(
     {
-      query: async (query) => {
-        const entry = { ...query, claims: 0, after: queries.filter(({ isDone }) => isDone) }
-        queries.push(entry)
-        const result = await pool.query(query)
-        if (isClaim(query)) entry.claims = result.rows.length
-        entry.isDone = true
-        return result
+      query: (query) => {
+        queries.push(query)
+        return pool.query(query)
       },
       connect: () => pool.connect(),
       on: (event, listener) => pool.on(event, listener),
@@ -62,35 +50,23 @@ async function record(url) {
   await engine.lives(20, 1)
   queries.length = 0
   await engine.lives(1, 1)
-  const life = [...queries]
+  // The task is claimed when it is created, and with its answer. A worker that polls may look for others.
+  const life = queries.filter(({ text }) => !text.includes('SKIP LOCKED') && !text.includes('pg_notify'))
   await engine.close()
   await pool.end()
-  for (const query of life) query.after = query.after.filter((before) => !isEmptyClaim(before))
   return life
-}
-
-/** A claim that found no task. The engine does not wait for it. */
-function isEmptyClaim(query) {
-  return isClaim(query) && query.claims === 0
-}
-
-/** A claim names no task: it returns the one that it claimed. */
-function isClaim({ text }) {
-  return text.includes('SKIP LOCKED')
 }
 
 class ByHand {
   #pool
   #statements
   #recordedId
-  /** How often each task was claimed, and the fence of the last claim. */
-  #claimed = new Map()
-  #emptyClaims = []
 
   constructor(pool, statements) {
     this.#pool = pool
     this.#statements = statements
-    this.#recordedId = statements.find(({ text }) => text.includes('INSERT INTO')).values[0]
+    const create = statements.find(({ text }) => text.includes('INSERT INTO'))
+    this.#recordedId = create.values[0][0]
   }
 
   async lives(count, atATime) {
@@ -102,50 +78,22 @@ class ByHand {
       }
     }
     await Promise.all(Array.from({ length: atATime }, some))
-    await Promise.all(this.#emptyClaims)
   }
 
   async #life(id) {
-    const done = new Map()
-    let times = 0
-    for (const query of this.#statements) {
-      times += query.claims
-      // Statements that ran in parallel do so here.
-      for (const before of query.after) await done.get(before)
-      if (isEmptyClaim(query)) this.#emptyClaims.push(this.#runClaim(query))
-      else if (isClaim(query)) done.set(query, this.#claim(id, times, query))
-      else done.set(query, this.#query(query, this.#valuesOf(id, query)))
+    let fence
+    for (const { name, text, values } of this.#statements) {
+      const { rows } = await this.#pool.query({ name, text, values: this.#valuesOf(id, fence, values) })
+      if (rows.length === 0) throw new Error(`By hand, every statement should find its task: ${text}`)
+      fence = rows[0].fence ?? fence
     }
-    await Promise.all(done.values())
-    this.#claimed.delete(id)
   }
 
-  /** A claim may return another task, which then need not be claimed by its own loop. Repeats until this task is claimed. */
-  async #claim(id, times, query) {
-    do await this.#runClaim(query)
-    while (this.#timesOf(id) < times)
-  }
-
-  async #runClaim(query) {
-    const { rows } = await this.#query(query, query.values)
-    for (const row of rows) this.#claimed.set(row.id, { times: this.#timesOf(row.id) + 1, fence: row.fence })
-  }
-
-  #timesOf(id) {
-    return this.#claimed.get(id)?.times ?? 0
-  }
-
-  #query({ name, text }, values) {
-    return this.#pool.query({ name, text, values })
-  }
-
-  /** The recorded values, with this id and, if there was a fence, the current one. */
-  #valuesOf(id, { values }) {
-    if (values[0] !== this.#recordedId) return values
-    const { fence } = this.#claimed.get(id) ?? {}
-    const [, second, ...others] = values
-    return values.length === 1
-      ? [id]
-      : [id, typeof second === 'number' && fence !== undefined ? fence : second, ...others]
+  /** The recorded values, with this id. The second array of a write holds the fence, if the write has one. */
+  #valuesOf(id, fence, values) {
+    const [ids, second, ...others] = values
+    if (ids?.[0] !== this.#recordedId) return values
+    const fences = typeof second?.[0] === 'number' ? [fence] : second
+    return values.length === 1 ? [[id]] : [[id], fences, ...others]
   }
 }

@@ -225,7 +225,7 @@ export class PostgresTasks implements TaskStore {
   async #runCreates(items: readonly Values[]): Promise<Map<string, Created>> {
     const rows = await this.#database.run(this.#statements.create, columnsOf(items))
     // Nobody waits for a task that is claimed already.
-    if (items.some(({ values }) => values.at(-1) === null)) this.#listener.send([signals.due])
+    if (rows.length > 0 && items.some(({ values }) => values.at(-1) === null)) this.#listener.send([signals.due])
     for (const row of rows) {
       if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
     }
