@@ -18,6 +18,14 @@ store.tasks.claim = async (turn) => {
   if (task === undefined) looks.emit('look')
   return task
 }
+const claimMany = store.tasks.claimMany?.bind(store.tasks)
+if (claimMany !== undefined) {
+  store.tasks.claimMany = async (turn, limit) => {
+    const tasks = await claimMany(turn, limit)
+    if (tasks.length === 0) looks.emit('look')
+    return tasks
+  }
+}
 
 const app = rally({ name: 'parked', version: '1.0.0', keys: ['a secret of the drill of parked tasks'], store })
 app.tool('wait', { asks: { go_on: z.object({ sure: z.boolean() }) }, task: 'always' }, async (_args, io) => {

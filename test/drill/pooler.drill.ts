@@ -159,8 +159,11 @@ test.each([
     const live = async (id: string): Promise<void> => {
       const { taskId } = resultOf(await send(one.app, call('task', { id }, {}, WITH_TASKS)))
       const untilItIs = async (status: string): Promise<void> => {
-        const get = (): Promise<object | undefined> => send(other.app, request('tasks/get', { taskId }, WITH_TASKS))
-        while (resultOf(await get())['status'] !== status) await setTimeout(50)
+        for (;;) {
+          const task = resultOf(await send(other.app, request('tasks/get', { taskId }, WITH_TASKS)))
+          if (task['status'] === status) return
+          await setTimeout(50)
+        }
       }
       await untilItIs('input_required')
       resultOf(await send(other.app, request('tasks/update', { taskId, inputResponses: { go: accept() } }, WITH_TASKS)))

@@ -59,7 +59,8 @@ test.each([
 
 test('a store that polls uses ordinary statements without names, and neither LISTEN nor NOTIFY', async () => {
   const pool = pooler(() => 0)
-  const { tasks, once, mailbox, close } = postgres(pool, { schema: database.nextSchema(), notify: 'poll' })
+  const store = postgres(pool, { schema: database.nextSchema(), notify: 'poll' })
+  const { tasks, once, mailbox } = store
   const events: unknown[] = []
   const arrived = new Promise<void>((resolve) => mailbox.watch('box', resolve))
   tasks.watch((event) => events.push(event))
@@ -74,7 +75,7 @@ test('a store that polls uses ordinary statements without names, and neither LIS
   await arrived
   expect(events).toEqual([{ type: 'due' }, { type: 'changed', id: 't', version: 2 }])
   expect(pool.queries.join('\n')).not.toMatch(/LISTEN|NOTIFY|pg_backend_pid|set_config|PREPARE/i)
-  await close()
+  await store.close()
 })
 
 test('a pooler in session mode is used: each connection has a process of its own', async () => {
