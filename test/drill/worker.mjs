@@ -17,6 +17,14 @@ store.tasks.claim = async (turn) => {
   if (task?.lost) void say({ takeover: task.id })
   return task
 }
+const claimMany = store.tasks.claimMany?.bind(store.tasks)
+if (claimMany !== undefined) {
+  store.tasks.claimMany = async (turn, limit) => {
+    const tasks = await claimMany(turn, limit)
+    for (const { id, lost } of tasks) if (lost) void say({ takeover: id })
+    return tasks
+  }
+}
 
 const takeEffect = where.file === undefined ? inDatabase(where) : byMessage()
 const app = rally({ name: 'drill', version: '1.0.0', keys, store, tasks: { leaseMs } })
