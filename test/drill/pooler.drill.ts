@@ -9,6 +9,7 @@ import { rally, send } from 'mcp-rally'
 import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
 import { newTask } from '../stores/contract.ts'
 import { startDatabase, type TestDatabase } from '../stores/database.ts'
 import { Folder } from '../stores/folder.ts'
@@ -144,8 +145,8 @@ test.each([
     const instances = ['a', 'b'].map((name) => {
       const store = postgres(url, options)
       const app = rally({ name, version: '1', keys: ['a secret that both instances have'], store })
-      app.tool('task', { task: 'always', asks: { go: { type: 'object' } } }, async (args, io) => {
-        const { id } = args as { id: string }
+      const definition = { task: 'always', input: z.object({ id: z.string() }), asks: { go: z.object({}) } } as const
+      app.tool('task', definition, async ({ id }, io) => {
         await io.step('first', () => void ran.push(`${id} first`))
         await io.ask('go', 'Go on?')
         await io.step('second', () => void ran.push(`${id} second`))
@@ -162,6 +163,7 @@ test.each([
         for (;;) {
           const task = resultOf(await send(other.app, request('tasks/get', { taskId }, WITH_TASKS)))
           if (task['status'] === status) return
+          if (task['result'] !== undefined) throw new Error(`The task has ended: ${JSON.stringify(task)}`)
           await setTimeout(50)
         }
       }
