@@ -2,16 +2,13 @@
 // where a pooler may be in front of the database.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
-import type { ConnectionLike, OwnPool, PoolLike } from './pool.ts'
+import type { ConnectionLike, NotifyMode, OwnPool, PoolLike } from './pool.ts'
 import { setUp } from './schema.ts'
 
 export interface NamedQuery {
   readonly name: string
   readonly text: string
 }
-
-/** How instances learn of each other's changes. See `PostgresOptions`. */
-export type NotifyMode = 'listen' | 'poll'
 
 export type Row = Record<string, unknown>
 

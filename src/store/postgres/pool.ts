@@ -41,6 +41,9 @@ export interface RowsLike {
   rows: Record<string, unknown>[]
 }
 
+/** How instances learn of each other's changes. See `PostgresOptions`. */
+export type NotifyMode = 'listen' | 'poll'
+
 export interface OwnPool extends PoolLike {
   end(): Promise<void>
 }

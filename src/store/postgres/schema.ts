@@ -5,8 +5,7 @@
 // 3. A schema of a newer version is left alone.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
-import type { NotifyMode } from './database.ts'
-import type { ConnectionLike, PoolLike } from './pool.ts'
+import type { ConnectionLike, NotifyMode, PoolLike } from './pool.ts'
 import { refusePooler } from './pooler.ts'
 
 /** How long to wait for another instance that changes the schema. */

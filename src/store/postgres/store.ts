@@ -1,11 +1,11 @@
 // A store in PostgreSQL, which a fleet of instances can share.
 import { atCaller, RallyError } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
-import { PostgresDatabase, type NotifyMode } from './database.ts'
+import { PostgresDatabase } from './database.ts'
 import { Listener } from './listener.ts'
 import { PostgresMailbox } from './mailbox.ts'
 import { PostgresOnceStore } from './once.ts'
-import { createPool, type PoolLike } from './pool.ts'
+import { createPool, type NotifyMode, type PoolLike } from './pool.ts'
 import { PostgresTasks } from './tasks.ts'
 
 export interface PostgresOptions {
