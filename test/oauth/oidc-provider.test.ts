@@ -1,14 +1,8 @@
 // A whole login against oidc-provider, an authorization server that others run in production. Its forms are filled in as a browser
 // does: with cookies, and by following redirects.
-import { generateKeyPairSync } from 'node:crypto'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { Provider } from 'oidc-provider'
-import { rally } from 'mcp-rally'
-import { bearer } from 'mcp-rally/bearer'
 import { connect, logout, type SavedLogin } from 'mcp-rally/client'
-import { nodeHandler } from 'mcp-rally/node'
 import { expect, onTestFinished, test } from 'vitest'
+import { startBehindProvider } from './behind-provider.ts'
 import { REDIRECT_URL } from './resource-server.ts'
 
 test('discovery, registration, consent, call, step-up, refresh and logout', async () => {
@@ -84,56 +78,4 @@ function formIn(html: string, page: URL): { url: URL; body: URLSearchParams } {
   if (action === '') throw new Error(`There is no form at ${page.href}:\n${html}`)
   const fields = prompt === 'login' ? { prompt, login: 'ada', password: 'any' } : { prompt }
   return { url: new URL(action, page), body: new URLSearchParams(fields) }
-}
-
-/** `bearer` makes the principal of issuer, subject and client. */
-function user(principal = '[]'): unknown {
-  return (JSON.parse(principal) as unknown[])[1]
-}
-
-async function startBehindProvider(): Promise<{ url: string; issuer: string; requests: string[] }> {
-  const [auth, server] = [createServer(), createServer()]
-  for (const each of [auth, server]) await new Promise<void>((resolve) => each.listen(0, '127.0.0.1', resolve))
-  onTestFinished(() => {
-    for (const each of [auth, server]) {
-      each.closeAllConnections()
-      each.close()
-    }
-  })
-  const issuer = `http://127.0.0.1:${(auth.address() as AddressInfo).port}`
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const provider = new Provider(issuer, {
-    jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig', kid: 'tested' }] },
-    cookies: { keys: ['tested'] },
-    clientDefaults: { id_token_signed_response_alg: 'ES256' },
-    findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
-    ttl: { AccessToken: 600, Grant: 600, Interaction: 600, Session: 600, IdToken: 600, RefreshToken: 600 },
-    features: {
-      devInteractions: { enabled: true },
-      registration: { enabled: true },
-      revocation: { enabled: true },
-      resourceIndicators: {
-        enabled: true,
-        getResourceServerInfo: () => ({
-          scope: 'read write',
-          audience: url,
-          accessTokenFormat: 'jwt',
-          jwt: { sign: { alg: 'ES256' } },
-        }),
-      },
-    },
-  })
-  const requests: string[] = []
-  const serve = provider.callback()
-  auth.on('request', (request, response) => {
-    requests.push(`${request.method} ${request.url?.split('?')[0]}`)
-    void serve(request, response)
-  })
-  const app = rally({ name: 'behind', version: '1.0.0' })
-  app.tool('read', {}, (_args, io) => `read by ${String(user(io.caller?.principal))}`)
-  app.tool('write', { scopes: ['write'] }, (_args, io) => `written by ${String(user(io.caller?.principal))}`)
-  const authenticate = bearer({ issuer, audience: url, jwks: `${issuer}/jwks`, scopes: ['read'] })
-  server.on('request', nodeHandler(app, { authenticate }))
-  return { url, issuer, requests }
 }
