@@ -360,3 +360,57 @@ async function mistakeOf(
 function questionText(message: string): string {
   return `{"method":"elicitation/create","params":{"mode":"form","message":"${message}","requestedSchema":{"type":"object","properties":{"confirm":{"type":"boolean","title":"Confirm"}},"required":["confirm"]}}}`
 }
+
+describe('with a caller whose token is refreshed between passes', () => {
+  const caller = { principal: 'ada', scopes: ['approve'], claims: { department: 'sales', limit: 100, vip: true } }
+
+  test.each<[string, (args: {}, io: Io) => Promise<unknown>]>([
+    [
+      'a text of a question',
+      async (_args, io) => io.confirm('sure', `Should ${String(io.caller?.claims['department'])} pay?`),
+    ],
+    [
+      'a key',
+      async (_args, io) => {
+        await io.step(`book[${String(io.caller?.claims['limit'])}]`, () => {})
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+    [
+      'a branch',
+      async (_args, io) => {
+        if (io.caller?.claims['vip'] === true) await io.step('gift', () => {})
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+    [
+      'a branch by scopes',
+      async (_args, io) => {
+        if (io.caller?.scopes.some((scope) => scope.startsWith('refreshed:')) !== true)
+          await io.confirm('first', 'First?')
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+  ])('a handler that picks %s by them outside of a step is found', async (_what, handler) => {
+    const found = await harsh(handler, { caller }).catch((error: unknown) => error)
+    expect(found).toBeInstanceOf(ReplayMismatch)
+    expect((found as ReplayMismatch).message).toContain('read in a step what picks a branch, a key or a text')
+    // Without changes there is nothing to find.
+    expect((await straight(handler, { caller })).error).toBeUndefined()
+  })
+
+  test('a handler that reads them in a step, or only refuses by them, passes', async () => {
+    const report = await harsh(
+      async (_args, io) => {
+        if (io.caller?.scopes.includes('approve') !== true) return 'You may not.'
+        const department = await io.step('department', () => String(io.caller?.claims['department']))
+        const sure = await io.confirm('sure', `Should ${department} pay?`)
+        if (io.caller.claims['vip'] !== true) throw new Error('You may not any more.')
+        await io.step('pay', () => {})
+        return `${io.caller.principal}: ${department}, ${sure}`
+      },
+      { caller },
+    )
+    expect(report).toMatchObject({ result: 'ada: sales, true', error: undefined, effects: ['department', 'pay'] })
+  })
+})

@@ -1,11 +1,14 @@
 // Runs a handler under the hardest conditions: every pass from the top, everything through JSON, and answers in any order, late,
 // wrong at first, or a few at a time.
 import { isDeepStrictEqual } from 'node:util'
+import type { Caller, CallSource } from '../flow/caller.ts'
+import { FlowError } from '../flow/errors.ts'
 import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
+import { refreshed, sourceOf } from './callers.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './default-answer.ts'
 import type { Random } from './random.ts'
@@ -98,7 +101,10 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
   try {
     await reset?.()
     const report = await inRounds(subject, options, delivery, random)
-    if (!compare) return await subject.conclude(report)
+    if (!compare) {
+      await checkRefreshed(subject, options)
+      return await subject.conclude(report)
+    }
     const left = structuredClone(observe?.())
     await reset?.()
     const once = await inOnePass(subject, (question) => delivery.made(question))
@@ -106,18 +112,46 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
     if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return await subject.conclude(report)
     checkSame(report, once)
     checkLeft(report, left, observe?.())
+    await checkRefreshed(subject, options)
     return await subject.conclude(report)
   } catch (error) {
     throw error instanceof ReplayMismatch ? error.withOptions(`seed: ${seed}, runs: 1`) : error
   }
 }
 
+/**
+ * Runs the flow once more with scopes and claims that change from pass to pass. The handler may refuse at any time, and a step may
+ * record other values. But what it did before, it must repeat. A task keeps the caller of the request that made it.
+ */
+async function checkRefreshed(subject: Subject, options: SeededOptions & { seed: number }): Promise<void> {
+  const { seed, answer = madeUp, reset } = options
+  const caller = subject.input.source?.caller
+  if (caller === undefined || subject.task === 'always') return
+  const random = seeded(seed)
+  await reset?.()
+  try {
+    const { error } = await inRounds(subject, options, new Delivery(random, answer), random, (round) =>
+      round === 0 ? caller : refreshed(caller, round, random),
+    )
+    if (!(error instanceof FlowError) || error.code === 'ASKED_TOO_OFTEN') return
+    throw new ReplayMismatch(`The flow failed: ${error.message}`, undefined, undefined, error)
+  } catch (error) {
+    if (!(error instanceof ReplayMismatch)) throw error
+    throw new ReplayMismatch(`${error.message} ${REFRESHED}`, error.key, error.before, error.after)
+  }
+}
+
+const REFRESHED =
+  'Scopes and claims of the caller changed from pass to pass, as after a refreshed token. They may only refuse: read in a step what picks a branch, a key or a text.'
+
 async function inRounds(
   subject: Subject,
   { deferrals = false, maxRounds = 1_000 }: SeededOptions,
   delivery: Delivery,
   random: Random,
+  callerOf?: (round: number) => Caller,
 ): Promise<Report> {
+  let source: CallSource | undefined
   const check = new ReplayCheck()
   const rounds = new Rounds({
     ...subject,
@@ -134,8 +168,11 @@ async function inRounds(
   for (let round = 0; round < maxRounds; round += 1) {
     // By hand, a pass continues from the handler's state and repeats nothing.
     const before = rounds.byHand ? [] : (rounds.passes.at(-1) ?? [])
-    const outcome = await rounds.next(subject.run, answers, { wantsHandover })
-    check.passed(before, rounds.passes.at(-1) ?? [], outcome.kind === 'failed')
+    if (callerOf !== undefined && !rounds.isTask) source = sourceOf(callerOf(round))
+    const outcome = await rounds.next(subject.run, answers, { wantsHandover, ...(source && { source }) })
+    // Another token may be refused, and so end the flow early.
+    const mayEndEarly = outcome.kind === 'failed' || (callerOf !== undefined && outcome.kind === 'done')
+    check.passed(before, rounds.passes.at(-1) ?? [], mayEndEarly)
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
     answers = undefined

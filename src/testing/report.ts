@@ -5,6 +5,7 @@ import type { TraceEvent } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
+import type { TestCaller } from './callers.ts'
 import type { Answerer } from './questions.ts'
 import type { Rounds, Run } from './rounds.ts'
 
@@ -26,6 +27,11 @@ export interface RunOptions<Args, A extends Asks, N = {}> {
   answer?: Answerer
   /** The capabilities that the client declares. Default: all. */
   capabilities?: readonly Capability[]
+  /**
+   * The caller, as `io.caller` has it. `harsh` also runs flows in which scopes and claims change from pass to pass, as after a refreshed
+   * token: it finds a handler that did not read in a step what picks a branch, a key or a text. Default: an anonymous caller.
+   */
+  caller?: TestCaller
 }
 
 export interface Report<R = unknown> {

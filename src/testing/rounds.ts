@@ -87,6 +87,11 @@ export class Rounds {
     this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
   }
 
+  /** True if the store carries the flow. */
+  get isTask(): boolean {
+    return this.#isTask
+  }
+
   /** The journal's text after the last pass, even if the flow has ended. */
   get journal(): string {
     return this.#journal.text()

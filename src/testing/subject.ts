@@ -1,5 +1,4 @@
 // What a test runs: a handler as it was written, or a tool as it is registered on an app.
-import type { Caller } from '../flow/caller.ts'
 import type { PassInput } from '../flow/carrier.ts'
 import { isExpected } from '../flow/failure-log.ts'
 import type { Asks } from '../flow/io.ts'
@@ -8,9 +7,10 @@ import { prepareForm } from '../flow/question.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
-import { REVISION } from '../protocol/revisions/2026-07-28.ts'
 import { shown } from '../protocol/text.ts'
 import { App } from '../server/app.ts'
+import type { TestCaller } from './callers.ts'
+import { sourceOf } from './callers.ts'
 import type { Handler, Report, RunOptions } from './report.ts'
 import { toRun } from './report.ts'
 import type { Run, TaskKind } from './rounds.ts'
@@ -31,7 +31,7 @@ export interface ToolCallOptions {
   /** The arguments, as a client sends them. Default: `{}`. */
   args?: Readonly<Record<string, unknown>>
   /** Who is calling. Scopes and claims default to none. Default: an anonymous caller. */
-  caller?: { readonly principal: string } & Partial<Caller>
+  caller?: TestCaller
   /** The capabilities that the client declares. Default: all. */
   capabilities?: readonly Capability[]
 }
@@ -40,10 +40,11 @@ export function handlerSubject<Args, A extends Asks, N extends Requirements>(
   handler: Handler<Args, A, unknown, N>,
   options: RunOptions<Args, A, N>,
 ): Subject {
-  const { capabilities } = options
+  const { capabilities, caller } = options
+  const input: Partial<PassInput> = caller === undefined ? {} : { source: sourceOf(caller) }
   const asks: Asks = options.asks ?? {}
   const forms = new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
-  return { run: toRun(handler, options), forms, capabilities, input: {}, task: 'never', conclude: (report) => report }
+  return { run: toRun(handler, options), forms, capabilities, input, task: 'never', conclude: (report) => report }
 }
 
 /** A tool with everything that its app declares for it: schemas, defaults, needs, retries, limits, and how it becomes a task. */
@@ -58,13 +59,12 @@ export function toolSubject(
     throw new RallyError('TOOL_INVALID', `The app has no tool ${shown(name)}. Register it with app.tool() first.`)
   }
   const { forms, method, timeoutMs = services.timeoutMs, task = 'never' } = tool
-  const client = { name: 'harsh', version: '1', revision: REVISION, capabilities: {}, extensions: {} }
   const input: Partial<PassInput> = {
     target: { method, target: name },
     limits: { journalBytes: services.seal.maxPlaintextBytes, passMs: timeoutMs },
     waiting: services.waiting,
     steps: services.steps,
-    source: { caller: caller && { scopes: [], claims: {}, ...caller }, client, meta: {} },
+    source: sourceOf(caller),
     hasStore: services.tasks !== undefined,
   }
   return {

@@ -324,6 +324,7 @@ const entries = [
       'HarshRunOptions',
       'Report',
       'RunOptions',
+      'TestCaller',
       'ToolCallOptions',
     ],
   },
