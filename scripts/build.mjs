@@ -4,6 +4,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { rolldown } from 'rolldown'
+import { pages } from './pages.mjs'
 
 const root = join(import.meta.dirname, '..')
 const { bin, exports, dependencies, peerDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -52,6 +53,7 @@ const bundle = await rolldown({
     ...Object.fromEntries(entries.map((name) => [name, join(root, `src/${name}.ts`)])),
     ...Object.fromEntries(platforms.map((path) => [`platform/${basename(path, '.ts')}`, join(root, 'src', path)])),
   },
+  plugins: [pages],
   platform: 'node',
   // The one for browsers runs everywhere, because the client does.
   resolve: { alias: { yaml: join(root, 'node_modules/yaml/browser/index.js') } },

@@ -15,6 +15,7 @@ const allowed = {
   auth: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   hosts: ['protocol', 'schema', 'seal', 'store', 'flow', 'server', 'auth'],
   legacy: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
+  apps: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   tasks: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   client: ['protocol', 'schema'],
   cli: ['protocol', 'schema', 'client'],

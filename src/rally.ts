@@ -8,6 +8,8 @@ import type { OptInRevision } from './protocol/revisions/rounds.ts'
 import { OPT_IN } from './protocol/revisions/rounds.ts'
 import type { AppOptions } from './server/options.ts'
 import { App } from './server/app.ts'
+import type { AppsOptions, LoadApps } from './server/apps.ts'
+import { AppsSwitch, readAppsOptions } from './server/apps.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
 import type { TasksOptions } from './server/tasks.ts'
@@ -35,6 +37,11 @@ export interface RallyOptions extends AppOptions {
   legacy?: false | LegacyOptions
   /** Stores tasks, and the events that instances share. See mcp-rally/sqlite and mcp-rally/postgres. Default: no tasks. */
   store?: Store
+  /**
+   * Asks in a page of the client's host (MCP Apps), where a client has no forms of its own. `true` is `{}`. Default: such a client
+   * cannot be asked.
+   */
+  apps?: boolean | AppsOptions
   /** Limits and times of tasks. Default: `{}`. */
   tasks?: TasksOptions
   /**
@@ -50,10 +57,11 @@ export class Rally extends App {
   readonly fetch: FetchHandler
 
   constructor(options: RallyOptions) {
-    const { legacy = {}, revisions: optedIn = [], store, tasks = {} } = options
+    const { legacy = {}, revisions: optedIn = [], store, tasks = {}, apps = false } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
     const taskOptions = readTasksOptions(tasks)
+    const appsOptions = readAppsOptions(apps)
     checkStore(store)
     const shared = store && { mailbox: store.mailbox }
     super(options, {
@@ -66,6 +74,7 @@ export class Rally extends App {
                 return new LegacyServer(host, { ...shared, ...legacy }, optedIn)
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
+      apps: appsOptions && ((host) => new AppsSwitch(host, appsOptions, store, loadApps)),
     })
     // Loaded with the first request, because an app behind another host never needs it.
     let handler: Promise<FetchHandler> | undefined
@@ -74,6 +83,11 @@ export class Rally extends App {
       return (await handler)(request)
     }
   }
+}
+
+const loadApps: LoadApps = async (...given) => {
+  const { AppsRoom } = await import('./apps/room.ts')
+  return new AppsRoom(...given)
 }
 
 function checkLegacy({ mailbox, ...times }: LegacyOptions): void {

@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { rolldown } from 'rolldown'
+import { pages } from '../scripts/pages.mjs'
 
 const root = join(import.meta.dirname, '..')
 const ENTRIES = ['index', 'node', 'client', 'bearer', 'sqlite', 'postgres', 'testing']
@@ -20,7 +21,14 @@ export async function bundle(name, input) {
   alias['#stdio-transport'] = join(root, 'src/client/transports/stdio.ts')
   alias['#libsql'] = join(root, 'src/store/sqlite/libsql.cjs')
   const external = /^(?!mcp-rally)[a-z@]/
-  const made = await rolldown({ input, platform: 'node', external, resolve: { alias }, tsconfig: false })
+  const made = await rolldown({
+    input,
+    plugins: [pages],
+    platform: 'node',
+    external,
+    resolve: { alias },
+    tsconfig: false,
+  })
   await made.write({ dir: folder, format: 'esm', sourcemap: true })
   await made.close()
   return folder

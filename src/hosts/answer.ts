@@ -1,6 +1,7 @@
 // From the text of a body to the reply: whether the headers agree with it, whether the caller has the scopes, and who serves it.
 import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { authenticationErrorOf, challengeOf } from '../auth/authenticate.ts'
+import { RESULT_TOOL } from '../protocol/apps.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
@@ -39,7 +40,7 @@ export function answerBody(
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
   const request = app.resolve(message)
-  if (WAITING_METHODS.has(request.method)) load.leave(sender)
+  if (WAITING_METHODS.has(request.method) || isWaitingCall(request)) load.leave(sender)
   const { header, caller } = sender
   const isSessions = app.legacy !== undefined && isOlder(request, header)
   const mismatch = refuseMismatch(request, header, request.id, isSessions ? checkOlderHeaders : checkHeaders)
@@ -47,6 +48,11 @@ export function answerBody(
   if (isSessions && app.legacy !== undefined) return answerOlder(app, app.legacy, request, sender, context)
   const seen = app.seenBy(request, caller)
   return refuseUnscoped(app, seen, caller, request.id) ?? app.serve(seen, context)
+}
+
+/** A call of the model that waits for the user. No tool of an author has this name. */
+function isWaitingCall({ target, method, params }: Resolved): boolean {
+  return target === undefined && method === 'tools/call' && params?.['name'] === RESULT_TOOL
 }
 
 /** A message of an older revision, or a batch. The session is looked up before any other work is spent on it. */

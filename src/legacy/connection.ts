@@ -117,7 +117,7 @@ export class Connection implements LegacyConnection {
     const claims = readInitialize(params, this.#host.optedIn)
     if (this.#session === undefined) this.#session = new Session({ ...claims, id: newSessionId() })
     else this.#session.join(claims)
-    return resultReply(id, initializeText(this.#host.app, claims.revision, undefined)).text
+    return resultReply(id, initializeText(this.#host.app, claims, undefined)).text
   }
 }
 

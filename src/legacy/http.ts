@@ -81,7 +81,7 @@ export class HttpSessions {
       throw error
     }
     const token = await this.#ids.mint(claims, caller?.principal)
-    const text = initializeText(this.#host.app, claims.revision, caller?.principal)
+    const text = initializeText(this.#host.app, claims, caller?.principal)
     return { ...resultReply(id, text), headers: { 'Mcp-Session-Id': token } }
   }
 

@@ -5,6 +5,7 @@ import type { OlderRevision } from '../protocol/revisions/index.ts'
 import { negotiated } from '../protocol/revisions/index.ts'
 import { bitsOf, readCapabilities } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
+import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
 import { readExtensions } from '../server/source.ts'
 import type { SessionClaims } from './session-id.ts'
@@ -34,14 +35,17 @@ export function readInitialize(params: Record<string, unknown>, optedIn: readonl
 
 /** The text of the result. */
 export function initializeText(
-  { registry, tasks, info, instructions }: AppServices,
-  revision: OlderRevision,
+  { registry, tasks, info, instructions, apps }: AppServices,
+  claims: Omit<SessionClaims, 'id'>,
   principal: string | undefined,
 ): string {
-  const { extensions } = registry
+  const { revision } = claims
+  const inApps = apps?.capabilities(infoOf(claims))
+  const extensions = { ...registry.extensions, ...inApps?.extensions }
   return JSON.stringify({
     protocolVersion: revision.name,
     capabilities: {
+      ...inApps,
       ...registry.capabilities(),
       ...(tasks && revision.tasks && { tasks: tasksOf(principal) }),
       ...(Object.keys(extensions).length > 0 && { extensions }),
@@ -49,6 +53,25 @@ export function initializeText(
     serverInfo: revision.serverInfo(info),
     ...(instructions !== undefined && { instructions }),
   })
+}
+
+/** What a client of 2026-07-28 says in every request. */
+function infoOf({
+  revision,
+  capabilities,
+  clientName,
+  clientVersion,
+  extensions,
+}: Omit<SessionClaims, 'id'>): RequestInfo {
+  const clientInfo = { name: clientName, version: clientVersion }
+  return {
+    revision: revision.name,
+    capabilities,
+    clientInfo,
+    extensions,
+    logLevel: undefined,
+    progressToken: undefined,
+  }
 }
 
 /** SEP-1685, in whichever of these revisions. */

@@ -13,6 +13,7 @@ import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { olderTask } from '../protocol/revisions/older.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { errorResult } from '../server/content.ts'
+import type { AppsMethod } from '../server/context.ts'
 import { noRoomError } from '../server/limits.ts'
 import { METHODS, methodNotFound, ownResult } from '../server/methods.ts'
 import type { Served } from '../server/middleware.ts'
@@ -107,11 +108,13 @@ function serve(host: LegacyHost, incoming: SessionRequest): Served | Promise<Ser
   const { app } = host
   const { request } = incoming
   const { method } = request
+  const inApps = app.apps?.methodOf(request, sourceOf(request, senderOf(incoming)).info)
+  if (inApps !== undefined && (app.middleware.length === 0 || inApps.isRound)) return callInApps(host, incoming, inApps)
   const shared = METHODS.get(method)
-  if (shared?.isOffered?.(app) === false) throw methodNotFound(method)
-  if (app.middleware.length === 0 || shared?.isRound) return serveMethod(host, incoming)
+  if (inApps === undefined && shared?.isOffered?.(app) === false) throw methodNotFound(method)
+  if (app.middleware.length === 0 || (inApps === undefined && shared?.isRound)) return serveMethod(host, incoming)
   return aroundRequest<Served>(app, request, sourceOf(request, senderOf(incoming)), {
-    serve: () => serveMethod(host, incoming),
+    serve: () => (inApps === undefined ? serveMethod(host, incoming) : callInApps(host, incoming, inApps)),
     write: (result) => result,
   })
 }
@@ -128,6 +131,21 @@ function serveMethod(host: LegacyHost, incoming: SessionRequest): Served | Promi
       : own(host, incoming)
   if (served === undefined) throw methodNotFound(method)
   return served
+}
+
+/** For a client that is asked in a page of its host. The page carries the call, so nothing is asked on a stream. */
+async function callInApps({ app }: LegacyHost, incoming: SessionRequest, { text }: AppsMethod): Promise<Served> {
+  const { request, session, outlet, caller } = incoming
+  const cancel = new Cancel()
+  const info = { ...infoOf(session), logLevel: session.level, progressToken: progressTokenOf(request) }
+  const notify = (notification: string): boolean => outlet.notify(notification)
+  // Nothing to interrupt here: at shutdown it is handed over with all other calls that clients carry.
+  session.enter(request.id, { cancel, interrupt: () => {} })
+  try {
+    return await text(app, request, info, { caller, cancel, notify, overHttp: outlet.overHttp })
+  } finally {
+    session.calls.delete(request.id)
+  }
 }
 
 /** A method that the app itself brings. The client may cancel it, as it may cancel a call. */
@@ -153,13 +171,15 @@ function listTools(host: LegacyHost, incoming: SessionRequest): Result {
 
 /** These revisions have no error for a capability that the client lacks. The model can act on a result that says so. */
 async function callTool(host: LegacyHost, incoming: SessionRequest): Promise<Served> {
-  const { session } = incoming
+  const { app } = host
+  const { request, session } = incoming
   try {
     return await call(host, incoming)
   } catch (error) {
     if (!(error instanceof MissingCapability) && !(error instanceof NoTask)) throw error
     if (error instanceof NoTask && hasTasks(host, session)) throw taskRequired()
-    return { ...errorResult(error.message) }
+    const unlinked = app.apps?.unlinkedText(request, sourceOf(request, senderOf(incoming)).info)
+    return { ...errorResult(unlinked ?? error.message) }
   }
 }
 

@@ -12,6 +12,8 @@ export const prefixes = {
   session: 'se1.',
   event: 'ev1.',
   cursor: 'cu1.',
+  appState: 'as1.',
+  appPage: 'ap1.',
 } as const
 
 export const prefixBytes = 4
@@ -108,6 +110,8 @@ function ringKey(secret: KeySecret, index: number): RingKey {
       session: key('session'),
       event: key('event'),
       cursor: key('cursor'),
+      appState: key('appState'),
+      appPage: key('appPage'),
     },
     flowIds: key('flowIds'),
   }

@@ -8,8 +8,9 @@ import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
 import { StoreOutages } from '../store/outages.ts'
+import { checkToolName } from './apps.ts'
 import { recordUsages } from './single-use.ts'
-import type { AppServices, RequestContext } from './context.ts'
+import type { Apps, AppServices, RequestContext } from './context.ts'
 import { dispatch } from './dispatch.ts'
 import { Handover } from './handover.ts'
 import type { Legacy } from './legacy.ts'
@@ -40,10 +41,11 @@ import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
 import { registerTool } from './tool.ts'
 import type { TemplateVariables } from './uri-template.ts'
 
-/** The parts of an app that `server/` does not know: sessions of older revisions, and tasks. Default: the app has neither. */
+/** The parts of an app that `server/` does not know: sessions of older revisions, tasks, questions in pages. Default: the app has none. */
 export interface AppParts {
   legacy?: ((app: AppServices) => Legacy) | undefined
   tasks?: ((app: AppServices) => Tasks) | undefined
+  apps?: ((app: AppServices) => Apps) | undefined
 }
 
 /** The request is open while a flow waits that the client carries: no wait ends the pass. */
@@ -67,7 +69,7 @@ export class App {
   readonly #middleware: Middleware[] = []
   #warnedEphemeral = false
 
-  constructor(options: AppOptions, { legacy, tasks }: AppParts = {}) {
+  constructor(options: AppOptions, { legacy, tasks, apps }: AppParts = {}) {
     const resolved = readOptions(options)
     this.info = resolved.info
     this.logger = resolved.logger
@@ -77,7 +79,7 @@ export class App {
       scopesOf: (uri) => this.#registry.scopesOf(uri),
     })
     this.#handover = new Handover(options.shed, this.logger)
-    this.#services = this.#createServices(options, resolved, tasks)
+    this.#services = this.#createServices(options, resolved, { tasks, apps })
     this.#readiness = new ReadinessCheck(() => this.#services.tasks?.reachStore(), this.logger)
     this.notify = notifier(this.#subscriptions)
     this.legacy = legacy?.(this.#services)
@@ -98,6 +100,7 @@ export class App {
   >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
     return this.#register('tool', 'tools', () => {
       const tool = registerTool(name, options, handler)
+      if (this.#services.apps !== undefined) checkToolName(name)
       if (tool.task === 'always' && this.#services.tasks === undefined) {
         throw new RallyError(
           'STORE_REQUIRED',
@@ -286,11 +289,11 @@ export class App {
   #createServices(
     { once, instructions, onError, steps }: AppOptions,
     { info, logger, seal, limits, timeoutMs, strict, showErrors, observers }: ResolvedOptions,
-    tasks: AppParts['tasks'],
+    { tasks, apps }: AppParts,
   ): AppServices {
     const outages = new StoreOutages(logger)
     const guarded = once && outages.once(once)
-    const services: AppServices & { tasks: Tasks | undefined } = {
+    const services: AppServices & { tasks: Tasks | undefined; apps: Apps | undefined } = {
       seal,
       logger,
       serverMeta: JSON.stringify({ [META_SERVER_INFO]: info }),
@@ -314,8 +317,10 @@ export class App {
       now: Date.now,
       mintedEphemeral: (overHttp) => this.#warnEphemeral(overHttp),
       tasks: undefined,
+      apps: undefined,
     }
     services.tasks = tasks?.(services)
+    services.apps = apps?.(services)
     return services
   }
 

@@ -1,8 +1,10 @@
 // What a message is served with: what the host knows about it, and what the app shares with everything that serves it.
 import type { Caller } from '../flow/caller.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import type { Implementation } from '../protocol/messages.ts'
+import type { Implementation, ServerCapabilities } from '../protocol/messages.ts'
 import type { Registry } from './registry.ts'
+import type { RequestInfo } from './request.ts'
+import type { ResolvedRequest } from './resolve.ts'
 import type { RoundServices } from './round.ts'
 import type { Subscriptions } from './subscriptions.ts'
 
@@ -35,4 +37,27 @@ export interface AppServices extends RoundServices {
   readonly instructions: string | undefined
   readonly registry: Registry
   readonly subscriptions: Subscriptions
+  /** Asks in pages of the client's host. */
+  readonly apps: Apps | undefined
+}
+
+/** Clients that are asked in a page of their host (MCP Apps). */
+export interface Apps {
+  /** How a request is served for such a client; `undefined` if as for any other. */
+  methodOf(request: ResolvedRequest, info: RequestInfo): AppsMethod | undefined
+  /** What such a client is told of the server beside the rest; `undefined` for other clients. */
+  capabilities(info: RequestInfo): ServerCapabilities | undefined
+  /** What such a client reads when a tool asks that has no page; `undefined` for other clients and tools. */
+  unlinkedText(request: ResolvedRequest, info: RequestInfo): string | undefined
+}
+
+/** Like a method of the protocol: see `Method` in methods.ts. */
+export interface AppsMethod {
+  readonly isRound?: true
+  readonly text: (
+    app: AppServices,
+    request: ResolvedRequest,
+    info: RequestInfo,
+    context: RequestContext,
+  ) => Promise<string | undefined>
 }

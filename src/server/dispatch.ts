@@ -55,7 +55,7 @@ function serve(
   info: RequestInfo,
   context: RequestContext,
 ): string | undefined | Promise<string | undefined> {
-  const method = methodOf(app, request)
+  const method = app.apps?.methodOf(request, info) ?? methodOf(app, request)
   if (method === undefined) throw methodNotFound(request.method)
   if (app.middleware.length === 0 || method.isRound) return method.text(app, request, info, context)
   return serveThrough(method, app, request, info, context)

@@ -24,7 +24,7 @@ export interface LimitOptions {
   maxStreams?: number
   /** Questions to older clients that wait for an answer. Default 10 000. */
   maxQuestions?: number
-  /** Requests of older clients that wait for the result of a task. Default 1 000. */
+  /** Requests of older clients that wait for the result of a task, and calls that wait for a page of questions. Default 1 000 for each of the two. */
   maxTaskWaits?: number
   /** What waits in memory for older clients: events for streams, and the mailbox in memory, in bytes. Default 33 554 432 for each of the two. */
   maxWaitingBytes?: number

@@ -158,13 +158,15 @@ function completed(
 }
 
 function discover(
-  { registry, instructions, tasks, seal, once, serverMeta }: AppServices,
+  { registry, instructions, tasks, seal, once, serverMeta, apps }: AppServices,
   _request: ResolvedRequest,
-  _info: RequestInfo,
+  info: RequestInfo,
   { caller }: RequestContext,
 ): string {
+  const inApps = apps?.capabilities(info)
   const extensions = {
     ...registry.extensions,
+    ...inApps?.extensions,
     ...(tasks && { [TASKS_EXTENSION]: {} }),
     // Another process would not know a repeat if the keys are this one's alone. Callers without a principal have no records.
     ...(seal.keyedFlowId !== undefined &&
@@ -174,11 +176,11 @@ function discover(
   }
   const discovered: Pick<DiscoverResult, 'supportedVersions' | 'capabilities' | 'instructions'> = {
     supportedVersions: [...SUPPORTED_REVISIONS],
-    capabilities: { ...registry.capabilities(), ...(Object.keys(extensions).length > 0 && { extensions }) },
+    capabilities: { ...inApps, ...registry.capabilities(), ...(Object.keys(extensions).length > 0 && { extensions }) },
     ...(instructions !== undefined && { instructions }),
   }
   const members = JSON.stringify(discovered).slice(1, -1)
-  return `{"resultType":"complete",${members},${registry.hintsText(caller === undefined)},"_meta":${serverMeta}}`
+  return `{"resultType":"complete",${members},${registry.hintsText(caller === undefined && inApps === undefined)},"_meta":${serverMeta}}`
 }
 
 async function listen(

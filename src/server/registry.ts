@@ -39,6 +39,8 @@ export class Registry {
   readonly #skillFiles = new Map<string, RegisteredResource>()
   readonly #skillDirectories = new Map<string, SkillDirectory>()
   readonly #methods = new Map<string, RegisteredMethod>()
+  /** Finds the tool that a call answers questions of, in an app that asks in pages. */
+  findAnswered: ((params: Readonly<Record<string, unknown>>) => AnsweredTool | undefined) | undefined
   #hidesMethods = false
   readonly #extensions: Extensions
   /** What `resolve` checks in messages before anything is looked up here. */
@@ -193,6 +195,12 @@ export class Registry {
       logging: {},
     }
   }
+}
+
+/** A tool whose questions a page of the client answers. The caller needs what a call of the tool itself needs. */
+export interface AnsweredTool extends Guarded {
+  readonly kind: 'answered'
+  readonly tool: RegisteredTool
 }
 
 /** The settings of extensions, by the name of each. */

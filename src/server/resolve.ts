@@ -9,7 +9,7 @@ import { readReference } from './completion.ts'
 import type { Limits } from './limits.ts'
 import { fits } from './limits.ts'
 import type { RegisteredMethod } from './own-method.ts'
-import type { Registry } from './registry.ts'
+import type { AnsweredTool, Registry } from './registry.ts'
 import { invalidParams, isId } from './request.ts'
 import type { Target } from './round.ts'
 import type { RegisteredSkill, SkillDirectory } from './skill.ts'
@@ -37,8 +37,8 @@ interface ResolvedMessage {
   readonly target: ResolvedTarget | undefined
   /** What `completion/complete` names. */
   readonly completion: CompletionTarget | undefined
-  /** What other methods name: a method of the app's own, a skill or one of its folders. */
-  readonly own: RegisteredMethod | RegisteredSkill | SkillDirectory | undefined
+  /** What other methods name: a method of the app's own, a skill or one of its folders. Or the tool that a page of the client answers. */
+  readonly own: RegisteredMethod | RegisteredSkill | SkillDirectory | AnsweredTool | undefined
   /** The scopes that the caller must have been granted. */
   readonly scopes: readonly string[] | undefined
 }
@@ -83,7 +83,7 @@ export function resolve(registry: Registry, message: unknown): Resolved {
     }
   }
   if (target === undefined && completion === undefined && typeof method === 'string') {
-    own = findOwn(registry, method, params?.['uri'])
+    own = findOwn(registry, method, params)
     scopes ??= own?.scopes
   }
   const metaRead = isObject(meta) ? meta : undefined
@@ -133,8 +133,11 @@ function findTarget(registry: Registry, method: unknown, { name, uri }: Params):
   }
 }
 
-function findOwn(registry: Registry, method: string, uri: unknown): ResolvedMessage['own'] {
+function findOwn(registry: Registry, method: string, params: Params = NO_MEMBERS): ResolvedMessage['own'] {
+  const { uri } = params
   switch (method) {
+    case 'tools/call':
+      return registry.findAnswered?.(params)
     case 'skills/get':
       return typeof uri === 'string' ? registry.skills.get(uri) : undefined
     case 'resources/directory/read':

@@ -15,6 +15,7 @@ import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
 import type { Target, RoundServices } from './round.ts'
 import { protocolErrorOf } from './failure.ts'
+import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { TaskMode } from './tasks.ts'
 
@@ -30,6 +31,11 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
   annotations?: ToolAnnotations
   /** When a call becomes a task, which needs a `store`. Default: when the handler calls `io.detach()`. */
   task?: TaskMode
+  /**
+   * Whether the tool has a page for its questions, in apps with the option `apps`. Default: true if it has `asks` or `needs`, and no
+   * page of its own in `_meta.ui`.
+   */
+  apps?: boolean
   icons?: Icon[]
   _meta?: Meta
 }
@@ -52,6 +58,8 @@ export interface RegisteredTool extends Handled, Target {
   readonly resultText: (value: unknown, host: RoundServices) => string | Promise<string>
   /** The arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
+  /** True if it may ask in a page of the client's host. */
+  readonly apps: boolean
   /** Its entry in `tools/list`. */
   readonly listing: Tool
 }
@@ -103,6 +111,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
       throw protocolError
     },
     headers: paramHeaders(schema, name),
+    apps: readApps(options, name),
     listing,
   }
 }
@@ -114,6 +123,19 @@ function readMode(mode: unknown, name: string): TaskMode | 'detach' {
     'TOOL_INVALID',
     `Tool "${name}": \`task\` must be 'always', 'optional' or 'never', got ${shown(mode)}.`,
   )
+}
+
+function readApps(
+  { apps, asks = {}, needs = {}, _meta }: ToolOptions<Schema, Asks, Schema, object>,
+  name: string,
+): boolean {
+  if (typeof apps === 'boolean') return apps
+  if (apps !== undefined) {
+    throw new RallyError('TOOL_INVALID', `Tool "${name}": \`apps\` must be true or false, got ${shown(apps)}.`)
+  }
+  const ui = _meta?.['ui']
+  if (isObject(ui) && ui['resourceUri'] !== undefined) return false
+  return Object.keys(asks).length + Object.keys(needs).length > 0
 }
 
 function inputSchema(input: Schema, name: string): Tool['inputSchema'] {

@@ -43,6 +43,7 @@ const entries = [
     types: [
       'App',
       'AppOptions',
+      'AppsOptions',
       'AskEnd',
       'AskOptions',
       'Asks',

@@ -282,6 +282,36 @@ export const serverPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/apps.md',
+    given: `${APP.replace('const app', 'export const other')}\nimport { MemoryStore } from 'mcp-rally'`,
+    snippets: [
+      {
+        has: 'apps: true',
+        use: `
+          const capabilities = { extensions: { 'io.modelcontextprotocol/ui': {} } }
+          const _meta = {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientCapabilities': capabilities,
+          }
+          const send = async (method: string, params: object) => {
+            const reply = await app.dispatch({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } })
+            return JSON.parse(reply?.text ?? '{}').result
+          }
+          const { content, _meta: meta } = await send('tools/call', { name: 'deploy', arguments: { env: 'prod' } })
+          console.log(content[0].text.slice(0, 21))
+          const { contents } = await send('resources/read', { uri: 'ui://rally/ask' })
+          const [, key] = /name="key" content="([^"]*)"/.exec(contents[0].text) ?? []
+          const { id, tool, arguments: args, state } = meta['com.mcp-rally/ask']
+          const answers = { sure: { action: 'accept', content: { confirm: true } } }
+          await send('tools/call', { name: 'rally_answer', arguments: { key, id, tool, arguments: args, state, answers } })
+          const done = await send('tools/call', { name: 'rally_result', arguments: { id } })
+          console.log(done.content[0].text)
+        `,
+        prints: ['"deploy" is not done:', 'Deployed to prod.'],
+      },
+    ],
+  },
+  {
     file: 'docs/by-hand.md',
     given: `${APP}\nimport { elicit, inputRequired } from 'mcp-rally'`,
     snippets: [

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import { MemoryMailbox } from '../../store/memory/mailbox.ts'
+import { MemoryMailbox } from './memory/mailbox.ts'
 import { MailboxShare } from './mailbox-share.ts'
 
 let now: number

@@ -1,9 +1,9 @@
 // Bounds what each owner may store in a mailbox that instances share. Such a mailbox has no size of its own, and evicts nothing.
 //
 // Each instance counts what it stored itself, until that expires. So an owner gets its share once from each instance.
-import { RallyError } from '../../protocol/errors.ts'
-import { SharedLimit } from '../../protocol/shared-limit.ts'
-import type { Mailbox, StoredEvent } from '../../store/mailbox.ts'
+import { RallyError } from '../protocol/errors.ts'
+import { SharedLimit } from '../protocol/shared-limit.ts'
+import type { Mailbox, StoredEvent } from './mailbox.ts'
 
 interface CountedEvent {
   readonly owner: string

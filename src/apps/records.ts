@@ -1,0 +1,87 @@
+// What is known of each call that waits in a page: a record for every round, in the mailbox that all instances share.
+//
+// 1. The channel of a call derives from its id and its principal, so another principal finds nothing.
+// 2. The first record of a round stays. A round that runs again cannot change what the page and the model were told.
+import type { InputRequests } from '../protocol/messages.ts'
+import { digest } from '../seal/canonical.ts'
+import type { Mailbox } from '../store/mailbox.ts'
+
+export type CallRecord = AskingRecord | TaskRecord | DoneRecord
+
+/** The call waits for the user. */
+export interface AskingRecord {
+  readonly kind: 'asks'
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  /** Sealed, as a client of 2026-07-28 would carry it. */
+  readonly state: string
+  readonly questions: InputRequests
+}
+
+/** The call has become a task. The store of tasks knows the rest. */
+export interface TaskRecord {
+  readonly kind: 'task'
+  readonly tool: string
+  readonly taskId: string
+}
+
+/** The call has ended. */
+export interface DoneRecord {
+  readonly kind: 'done'
+  readonly tool: string
+  readonly result: Readonly<Record<string, unknown>>
+}
+
+/** A call and whose it is. */
+export interface CallKey {
+  readonly id: string
+  readonly principal: string | undefined
+}
+
+export interface LatestRecord {
+  /** Rises with every round. */
+  readonly round: number
+  readonly record: CallRecord
+}
+
+export class CallRecords {
+  readonly #mailbox: Mailbox
+  readonly #keepMs: number
+
+  constructor(mailbox: Mailbox, keepMs: number) {
+    this.#mailbox = mailbox
+    this.#keepMs = keepMs
+  }
+
+  async write(call: CallKey, round: number, record: CallRecord): Promise<void> {
+    const owner = call.principal === undefined ? undefined : digest(call.principal)
+    await this.#mailbox.leave(channelOf(call), round, JSON.stringify(record), this.#keepMs, owner)
+  }
+
+  async latest(call: CallKey): Promise<LatestRecord | undefined> {
+    const event = (await this.#mailbox.after(channelOf(call), 0)).at(-1)
+    return event && { round: event.number, record: JSON.parse(event.text) as CallRecord }
+  }
+
+  /** Starts to watch for a further record. `within` resolves when there may be one, or after so many milliseconds. */
+  watch(call: CallKey): { within(ms: number): Promise<void>; stop(): void } {
+    let arrived = (): void => {}
+    const arrival = new Promise<void>((resolve) => (arrived = resolve))
+    let timer: NodeJS.Timeout | undefined
+    const stopWatching = this.#mailbox.watch(channelOf(call), arrived)
+    return {
+      within: async (ms) => {
+        timer = setTimeout(arrived, ms)
+        await arrival
+      },
+      stop: () => {
+        clearTimeout(timer)
+        stopWatching()
+      },
+    }
+  }
+}
+
+function channelOf({ id, principal }: CallKey): string {
+  return `apps ${digest(JSON.stringify([id, principal ?? null]))}`
+}
