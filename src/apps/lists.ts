@@ -37,7 +37,7 @@ function listText(
 }
 
 /** Clients hold every result to `outputSchema`, and a call that waits for the user has no such result yet. */
-function linked({ outputSchema: _, _meta, ...tool }: Tool): object {
+function linked({ outputSchema: _output, _meta, ...tool }: Tool): object {
   const ui = isObject(_meta?.['ui']) ? _meta['ui'] : {}
   // The second name is that of hosts that were made before the extension was released.
   return { ...tool, _meta: { ..._meta, ui: { ...ui, resourceUri: PAGE_URI }, 'ui/resourceUri': PAGE_URI } }

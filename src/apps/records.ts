@@ -65,13 +65,16 @@ export class CallRecords {
 
   /** Starts to watch for a further record. `within` resolves when there may be one, or after so many milliseconds. */
   watch(call: CallKey): { within(ms: number): Promise<void>; stop(): void } {
-    let arrived = (): void => {}
-    const arrival = new Promise<void>((resolve) => (arrived = resolve))
     let timer: NodeJS.Timeout | undefined
-    const stopWatching = this.#mailbox.watch(channelOf(call), arrived)
+    let stopWatching = nothing
+    let wake = nothing
+    const arrival = new Promise<void>((resolve) => {
+      wake = resolve
+      stopWatching = this.#mailbox.watch(channelOf(call), resolve)
+    })
     return {
       within: async (ms) => {
-        timer = setTimeout(arrived, ms)
+        timer = setTimeout(wake, ms)
         await arrival
       },
       stop: () => {
@@ -81,6 +84,8 @@ export class CallRecords {
     }
   }
 }
+
+function nothing(): void {}
 
 function channelOf({ id, principal }: CallKey): string {
   return `apps ${digest(JSON.stringify([id, principal ?? null]))}`

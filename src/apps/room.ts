@@ -129,7 +129,7 @@ export class AppsRoom implements AppsServer {
 
   /** The model waits for the result. */
   async result(served: ServedInApps): Promise<string | undefined> {
-    const { app, request, context } = served
+    const { request, context } = served
     const { arguments: given } = request.params ?? {}
     const principal = context.caller?.principal
     const call = { id: readId(isObject(given) ? given['id'] : undefined), principal }

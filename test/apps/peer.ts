@@ -17,6 +17,11 @@ export interface Who {
 
 let lastId = 0
 
+function resultOf({ body, response }: { response: Response; body: Json }): Json {
+  if (body.error === undefined) return body.result
+  throw Object.assign(new Error(body.error.message), { code: body.error.code, status: response.status })
+}
+
 /** Sends as a client of the revision. Throws what the server answers with an error. */
 export async function peer(app: Rally, revision: string, { capabilities = UI, user = '' }: Who = {}): Promise<Send> {
   const post = async (
@@ -33,10 +38,6 @@ export async function peer(app: Rally, revision: string, { capabilities = UI, us
     const text = await response.text()
     const json = text.startsWith('{') ? text : (/^data: (\{.*)$/m.exec(text)?.[1] ?? '{}')
     return { response, body: JSON.parse(json) }
-  }
-  const resultOf = ({ body, response }: { response: Response; body: Json }): Json => {
-    if (body.error === undefined) return body.result
-    throw Object.assign(new Error(body.error.message), { code: body.error.code, status: response.status })
   }
   if (revision === '2026-07-28') {
     return async (method, params = {}) => {

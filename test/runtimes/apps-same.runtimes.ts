@@ -112,7 +112,7 @@ class Flow {
         method,
         params: { ...params, _meta: { ...META, [META_CAPABILITIES]: capabilities } },
       }
-      const { result, error } = JSON.parse((await this.app.dispatch(message))?.text ?? '{}') as Json
+      const { result, error } = JSON.parse((await this.app.dispatch(message))?.text ?? '{}')
       if (error !== undefined) throw new Error(error.message)
       return result
     }

@@ -57,9 +57,9 @@ const hostSite = createServer((request, response) => {
     method: request.method,
     headers: { ...headers, host: `127.0.0.1:${port}` },
   }
-  const upstream = forward(options, (answer) => {
-    response.writeHead(answer.statusCode ?? 500, answer.headers)
-    answer.pipe(response)
+  const upstream = forward(options, (incoming) => {
+    response.writeHead(incoming.statusCode ?? 500, incoming.headers)
+    incoming.pipe(response)
   })
   upstream.on('error', () => response.destroy())
   request.pipe(upstream)
@@ -116,7 +116,8 @@ afterAll(async () => {
 
 afterEach(async () => {
   await page.close()
-  expect(problems.splice(0)).toEqual([])
+  const found = problems.splice(0)
+  if (found.length > 0) throw new Error(`The page logged errors: ${found.join('; ')}`)
 })
 
 /** Opens the host in a page of the browser. */
@@ -171,6 +172,8 @@ async function picture(name: string): Promise<void> {
       .first()
       .screenshot({ path: join(to, `${name}.png`) })
 }
+
+const background = (): Promise<string> => form().evaluate('getComputedStyle(document.documentElement).backgroundColor')
 
 const toBeDone = 'deploy is done.'
 
@@ -271,16 +274,17 @@ test('a question is declined', async () => {
   await says('deploy ended with an error.')
 })
 
-describe('the model hears of the result', () => {
-  const answer = async (): Promise<void> => {
-    await call('trip')
-    await form().getByLabel('city').fill('Oslo')
-    await choose('two')
-    await choose('No')
-    await press('Send')
-    await says('two to Oslo, some other way')
-  }
+/** Answers three questions at once. */
+async function answer(): Promise<void> {
+  await call('trip')
+  await form().getByLabel('city').fill('Oslo')
+  await choose('two')
+  await choose('No')
+  await press('Send')
+  await says('two to Oslo, some other way')
+}
 
+describe('the model hears of the result', () => {
   test('by its context and by a message, and once only', async () => {
     await openHost()
     await answer()
@@ -385,8 +389,6 @@ test('the theme changes while the page is open', async () => {
   await openHost()
   await call('deploy', { env: 'prod' })
   await says(/Deploy/)
-  const background = (): Promise<string> =>
-    form().evaluate('getComputedStyle(document.documentElement).backgroundColor')
   const light = await background()
   await inHost("setTheme('dark')")
   await expect.poll(background, { timeout: 10_000 }).not.toBe(light)

@@ -65,6 +65,8 @@ async function open({ tool, args, result }) {
   bridge.onsizechange = ({ height }) => {
     frame.style.height = `${height}px`
   }
+  // A member of the bridge, and no event of the browser.
+  // oxlint-disable-next-line unicorn/prefer-add-event-listener
   bridge.onmessage = async ({ content }) => {
     seen.push({ message: content[0].text })
     return {}
