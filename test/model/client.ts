@@ -275,8 +275,9 @@ export class Client {
       taken(response)
     }
     const lost = (): void => take({ error: { code: 0, message: LOST } })
+    const sentAt = world.clock.now
     const check = ({ result }: Response): undefined => {
-      if (method === 'tasks/get' && result !== undefined) world.taskShown(id, result)
+      if (method === 'tasks/get' && result !== undefined) world.taskShown(id, result, sentAt)
     }
     const message = requestOf(method, { taskId: id, ...params })
     const outgoing = { message, principal: this.plan.principal, isForged: false }
