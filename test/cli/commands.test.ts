@@ -146,7 +146,7 @@ describe('the exit code', () => {
   test('is 3 where the server refuses the caller, and what to give is said', async () => {
     const { code, stderr } = await rally(['tools', await refusing(401)])
     expect(code).toBe(3)
-    expect(stderr).toContain('Set a token in RALLY_TOKEN')
+    expect(stderr).toContain('set a token in RALLY_TOKEN')
     expect(stderr).not.toMatch(/^ +at /m)
   })
 

@@ -294,7 +294,7 @@ export class World {
   #creatorOf(server: Server, flow: string, journal: string): ServedRequest | undefined {
     for (const request of this.#served) {
       if (request.server !== server || request.flow !== flow || !request.detaching) continue
-      if ([...request.seen.values()].every((value) => journal.includes(inJournal(value)))) return request
+      if ([...request.seen.values()].every((value) => isInJournal(value, journal))) return request
     }
     return undefined
   }
@@ -459,10 +459,11 @@ function isStep(value: string): boolean {
   return value.startsWith('["s"') || value.startsWith('["f"')
 }
 
-/** What a journal contains if a handler saw this value. */
-function inJournal(value: string): string {
+/** True if a handler that saw this value may have left this journal. A number counts only as a whole: 9 is not in 24930. */
+function isInJournal(value: string, journal: string): boolean {
   const [, content = ''] = JSON.parse(value) as Value
-  return typeof content === 'string' ? JSON.stringify(content).slice(1, -1) : String(content)
+  if (typeof content === 'string') return journal.includes(JSON.stringify(content).slice(1, -1))
+  return new RegExp(String.raw`[[,"]${content}[,\]"]`).test(journal)
 }
 
 /** The questions of a round or a task, by key, each with the text that names it. */
