@@ -107,10 +107,12 @@ export function resolve(registry: Registry, message: unknown): Resolved {
 /** What the request runs. Throws -32602 when it names nothing that is registered. */
 export function targetOf({ method, params = NO_MEMBERS, target }: ResolvedRequest): ResolvedTarget {
   if (target !== undefined) return target
-  const { name, uri } = params
-  if (method === 'resources/read') throw invalidParams(`Resource not found: ${checkUri(uri)}`, { uri })
+  const { name, uri, requestState } = params
+  // With a state, the call began on an instance that has it: a new version is being rolled out, and our client tries other instances.
+  const data = requestState === undefined ? undefined : { code: 'VERSION_CHANGED' }
+  if (method === 'resources/read') throw invalidParams(`Resource not found: ${checkUri(uri)}`, { uri, ...data })
   if (typeof name !== 'string') throw invalidParams('name must be a string')
-  throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`)
+  throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`, data)
 }
 
 export function checkUri(uri: unknown): string {

@@ -45,6 +45,7 @@ class Fleet {
 
   #app(version: string): Rally {
     const app = rally({ name: 'fleet', version: '1', keys: KEYS, logger: { warn() {}, error() {} } })
+    if (version === 'without the tool') return app.tool('another', {}, () => '')
     return app.tool('order', { version }, async (_args, io) => {
       const first = await io.step('begin', () => this.#step(`begin ${version}`))
       const isPaid = await io.confirm('pay', 'Pay?')
@@ -79,19 +80,22 @@ async function begun(fleet: Fleet): Promise<PendingCall> {
   throw new Error('It asked nothing.')
 }
 
-test('our client goes on at the one instance that is left of the old version, and is asked nothing twice', async () => {
-  const fleet = await Fleet.open(['1'])
-  const pending = await Promise.all(Array.from({ length: 4 }, () => begun(fleet)))
-  await fleet.deploy(['2', '2', '1'])
-  const client = await connect(fleet.url, fleet.yes)
-  closing.push(() => client.close())
-  const results = await Promise.all(pending.map((each) => client.resume(each)))
-  expect(results.map((result) => textOf(result as Parameters<typeof textOf>[0]))).toEqual(
-    Array.from({ length: 4 }, () => 'begin 1, end 1, true, true'),
-  )
-  expect(fleet.asked).toBe(8)
-  expect(fleet.steps.toSorted()).toEqual([...Array<string>(4).fill('begin 1'), ...Array<string>(4).fill('end 1')])
-})
+test.each(['2', 'without the tool'])(
+  'our client goes on at the one instance that is left, beside two %s',
+  async (other) => {
+    const fleet = await Fleet.open(['1'])
+    const pending = await Promise.all(Array.from({ length: 4 }, () => begun(fleet)))
+    await fleet.deploy([other, other, '1'])
+    const client = await connect(fleet.url, fleet.yes)
+    closing.push(() => client.close())
+    const results = await Promise.all(pending.map((each) => client.resume(each)))
+    expect(results.map((result) => textOf(result as Parameters<typeof textOf>[0]))).toEqual(
+      Array.from({ length: 4 }, () => 'begin 1, end 1, true, true'),
+    )
+    expect(fleet.asked).toBe(8)
+    expect(fleet.steps.toSorted()).toEqual([...Array<string>(4).fill('begin 1'), ...Array<string>(4).fill('end 1')])
+  },
+)
 
 test('so does the official client', async () => {
   const fleet = await Fleet.open(['1'])
