@@ -262,12 +262,14 @@ describe('io.now, io.random and io.uuid', () => {
     const handler = async (io: Io): Promise<number[]> => {
       await io.ask('a', 'A?', NUMBER)
       const before = io.now() - started
-      await io.step('s', () => 1)
+      await io.step('s', () => {
+        clock = started + 2_000
+      })
       return [before, io.now() - started]
     }
+    let clock = started + 9_000
     await rounds.next(handler)
-    const clock = [started + 9_000, started + 2_000]
-    const outcome = await rounds.next(handler, { a: one }, { now: () => clock.shift() ?? 0 })
+    const outcome = await rounds.next(handler, { a: one }, { now: () => clock })
     expect(outcome).toEqual({ kind: 'done', value: [9_000, 9_000] })
   })
 

@@ -13,6 +13,8 @@ afterEach(() => {
   vi.restoreAllMocks()
 })
 
+const run = (id: string): { task: { id: string } } => ({ task: { id } })
+
 /** The wait with the least and the most jitter. */
 function range(wait: () => number): [number, number] {
   const waits = [0, 1].map((random) => {
@@ -44,7 +46,7 @@ describe('the wait after a loss', () => {
 
 describe('a trial', () => {
   test('is of one task at a time, until it ends or a third of a lease has passed', () => {
-    const [first, second, third] = [{}, {}, {}]
+    const [first, second, third] = [run('first'), run('second'), run('third')]
     expect(trials.begin(first)).toBe(true)
     expect(trials.begin(first)).toBe(true)
     expect(trials.begin(second)).toBe(false)
@@ -58,10 +60,20 @@ describe('a trial', () => {
     expect(trials.begin(third)).toBe(true)
   })
 
+  test('goes over to a later claim of the same task, and the earlier one does not end it', () => {
+    const [earlier, later] = [run('task'), run('task')]
+    trials.begin(earlier)
+    expect(trials.begin(later)).toBe(true)
+    trials.end(earlier)
+    expect(trials.begin(run('another'))).toBe(false)
+    trials.end(later)
+    expect(trials.begin(run('another'))).toBe(true)
+  })
+
   test('is waited for longer, the more tasks wait', () => {
-    trials.begin({})
+    trials.begin(run('first'))
     expect(range(() => trials.waitForTrial())).toEqual([1_000, 5_000])
-    for (let i = 0; i < 60; i += 1) trials.begin({})
+    for (let i = 0; i < 60; i += 1) trials.begin(run('second'))
     expect(range(() => trials.waitForTrial())).toEqual([3_000, 15_000])
   })
 })

@@ -15,9 +15,14 @@ export const MOST_LOSSES = 5
 /** So many tasks that wait for a trial are looked at in one `trialMs`. More of them wait longer. */
 const LOOKS = 20
 
+/** One claim of a task. */
+interface Run {
+  readonly task: { readonly id: string }
+}
+
 export class Trials {
   readonly #leaseMs: number
-  #current: { readonly task: object; readonly until: number } | undefined
+  #current: { readonly run: Run; readonly until: number } | undefined
   /** How many tasks were turned away since the last trial began. */
   #turnedAway = 0
 
@@ -25,21 +30,21 @@ export class Trials {
     this.#leaseMs = leaseMs
   }
 
-  /** Returns `false` if another task is on trial. */
-  begin(task: object): boolean {
+  /** Returns `false` if another task is on trial. A later claim of the same task takes the place of the one before. */
+  begin(run: Run): boolean {
     const now = performance.now()
-    if (this.#current !== undefined && this.#current.task !== task && now < this.#current.until) {
+    if (this.#current !== undefined && this.#current.run.task.id !== run.task.id && now < this.#current.until) {
       this.#turnedAway += 1
       return false
     }
-    this.#current = { task, until: now + this.#trialMs }
+    this.#current = { run, until: now + this.#trialMs }
     this.#turnedAway = 0
     return true
   }
 
   /** The task has ended or has recorded something. */
-  end(task: object): void {
-    if (this.#current?.task === task) this.#current = undefined
+  end(run: Run): void {
+    if (this.#current?.run === run) this.#current = undefined
   }
 
   /** How long to wait after this loss, the first of which is number 1. */

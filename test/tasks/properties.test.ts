@@ -16,7 +16,7 @@ import type { Doing, Node } from './programs.ts'
 import { answerer, interpret, programs } from './programs.ts'
 
 /** A task may be lost this often without anything new recorded. */
-const MOST_FATES = 5
+const MOST_FATES = 4
 const MOST_TURNS = 20_000
 
 /** Workers on one store, none of which is safe for long. */
