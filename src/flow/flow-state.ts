@@ -132,7 +132,8 @@ export function keepAnswers(journal: Journal, flowState: FlowState): FlowState {
     const [pin, asked, action, value] = entry.payload as AnswerPayload
     held.set(entry.key, { pin, asked, answer: { action, value } })
   }
-  return { ...flowState, held, waits }
+  // As in `readFlowState`: a flow without due times has no `waits`.
+  return { ...flowState, held, ...(waits.size > 0 && { waits }) }
 }
 
 function readRow(row: unknown): [string, string, number, ...unknown[]] {

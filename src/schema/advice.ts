@@ -7,7 +7,7 @@ export function adviceFor(schema: object, vendor: string): string {
     case 'zod':
       return adviceForZod(schema)
     case 'valibot':
-      return "a schema of valibot has no JSON Schema by itself. Wrap it: toStandardJsonSchema(schema), of '@valibot/to-json-schema'."
+      return "a schema of valibot has no JSON Schema by itself. Wrap it: toStandardJsonSchema(schema), from '@valibot/to-json-schema'."
     case 'arktype':
       return 'this version of arktype gives no JSON Schema. Update arktype to 2.1.28 or later.'
     case 'effect':

@@ -182,6 +182,8 @@ describe('without a logger', () => {
     } finally {
       Object.assign(console, { error, log })
     }
-    expect(said).toEqual(['A requestState was refused.'])
+    const line =
+      /^\d\d:\d\d:\d\d WARN {2}A requestState was refused\. reason='[^']+' method='tools\/call' target='ask'$/
+    expect(said).toEqual([expect.stringMatching(line)])
   })
 })

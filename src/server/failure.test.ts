@@ -6,6 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 
 interface Logged {
+  level: 'warn' | 'error'
   message: string
   details: { method?: string; target?: string; key?: string; flow?: string; error?: unknown }
 }
@@ -15,12 +16,21 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close()
 })
 
-function newApp(): { app: Rally; errors: Logged[]; store: MemoryStore } {
-  const errors: Logged[] = []
+function newApp(): { app: Rally; logged: Logged[]; store: MemoryStore } {
+  const logged: Logged[] = []
   const store = new MemoryStore()
   closing.push(async () => store.close?.())
-  const error = (message: string, details = {}): void => void errors.push({ message, details })
-  return { app: rally({ name: 'failing', version: '1', store, logger: { warn() {}, error } }), errors, store }
+  const logAs =
+    (level: Logged['level']) =>
+    (message: string, details = {}): void =>
+      void logged.push({ level, message, details })
+  const logger = { warn: logAs('warn'), error: logAs('error') }
+  // With a key of its own, so that the log has no warning about a key made at start-up.
+  return {
+    app: rally({ name: 'failing', version: '1', keys: ['a secret of the failure tests, long enough'], store, logger }),
+    logged,
+    store,
+  }
 }
 
 const carriers: readonly { carrier: string; task?: 'always'; options: ClientOptions }[] = [
@@ -50,7 +60,7 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
   const toolOptions = task === undefined ? {} : { task }
 
   test('a step that fails is logged once, with its own error, and not by the replays after it', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     const thrown = new CardRefused('The card was refused.', { cause: new Error('limit') })
     app.tool('pay', toolOptions, async (_args, io) => {
       const failed = await io
@@ -63,24 +73,28 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
       return failed
     })
     expect(await callTool(app, 'pay', options)).toMatchObject({ content: [{ text: 'The card was refused.' }] })
-    expect(errors).toEqual([
+    expect(logged).toEqual([
       {
+        level: 'error',
         message: 'Tool "pay": "charge" failed.',
         details: {
           method: 'tools/call',
           target: 'pay',
+          tool: 'pay',
           key: 'charge',
           flow: expect.stringMatching(/^[\w-]{11}$/) as string,
+          round: 0,
+          ...(task && { task: expect.stringMatching(/^[\w-]{11}$/) as string }),
           error: thrown,
           reference: expect.stringMatching(/^[\w-]{11}$/) as string,
         },
       },
     ])
-    expect(errors[0]?.details.error).toBe(thrown)
+    expect(logged[0]?.details.error).toBe(thrown)
   })
 
   test('a failure that passes through scopes and the handler is logged where it started, and nowhere else', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     app.tool('pay', toolOptions, async (_args, io) => {
       await io.confirm('sure', 'Pay?')
       return io.scope('order', (inner) =>
@@ -90,31 +104,31 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
       )
     })
     await callTool(app, 'pay', options)
-    expect(errors.map(({ message }) => message)).toEqual(['Tool "pay": "order>charge" failed.'])
+    expect(logged.map(said)).toEqual(['error: Tool "pay": "order>charge" failed.'])
   })
 
   test('what the handler itself throws is logged, after all its questions', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     const thrown = new TypeError('x is undefined')
     app.tool('broken', toolOptions, async (_args, io) => {
       await io.confirm('sure', 'Go on?')
       throw thrown
     })
     await callTool(app, 'broken', options)
-    expect(errors.map(({ message }) => message)).toEqual(['Tool "broken": failed.'])
-    expect(errors[0]?.details.error).toBe(thrown)
+    expect(logged.map(said)).toEqual(['error: Tool "broken": failed.'])
+    expect(logged[0]?.details.error).toBe(thrown)
   })
 
-  test('a result that does not match the output schema is logged', async () => {
-    const { app, errors } = newApp()
+  test('a result that does not match the output schema is logged as a warning: Rally found the mistake', async () => {
+    const { app, logged } = newApp()
     const output = z.object({ count: z.number() })
     app.tool('count', { ...toolOptions, output }, () => ({ count: 'three' }) as unknown as { count: number })
     await callTool(app, 'count', options)
-    expect(errors.map(({ message }) => message)).toEqual(['Tool "count": failed.'])
+    expect(logged.map(said)).toEqual(['warn: Tool "count": failed.'])
   })
 
   test('what an author says with Declined or ProtocolError, and wrong arguments, are not logged', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     app
       .tool('declines', toolOptions, () => {
         throw new Declined('sure', 'decline')
@@ -126,11 +140,11 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
       )
       .tool('strict', { ...toolOptions, input: z.object({ id: z.number() }) }, () => 'found')
     for (const name of ['declines', 'refuses', 'strict']) await callTool(app, name, options)
-    expect(errors).toEqual([])
+    expect(logged).toEqual([])
   })
 
   test('a resolver that fails is logged under the key of its value', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     const account = resolver('account', {
       run: (): string => {
         throw new Error('No account.')
@@ -138,11 +152,11 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
     })
     app.tool('order', { ...toolOptions, needs: { account } }, () => 'ordered')
     await callTool(app, 'order', options)
-    expect(errors.map(({ message }) => message)).toEqual(['Tool "order": "needs:account" failed.'])
+    expect(logged.map(said)).toEqual(['error: Tool "order": "needs:account" failed.'])
   })
 
   test('the flow is named by a digest: neither its id nor a key that is derived from it is in the log', async () => {
-    const { app, errors } = newApp()
+    const { app, logged } = newApp()
     let idempotencyKey = ''
     app.tool('pay', toolOptions, (_args, io) =>
       io.step('charge', (context): string => {
@@ -151,13 +165,13 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
       }),
     )
     await callTool(app, 'pay', options)
-    expect(errors).toHaveLength(1)
-    expect(errors[0]?.details.flow).not.toBe(idempotencyKey.slice(0, 11))
+    expect(logged).toHaveLength(1)
+    expect(logged[0]?.details.flow).not.toBe(idempotencyKey.slice(0, 11))
   })
 })
 
 test.each(['2026-07-28', '2025-11-25'])('prompts and resources are logged in the same way (%s)', async (revision) => {
-  const { app, errors } = newApp()
+  const { app, logged } = newApp()
   app
     .prompt('greet', {}, fail)
     .resource('config://app', { name: 'config' }, (io) => io.step('read', fail))
@@ -166,13 +180,17 @@ test.each(['2026-07-28', '2025-11-25'])('prompts and resources are logged in the
   await client.getPrompt('greet').catch(() => {})
   await client.readResource('config://app').catch(() => {})
   await client.getPrompt('empty').catch(() => {})
-  expect(errors.map(({ message }) => message)).toEqual([
-    'Prompt "greet": failed.',
-    'Resource config://app: "read" failed.',
-    'Prompt "empty": failed.',
+  expect(logged.map(said)).toEqual([
+    'error: Prompt "greet": failed.',
+    'error: Resource config://app: "read" failed.',
+    'warn: Prompt "empty": failed.',
   ])
 })
 
 function fail(): string {
   throw new Error('No.')
+}
+
+function said({ level, message }: Logged): string {
+  return `${level}: ${message}`
 }

@@ -288,7 +288,7 @@ describe('a saved call that names a command', () => {
     const terminal = new Terminal(['resume', path])
     await terminal.answer('Do it\\?', keys)
     expect(await terminal.ended).toBe(4)
-    expect(terminal.text).toContain('You did not agree, so the call is not resumed. Nothing was run or sent.')
+    expect(terminal.text).toContain('rally: You did not agree. Nothing was run or sent.')
     expect(terminal.text.replaceAll(/[\s│]+/g, ' ')).toContain(`'a \\x1b[2JDo it? Yes' in`)
     expect(existsSync(mark)).toBe(false)
   })

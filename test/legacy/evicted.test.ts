@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { initializeMessage } from './raw.ts'
 
 interface Failure {
-  readonly tool?: unknown
+  readonly level: 'warn' | 'error'
   readonly error?: { readonly code?: string; readonly message?: string }
 }
 
@@ -16,7 +16,10 @@ function newApp(failures: Failure[], legacy = {}): Rally {
     limits: { maxStreams: 4, share: 1 },
     legacy,
     http: { authenticate: (request) => ({ principal: request.header('x-principal') ?? 'nobody' }) },
-    logger: { warn() {}, error: (_message, details) => failures.push(details ?? {}) },
+    logger: {
+      warn: (_message, details) => failures.push({ level: 'warn', ...details }),
+      error: (_message, details) => failures.push({ level: 'error', ...details }),
+    },
   }).tool('ask', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Yes.' : 'No.'))
 }
 
@@ -57,7 +60,7 @@ test('a call whose stream is evicted ends at once, and does not wait for an answ
   for (const principal of ['ann', 'ann', 'cyd']) await openCall(app, principal)
   expect(failures).toEqual([])
   await openCall(app, 'bob')
-  await expect.poll(() => failures.map(({ error }) => error?.code)).toEqual(['NO_STREAM'])
+  await expect.poll(() => failures.map(({ level, error }) => [level, error?.code])).toEqual([['warn', 'NO_STREAM']])
   expect(failures[0]?.error?.message).toContain('"sure" before its event stream was closed')
   // Its reader sees the end.
   for (let read = await first.read(); !read.done; read = await first.read());
@@ -67,5 +70,7 @@ test('a call whose client has left and does not come back ends when its stream i
   const failures: Failure[] = []
   const reader = await openCall(newApp(failures, { keepMs: 50 }), 'ann')
   await reader.cancel()
-  await expect.poll(() => failures.map(({ error }) => error?.code), { timeout: 5_000 }).toEqual(['NO_STREAM'])
+  await expect
+    .poll(() => failures.map(({ level, error }) => [level, error?.code]), { timeout: 5_000 })
+    .toEqual([['warn', 'NO_STREAM']])
 })
