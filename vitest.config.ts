@@ -21,18 +21,28 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'examples/**/*.test.ts'],
     pool: 'forks',
     // Most of them wait for processes and sockets: a core for each is not what they need.
     maxWorkers: Math.max(3, availableParallelism() - 1),
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
-    typecheck: {
-      enabled: true,
-      include: ['**/*.test-d.ts'],
-      checker: 'tsc',
-      ignoreSourceErrors: true,
-      tsconfig: './tsconfig.json',
-    },
+    projects: [
+      // They touch nothing outside of themselves, so the files of a worker share the modules: that halves the time.
+      { extends: true, test: { name: 'rooms', include: ['src/**/*.test.ts'], isolate: false } },
+      {
+        extends: true,
+        test: {
+          name: 'system',
+          include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+          typecheck: {
+            enabled: true,
+            include: ['**/*.test-d.ts'],
+            checker: 'tsc',
+            ignoreSourceErrors: true,
+            tsconfig: './tsconfig.json',
+          },
+        },
+      },
+    ],
   },
 })
