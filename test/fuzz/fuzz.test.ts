@@ -36,9 +36,9 @@ function written(kind: string): { input: unknown; reproduced: boolean }[] {
 const TARGETS = ['seal', 'dispatch', 'http', 'stdio', 'older', 'client', 'schema', 'stores']
 
 test('a short run of every target finds nothing', { timeout: 180_000 }, async () => {
-  const { code, printed } = await fuzz('--seed', '1', '--inputs', '30')
+  const { code, printed } = await fuzz('--seed', '1', '--inputs', '15')
   expect(printed).toContain('No findings.')
-  for (const target of TARGETS) expect(printed).toMatch(new RegExp(`^${target} +30 inputs`, 'm'))
+  for (const target of TARGETS) expect(printed).toMatch(new RegExp(`^${target} +15 inputs`, 'm'))
   expect(code).toBe(0)
 })
 
