@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { defineConfig } from 'vitest/config'
+import { defineConfig, type ViteUserConfig } from 'vitest/config'
 
 const source = (file: string): string => new URL(`./src/${file}`, import.meta.url).pathname
 
@@ -10,7 +10,8 @@ const rooms = readdirSync(source(''), { recursive: true, encoding: 'utf8' })
 /** What another file of the same process left behind would count in their time or in their memory. */
 const alone = rooms.filter((file) => /useFakeTimers|expose-gc|\bgc\b/.test(readFileSync(file, 'utf8')))
 
-export default defineConfig({
+/** What all configurations have in common. */
+export const shared = {
   resolve: {
     alias: [
       { find: '#json-schema-libraries', replacement: source('schema/libraries/node.cjs') },
@@ -33,6 +34,13 @@ export default defineConfig({
     maxWorkers: Math.max(3, availableParallelism() - 1),
     execArgv: ['--expose-gc'],
     testTimeout: 30_000,
+  },
+} satisfies ViteUserConfig
+
+export default defineConfig({
+  ...shared,
+  test: {
+    ...shared.test,
     projects: [
       // They touch nothing outside of themselves, so the files of a worker share the modules: that halves the time.
       {

@@ -1,8 +1,13 @@
 // What `npm run drill` runs: too long, and too much a matter of the machine, for every run of the tests.
-import { mergeConfig } from 'vitest/config'
-import base from '../../vitest.config.ts'
+import { defineConfig } from 'vitest/config'
+import { shared } from '../../vitest.config.ts'
 
-export default mergeConfig(
-  { ...base, test: { ...base.test, include: [], typecheck: { enabled: false } } },
-  { test: { include: ['test/drill/*.drill.ts'], fileParallelism: false, disableConsoleIntercept: true } },
-)
+export default defineConfig({
+  ...shared,
+  test: {
+    ...shared.test,
+    include: ['test/drill/*.drill.ts'],
+    fileParallelism: false,
+    disableConsoleIntercept: true,
+  },
+})

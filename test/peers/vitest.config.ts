@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config'
-import config from '../../vitest.config.ts'
+import { shared } from '../../vitest.config.ts'
 
 export default defineConfig({
-  ...config,
+  ...shared,
   root: new URL('../..', import.meta.url).pathname,
-  test: { ...config.test, include: ['test/peers/*.peers.ts'], testTimeout: 60_000, typecheck: { enabled: false } },
+  test: { ...shared.test, include: ['test/peers/*.peers.ts'], testTimeout: 60_000 },
 })
