@@ -4,7 +4,7 @@ import { serve, stdio } from '../../dist/node.js'
 
 const app = rally({ name: 'ours', version: '1.0.0', keys: ['wEnPmYb6WeTzMwlmDJzMwqPmBH9zHhK7TMUJJ4ZVkQk='] })
 const input = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
-app.tool('greet', { description: 'Greets', input }, ({ name }) => `Hello, ${name}`)
+app.tool('greet', { description: 'Greets', input }, ({ name }) => `Hello, ${String(name)}`)
 app.tool('deploy', { description: 'Deploys, if the user agrees' }, async (_args, io) =>
   (await io.confirm('sure', 'Deploy?')) ? 'Deployed' : 'Not deployed',
 )
