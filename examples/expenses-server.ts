@@ -30,7 +30,7 @@ if (values.stdio === undefined) {
     console.log(`\nAs ${person}:\n  RALLY_TOKEN=${await tokenOf(person, key)} npx mcp-rally tools ${url}`)
   }
 } else {
-  // Whoever starts the process is the only caller.
+  // The user who starts the process is the only caller.
   if (!Object.hasOwn(PEOPLE, values.stdio)) throw new Error(`--stdio takes ${Object.keys(PEOPLE).join(' or ')}.`)
   await stdio(app, { caller: { principal: values.stdio, ...PEOPLE[values.stdio as Person] } })
 }

@@ -1,4 +1,4 @@
-// What the page and the model are told of a call.
+// What the page and the model learn about a call.
 import { ANSWER_TOOL, RESULT_TOOL } from '../protocol/apps.ts'
 import type { AskingRecord, DoneRecord } from './records.ts'
 

@@ -51,7 +51,7 @@ export interface Carrier<T> {
   /** Called before the handler runs, with the pass to offer late answers to. */
   started?(pass: RunningPass): void
   suspended(outcome: Suspension): T | Promise<T>
-  /** Takes the wait for answers that an observer was told of, if the carrier waits for them in memory. It ends the wait. */
+  /** Called if an observer watches and the carrier waits for answers in memory: the carrier ends this wait. */
   holdWait?(wait: Begun<WaitEnd>): void
   /** `endText` of flow/run.ts makes a text of the outcome. */
   ended(outcome: Ending): T | Promise<T>

@@ -16,7 +16,7 @@ export interface PendingWait {
   /** True if the pass must not end before it is due. */
   readonly holds: boolean
   readonly fire: () => void
-  /** Present if an observer was told of it. */
+  /** Present if an observer watches the wait. */
   readonly observation?: Begun<WaitEnd>
 }
 

@@ -45,7 +45,7 @@ export interface AppServices extends RoundServices {
 export interface Apps {
   /** How a request is served for such a client; `undefined` if as for any other. */
   methodOf(request: ResolvedRequest, info: RequestInfo): AppsMethod | undefined
-  /** What such a client is told of the server beside the rest; `undefined` for other clients. */
+  /** What the discovery result contains for such a client in addition; `undefined` for other clients. */
   capabilities(info: RequestInfo): ServerCapabilities | undefined
   /** What such a client reads when a tool asks that has no page; `undefined` for other clients and tools. */
   unlinkedText(request: ResolvedRequest, info: RequestInfo): string | undefined
