@@ -1,4 +1,5 @@
 // Calls a tool, gets a prompt, reads a resource, or resumes one of these calls from a file.
+import type { Command } from 'commander'
 import type { ClientCall } from '../client/call.ts'
 import type { Client } from '../client/client.ts'
 import { RESUMABLE_REVISIONS } from '../client/discovery.ts'
@@ -6,7 +7,12 @@ import { ClientError } from '../client/errors.ts'
 import type { PendingCall, RoundMethod } from '../client/saved.ts'
 import type { ClientTask } from '../client/tasks/task.ts'
 import { exampleOf } from './answers.ts'
-import { cleanJson, cleanLine } from './clean.ts'
+import { readArguments, readJsonObject, readTexts } from './arguments.ts'
+import { clean, cleanJson, cleanLine } from './clean.ts'
+import type { CommandContext } from './command.ts'
+import { noMore, withCallOptions } from './command.ts'
+import type { ConsentOptions } from './consent.ts'
+import { askConsent } from './consent.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
 import { LiveAnswers } from './live-answers.ts'
@@ -15,19 +21,91 @@ import type { AnswerOptions, PreparedAnswers } from './responder.ts'
 import { asksPerson, capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
 import type { CallOutcome } from './rounds.ts'
 import { describe, runRounds } from './rounds.ts'
-import { checkWritable, save } from './saved.ts'
+import { checkWritable, readSaved, save } from './saved.ts'
 import type { Server } from './server.ts'
-import { commandFor } from './server.ts'
+import { commandFor, describeServer } from './server.ts'
 import type { RunContext } from './session.ts'
 import { nameOf, withClient } from './session.ts'
 import { followTask } from './task-view.ts'
 
-export interface CallCommandOptions extends AnswerOptions {
+const CALL_HELP = `
+Values are converted to the types of the tool's input schema: n=3 is a number, a repeated key is a list. key:=json passes
+JSON. The file for --answers has the answers by the keys of the questions: {"confirm": {"confirm": true}, "visit": "accept"}.
+A server of 2025 gives its questions no keys. There the key is the text of the question, or "sample" or "roots".`
+
+const RESUME_HELP = `
+The file names the server. If rally would run a command, or send RALLY_TOKEN or a header there, it asks you first. Without
+a terminal it needs --yes. It does not ask if you name the server yourself.`
+
+export function addCall(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withCallOptions(program.command('call').usage('<server> <tool> [key=value...] [options]'))
+    .description('call a tool')
+    .argument('[words...]')
+    .option('--args <json>', 'arguments as one JSON object')
+    .option('--detach', 'if the call becomes a task, print its id and do not wait')
+    .addHelpText('after', CALL_HELP)
+    .action(async (words: string[], options: CallCommandOptions & { args?: string }) => {
+      const { server, rest } = await serverOf(words, options)
+      const [tool, ...pairs] = rest
+      if (tool === undefined) throw new UsageError('Which tool? rally tools <server> lists them.')
+      const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
+      return run(
+        runCall(server, options, runContext, async (client) => {
+          const { inputSchema } = await findTool(client, tool)
+          return { tool, arguments: readArguments(pairs, inputSchema, args) }
+        }),
+      )
+    })
+}
+
+export function addResume(program: Command, { runContext, serverOf, isCommandGiven, run }: CommandContext): void {
+  withCallOptions(program.command('resume').usage('<file> [server] [options]'))
+    .description('resume a call that --save wrote to a file')
+    .argument('<file>')
+    .argument('[server]', 'another address of the same server')
+    .addHelpText('after', RESUME_HELP)
+    .action(async (file: string, other: string | undefined, options: CallCommandOptions & ConsentOptions) => {
+      const saved = await readSaved(file)
+      const isElsewhere = other !== undefined || isCommandGiven
+      const server = isElsewhere ? (await serverOf(other === undefined ? [] : [other], options)).server : saved.server
+      runContext.console.tell(`Resuming with ${clean(describeServer(server))}`)
+      if (!isElsewhere) await askConsent(server, options, runContext)
+      return run(runCall(server, options, runContext, async () => saved.pending))
+    })
+}
+
+export function addPrompt(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withCallOptions(program.command('prompt').usage('<server> <name> [key=value...] [options]'))
+    .description('get a prompt')
+    .argument('[words...]')
+    .action(async (words: string[], options: CallCommandOptions) => {
+      const { server, rest } = await serverOf(words, options)
+      const [prompt, ...pairs] = rest
+      if (prompt === undefined) throw new UsageError('Which prompt? rally prompts <server> lists them.')
+      const args = readTexts(pairs)
+      return run(runCall(server, options, runContext, async () => ({ prompt, arguments: args })))
+    })
+}
+
+export function addRead(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withCallOptions(program.command('read').usage('<server> <uri> [options]'))
+    .description('read a resource')
+    .argument('[words...]')
+    .action(async (words: string[], options: CallCommandOptions) => {
+      const { server, rest } = await serverOf(words, options)
+      const [resource, ...others] = rest
+      if (resource === undefined) throw new UsageError('Which resource? rally resources <server> lists them.')
+      noMore(others)
+      return run(runCall(server, options, runContext, async () => ({ resource })))
+    })
+}
+
+interface CallCommandOptions extends AnswerOptions {
   readonly detach?: boolean
 }
 
 /** `prepare` builds the call. It may ask the server about the tool first. */
-export async function runCall(
+async function runCall(
   server: Server,
   options: CallCommandOptions,
   context: RunContext,
@@ -121,7 +199,7 @@ function methodOf(call: ClientCall | PendingCall): RoundMethod {
 }
 
 /** The tool with that name in the server's list. */
-export async function findTool(client: Client, name: string): Promise<{ inputSchema: Record<string, unknown> }> {
+async function findTool(client: Client, name: string): Promise<{ inputSchema: Record<string, unknown> }> {
   const tools = await client.listTools()
   const tool = tools.find((each) => each.name === name)
   if (tool !== undefined) return tool

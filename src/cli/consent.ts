@@ -4,7 +4,7 @@ import { cleanLine } from './clean.ts'
 import { Unanswered, UsageError } from './exit.ts'
 import type { Server } from './server.ts'
 import { shellQuoted } from './server.ts'
-import type { RunContext, ServerOptions } from './session.ts'
+import type { RunContext, ServerOptions } from './context.ts'
 
 export interface ConsentOptions extends ServerOptions {
   /** The user agreed when the command was typed. */

@@ -1,16 +1,47 @@
 // What a terminal can do with extensions of the protocol: read a skill, and send a request for a method of the server's own.
+import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import type { Skill } from '../protocol/skills.ts'
 import { SKILL_FILE } from '../protocol/skills.ts'
+import { readArguments, readJsonObject } from './arguments.ts'
 import { clean, cleanJson, cleanLine } from './clean.ts'
+import type { CommandContext } from './command.ts'
+import { noMore, withServerOptions } from './command.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, UsageError } from './exit.ts'
 import type { Server } from './server.ts'
 import type { RunContext, ServerOptions } from './session.ts'
 import { nameOf, withClient } from './session.ts'
 
+export function addSkill(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withServerOptions(program.command('skill').usage('<server> <name or uri> [file] [options]'))
+    .description('print a file of a skill, by default its SKILL.md, after verifying it')
+    .argument('[words...]')
+    .action(async (words: string[], options: ServerOptions) => {
+      const { server, rest } = await serverOf(words, options)
+      const [named, path, ...others] = rest
+      if (named === undefined) throw new UsageError('Which skill? rally skills <server> lists them.')
+      noMore(others)
+      return run(runSkill(server, { named, path }, options, runContext))
+    })
+}
+
+export function addRequest(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  withServerOptions(program.command('request').usage('<server> <method> [key=value...] [options]'))
+    .description("send a request for a method of the server's own")
+    .argument('[words...]')
+    .option('--args <json>', 'params as one JSON object')
+    .action(async (words: string[], options: ServerOptions & { args?: string }) => {
+      const { server, rest } = await serverOf(words, options)
+      const [method, ...pairs] = rest
+      if (method === undefined) throw new UsageError('Which method? It has a name such as com.example/thing.')
+      const given = options.args === undefined ? {} : readJsonObject(options.args, '--args')
+      return run(runRequest(server, { method, params: readArguments(pairs, {}, given) }, options, runContext))
+    })
+}
+
 /** Prints a file of a skill, verified. `named` is the name of the skill or the URI of its SKILL.md. */
-export function runSkill(
+function runSkill(
   server: Server,
   { named, path }: { named: string; path: string | undefined },
   options: ServerOptions,
@@ -32,7 +63,7 @@ export function runSkill(
 }
 
 /** Prints the result as JSON: only the server knows its form. */
-export function runRequest(
+function runRequest(
   server: Server,
   { method, params }: { method: string; params: Readonly<Record<string, unknown>> },
   options: ServerOptions,

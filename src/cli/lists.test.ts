@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Client } from '../client/client.ts'
 import { ProtocolError } from '../protocol/errors.ts'
-import { listPrompts, listResources, listTools, table } from './lists.ts'
+import { listPrompts, listResources, listTools } from './lists.ts'
+import { table } from './table.ts'
 
 /** Whose lists are these, however odd. */
 function clientOf(lists: Readonly<Record<string, unknown[]>>): Client {

@@ -1,11 +1,66 @@
 // Lists the tools, prompts, resources and skills of a server in tables.
+import type { Command } from 'commander'
 import type { Client } from '../client/client.ts'
 import { METHOD_NOT_FOUND, ProtocolError } from '../protocol/errors.ts'
 import type { Prompt, PromptArgument, Resource, ResourceTemplate, Tool } from '../protocol/messages.ts'
 import { typeText } from './arguments.ts'
-import { cleanLine } from './clean.ts'
+import { cleanJson } from './clean.ts'
+import type { CommandContext } from './command.ts'
+import { noMore, withDeclaredOptions } from './command.ts'
+import { bold } from './console.ts'
+import type { RunContext, ServerOptions } from './context.ts'
+import type { ExitCode } from './exit.ts'
+import { EXIT } from './exit.ts'
+import { LiveAnswers } from './live-answers.ts'
+import type { AnswerOptions } from './responder.ts'
+import { asksPerson, capabilitiesOf, prepareAnswers } from './responder.ts'
+import type { Server } from './server.ts'
+import { withClient } from './session.ts'
+import { table } from './table.ts'
 
-export interface Listing {
+export function addLists(program: Command, { runContext, serverOf, run }: CommandContext): void {
+  for (const [name, list] of Object.entries(LISTS)) {
+    withDeclaredOptions(program.command(name).usage('<server> [options]'))
+      .description(`list the ${name} of a server`)
+      .argument('[words...]')
+      .action(async (words: string[], options: AnswerOptions) => {
+        const { server, rest } = await serverOf(words, options)
+        noMore(rest)
+        return run(showList(server, options, list, runContext))
+      })
+  }
+}
+
+/** With the capabilities of a call: a server may show other tools to a client that cannot be asked. */
+async function showList(
+  server: Server,
+  options: AnswerOptions,
+  list: (client: Client) => Promise<Listing>,
+  context: RunContext,
+): Promise<ExitCode> {
+  const prepared = await prepareAnswers(options)
+  const { answerers } = new LiveAnswers(capabilitiesOf(prepared, asksPerson(context.console, options)), prepared.roots)
+  return withClient(server, options, answerers, context, async (client) => {
+    show(await list(client), options, context)
+    return EXIT.done
+  })
+}
+
+const LISTS: Readonly<Record<string, (client: Client) => Promise<Listing>>> = {
+  tools: listTools,
+  prompts: listPrompts,
+  resources: listResources,
+  skills: listSkills,
+}
+
+function show({ value, lines }: Listing, { json }: ServerOptions, { console }: RunContext): void {
+  if (json === true) return console.print(cleanJson(value))
+  const [headings = '', ...rows] = lines(console.columns)
+  if (rows.length === 0) return console.tell('There are none.')
+  console.print([bold(headings, console.colours.results), ...rows].join('\n'))
+}
+
+interface Listing {
   /** The list as JSON, for scripts. */
   readonly value: unknown
   /** The lines of a table for people. The first line has the headings. */
@@ -41,7 +96,7 @@ export async function listResources(client: Client): Promise<Listing> {
 }
 
 /** With the number of files of each. */
-export async function listSkills(client: Client): Promise<Listing> {
+async function listSkills(client: Client): Promise<Listing> {
   const skills = await orNone(client.listSkills())
   const rows = skills.map(({ uri, frontmatter: { name, description }, resources }) => [
     name,
@@ -88,32 +143,4 @@ function promptArguments({ arguments: args }: Prompt): string {
     .map((argument) => [argument?.name, argument?.required === true] as const)
     .map(([name, isRequired]) => (isRequired ? `${String(name)}=...` : `[${String(name)}=...]`))
     .join(' ')
-}
-
-const GAP = '  '
-const WIDEST = 44
-const NARROWEST = 20
-const LONGEST_CELL = 500
-
-/** The last column gets the rest of `columns`. Without a screen, `columns` is Infinity and nothing is cut. */
-export function table(headings: readonly string[], rows: readonly (readonly unknown[])[], columns: number): string[] {
-  const cells = [headings, ...rows.map((row) => row.map((cell) => cleanLine(cell, LONGEST_CELL)))]
-  const widths = headings.map((_, column) =>
-    Math.min(WIDEST, Math.max(...cells.map((row) => row[column]?.length ?? 0))),
-  )
-  const last = headings.length - 1
-  const before = widths.slice(0, last).reduce((sum, width) => sum + width + GAP.length, 0)
-  widths[last] = Number.isFinite(columns) ? Math.max(columns - before, NARROWEST) : Infinity
-  return cells.map((row) =>
-    row
-      .map((cell, column) => fitted(cell, widths[column] ?? 0, column === last))
-      .join(GAP)
-      .trimEnd(),
-  )
-}
-
-/** Only the last cell is cut. The others may be names, so they push the rest to the right. */
-function fitted(cell: string, width: number, isLast: boolean): string {
-  if (!isLast) return cell.padEnd(width)
-  return cell.length <= width ? cell : `${cell.slice(0, width - 3)}...`
 }

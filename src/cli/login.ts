@@ -1,24 +1,60 @@
 // Logs the person at the terminal in: shows who asks for what, opens the page, and waits for the browser to come back.
+import type { Command } from 'commander'
 import type { AuthorizeContext, OAuthOptions } from '../client/oauth/options.ts'
 import { isSecure } from '../client/oauth/zones.ts'
 import type { Callback } from './callback.ts'
 import { cleanJson, cleanLine } from './clean.ts'
+import type { CommandContext } from './command.ts'
+import { added } from './command.ts'
 import type { Console } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, Unanswered, UsageError } from './exit.ts'
-import { table } from './lists.ts'
 import type { KnownLogin } from './logins.ts'
 import { LoginFiles, userOf } from './logins.ts'
 import type { RunContext, ServerOptions } from './context.ts'
+import { isAddress } from './server.ts'
+import { table } from './table.ts'
 
-export interface LoginCommandOptions extends ServerOptions {
+export function addLogins(program: Command, { runContext, run }: CommandContext): void {
+  program
+    .command('login')
+    .usage('<server> [options]')
+    .description('log in to a server, and keep the login for later commands')
+    .argument('<server>')
+    .option('--no-open', 'show the page of the login, but do not open it')
+    .option('--scope <scope>', 'a scope to ask for (repeatable)', added)
+    .option('--client-id <id>', 'a client that is registered already; RALLY_CLIENT_SECRET is its secret, if it has one')
+    .action(async (url: string, options: LoginCommandOptions) => run(runLogin(addressIn(url), options, runContext)))
+  program
+    .command('logout')
+    .usage('<server>')
+    .description('forget the login to a server')
+    .argument('<server>')
+    .action(async (url: string) => run(runLogout(addressIn(url), runContext)))
+  program
+    .command('whoami')
+    .usage('[server] [options]')
+    .description('show your logins')
+    .argument('[server]')
+    .option('--json', 'print JSON, for scripts')
+    .action(async (url: string | undefined, options: ServerOptions) =>
+      run(runWhoami(url === undefined ? undefined : addressIn(url), options, runContext)),
+    )
+}
+
+function addressIn(word: string): string {
+  if (isAddress(word) && URL.canParse(word)) return word
+  throw new UsageError(`"${word}" is not the URL of a server.`)
+}
+
+interface LoginCommandOptions extends ServerOptions {
   readonly open: boolean
   readonly scope?: readonly string[]
   readonly clientId?: string
 }
 
 /** `rally login`. */
-export async function runLogin(url: string, options: LoginCommandOptions, context: RunContext): Promise<ExitCode> {
+async function runLogin(url: string, options: LoginCommandOptions, context: RunContext): Promise<ExitCode> {
   if (!isSecure(new URL(url))) throw new UsageError(`${url} must begin with https:, or be on this machine.`)
   if (!context.console.isInteractive)
     throw new UsageError('There is no terminal to log in at. Set RALLY_TOKEN instead.')
@@ -40,7 +76,7 @@ export async function runLogin(url: string, options: LoginCommandOptions, contex
 }
 
 /** `rally logout`. */
-export async function runLogout(url: string, { console, env, signal }: RunContext): Promise<ExitCode> {
+async function runLogout(url: string, { console, env, signal }: RunContext): Promise<ExitCode> {
   const { logout } = await import('../client/login.ts')
   const store = new LoginFiles(env)
   const oauth = { ...(await clientOf(url, store, env)), store }
@@ -50,11 +86,7 @@ export async function runLogout(url: string, { console, env, signal }: RunContex
 }
 
 /** `rally whoami`: all logins, or the one for a server. */
-export async function runWhoami(
-  url: string | undefined,
-  options: ServerOptions,
-  context: RunContext,
-): Promise<ExitCode> {
+async function runWhoami(url: string | undefined, options: ServerOptions, context: RunContext): Promise<ExitCode> {
   const { console, env } = context
   const known = await new LoginFiles(env).all()
   const chosen = url === undefined ? known : known.filter(({ server }) => new URL(server).href === new URL(url).href)
