@@ -6,34 +6,26 @@
 import { ProtocolError } from '../protocol/errors.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { Call } from './call.ts'
-import type { PassInput } from './carrier.ts'
 import { derivedRandom } from './derive.ts'
 import { Declined, Fatal, FlowError, StepTimeout, ToolError } from './errors.ts'
 import { detailsOf, nameOf } from './failure-log.ts'
 import type { Attempt, RetryPolicy } from './retry.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
+import type { StepHost } from './step-run.ts'
+import { endAttempt, runStep, stepReturned, stepThrew } from './step-run.ts'
 import type { Waits } from './waits.ts'
 
 /** A quarter more or less, so that many flows do not retry together. */
 const JITTER = 0.25
 
 /** What the attempts of a step need from their pass. */
-export interface AttemptHost {
-  readonly input: PassInput
+export interface AttemptHost extends StepHost {
   readonly ended: boolean
   readonly waits: Waits
   /** How long the pass may still take, in milliseconds. */
   readonly leftMs: number
   /** True if the pass is handed over, so that no attempt starts in it. */
   isLeaving(): boolean
-  /** True if what the handler threw is a result, which no step may have. */
-  isResult(thrown: unknown): boolean
-  /** Runs the function of the step. */
-  runStep(call: Call, run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void
-  /** The function does not run any more, or its result is not wanted. With an error, the signal of the attempt is aborted. */
-  endAttempt(call: Call, abortWith?: Error): void
-  stepReturned(call: Call, value: unknown): void
-  stepThrew(call: Call, error: unknown): void
 }
 
 export class Attempts {
@@ -77,10 +69,11 @@ export class Attempts {
       attempt.state = 'over'
       report()
     }
-    host.runStep(
+    runStep(
+      host,
       this.#call,
       () => this.#run(attempt),
-      (value) => ended(() => host.stepReturned(this.#call, value)),
+      (value) => ended(() => stepReturned(host, this.#call, value)),
       (error) => ended(() => this.#failed(number, error)),
     )
   }
@@ -98,8 +91,8 @@ export class Attempts {
     const aborting = error instanceof StepTimeout ? error : undefined
     if (delayMs === undefined) {
       // The signal of an attempt that took too long is aborted before the step fails.
-      if (aborting !== undefined) host.endAttempt(this.#call, aborting)
-      return host.stepThrew(this.#call, error)
+      if (aborting !== undefined) endAttempt(host, this.#call, aborting)
+      return stepThrew(host, this.#call, error)
     }
     const { target, flow, logger } = host.input
     logger.warn(
@@ -108,7 +101,7 @@ export class Attempts {
     )
     const dueAt = host.waits.now + delayMs
     host.waits.carry(key, { dueAt, attempts: number })
-    host.endAttempt(this.#call, aborting)
+    endAttempt(host, this.#call, aborting)
     this.#wait(number + 1, dueAt)
   }
 

@@ -12,21 +12,11 @@
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
-import type { ClientInfo } from './caller.ts'
+import { Attempts } from './attempts.ts'
 import type { Asking, Call, CallKind } from './call.ts'
-import { visitToken } from './derive.ts'
-import {
-  attempt,
-  hush,
-  isKey,
-  kindOf,
-  lineOfUnsettled,
-  maybeNested,
-  newCall,
-  parked,
-  unsettledKeys,
-  valueOf,
-} from './call.ts'
+import { attempt, hush, isKey, kindOf, maybeNested, newCall, parked, unsettledKeys, valueOf } from './call.ts'
+import type { ClientInfo } from './caller.ts'
+import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
 import {
   interrupted,
   keyInvalid,
@@ -38,42 +28,31 @@ import {
   storeMissing,
   timeLimit,
   scopeFailure,
-  toFailure,
   tooLarge,
 } from './errors.ts'
+import { logFailure } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
-import type { Begun, StepEnd } from './observer.ts'
-import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
+import { mistakeOnReturn, rememberKey } from './mistakes.ts'
+import { stepAround } from './nesting.ts'
+import { logLost, placeOf, warnOfChange, warnOfDropped } from './pass-log.ts'
+import type { Phase } from './phase.ts'
+import { isOver } from './phase.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
-import type { FailurePlace } from './failure-log.ts'
-import { detailsOf, logFailure, nameOf } from './failure-log.ts'
-import { scheduler as defaultScheduler } from './scheduler.ts'
-import { mistakeOnReturn, rememberKey } from './mistakes.ts'
-import { rememberText, textOf } from './strict.ts'
-import type { Settlement, Settler } from './settling.ts'
-import { Settling } from './settling.ts'
-import { runInStep, stepAround } from './nesting.ts'
-import { ClosedScopes, SCOPE_SEPARATOR } from './scopes.ts'
-import type { AttemptHost } from './attempts.ts'
-import { Attempts } from './attempts.ts'
 import type { Attempt, RetryPolicy } from './retry.ts'
 import { ONLY_ATTEMPT } from './retry.ts'
-import { Waits } from './waits.ts'
+import { scheduler as defaultScheduler } from './scheduler.ts'
+import { ClosedScopes, SCOPE_SEPARATOR } from './scopes.ts'
+import type { Settlement, Settler } from './settling.ts'
+import { Settling } from './settling.ts'
+import type { StepHost } from './step-run.ts'
+import { NOTHING_THROWN, runStep, stepReturned, stepThrew } from './step-run.ts'
+import { rememberText } from './strict.ts'
+import type { Deadline, TimedHost } from './timed.ts'
+import { deadlineOf, dueAgain, expires, wakeAt } from './timed.ts'
 import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
-
-/**
- * Where the pass is on its way out. It only moves down this list, and ends as the kind of its outcome.
- *
- * - running: steps start, and the handler is heard.
- * - leaving: another instance is to continue the flow. No step starts; the handler is still heard.
- * - yielded: leaving, and stopped at a yield. The handler is not heard any more; running steps are still recorded.
- * - detaching: stopped at a detach, like yielded. The flow continues as a task.
- * - returned: in a strict pass, the handler has returned while something ran that nothing awaits. No call begins, and nothing is
- *   recorded any more; the pass only waits whether that fails.
- */
-type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | 'returned' | Outcome['kind']
+import { Waits } from './waits.ts'
 
 /** How the values of a handler end its pass. */
 export interface HandlerEnds {
@@ -85,23 +64,13 @@ export interface HandlerEnds {
 
 const PLAIN_ENDS: HandlerEnds = { conclude: (value) => ({ kind: 'done', value }), isResult: () => false }
 
-/** Stands for `undefined` in the log: some code throws that. */
-const NOTHING_THROWN = 'undefined was thrown'
-
 /** How long a strict pass waits, after its handler has returned, for calls that nothing awaits. */
 const HELD_MS = 1_000
 
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
 
-/** How long a question stays open. */
-export interface Deadline {
-  readonly withinMs: number
-  /** What the caller gets then. Default: `Expired` is thrown. */
-  readonly otherwise?: unknown
-}
-
-export class Pass implements Settler, Asker, Interruptible, AttemptHost {
+export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost {
   readonly input: PassInput
   deadline = 0
   before: Running | undefined
@@ -127,12 +96,10 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   interrupted = false
   /** True if a late io call needs no line in the log: there is one, or the pass failed by itself, and its caller knows. */
   #isLateKnown = false
-  /** The step whose synchronous part is running. */
-  #insideStep: string | undefined
+  insideStep: string | undefined
   #closedScopes: ClosedScopes | undefined
   #abort: AbortController | undefined
-  /** Of the steps that run and have read their signal. */
-  #stepAborts: Map<string, AbortController> | undefined
+  stepAborts: Map<string, AbortController> | undefined
   #cleanUps: (() => void)[] | undefined
   /** Set in the phase 'returned'. Called when what nothing awaits is done, or waits for an answer. */
   #heldReturn: (() => void) | undefined
@@ -172,17 +139,9 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   get signal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController()
-      if (this.#stopsWork) this.#abort.abort()
+      if (this.stopsWork) this.#abort.abort()
     }
     return this.#abort.signal
-  }
-
-  /** The signal of one attempt of a step, which ends with the attempt: what outlives one that succeeded is not aborted. */
-  signalOf(key: string, { state }: Attempt): AbortSignal {
-    const abort = new AbortController()
-    if (this.#stopsWork || state === 'timed out') abort.abort()
-    else if (state === 'running' && this.#calls.get(key)?.running) (this.#stepAborts ??= new Map()).set(key, abort)
-    return abort.signal
   }
 
   get #underway(): Underway<Interruptible> {
@@ -190,20 +149,11 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   }
 
   get ended(): boolean {
-    switch (this.#phase) {
-      case 'running':
-      case 'leaving':
-      case 'yielded':
-      case 'detaching':
-      case 'returned':
-        return false
-      default:
-        return true
-    }
+    return isOver(this.#phase)
   }
 
   /** True if what still runs is to stop: nothing will use its results, or another pass repeats it. A call that succeeded aborts nothing. */
-  get #stopsWork(): boolean {
+  get stopsWork(): boolean {
     return this.#phase === 'failed' || this.#phase === 'cancelled' || (this.ended && this.interrupted)
   }
 
@@ -246,7 +196,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     this.#asked = true
     try {
       const question = toQuestion()
-      const deadline = within && call.entry === undefined ? this.#deadlineOf(key, within) : undefined
+      const deadline = within && call.entry === undefined ? deadlineOf(this.waits, key, within) : undefined
       call.asking = { question, pin: pinOf(question), give, deadline }
       if (this.input.observed !== undefined && call.entry === undefined) {
         this.input.observed.ask(key, question.needs[0] ?? '')
@@ -271,11 +221,12 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     }
     if (policy !== undefined) new Attempts(this, call, run, policy).begin()
     else
-      this.runStep(
+      runStep(
+        this,
         call,
         () => run(ONLY_ATTEMPT),
-        (value) => this.stepReturned(call, value),
-        (error) => this.stepThrew(call, error),
+        (value) => stepReturned(this, call, value),
+        (error) => stepThrew(this, call, error),
       )
     return promise
   }
@@ -288,82 +239,35 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     // A task is released while it sleeps. Otherwise another instance may as well wait.
     if (this.input.journalWriter === undefined) this.isLeaving()
     try {
-      this.#wake(call, this.waits.dueAt(key, until, 'sleepMs', `The sleep "${key}"`))
+      wakeAt(this, call, this.waits.dueAt(key, until, 'sleepMs', `The sleep "${key}"`))
     } catch (error) {
       return this.fail(error, key)
     }
     return promise
   }
 
-  #wake(call: Call, dueAt: number): void {
-    const fire = (): void => this.#settling.add({ call, tag: 't', payloadText: 'null', at: dueAt })
-    this.waits.add(call.key, { dueAt, holds: false, fire })
+  settleAt(settlement: Settlement & { readonly at: number }): void {
+    this.#settling.add(settlement)
   }
 
-  /** Set once, when the question is first reached. */
-  #deadlineOf(key: string, { withinMs, otherwise }: Deadline): Asking['deadline'] {
-    const dueAt = this.waits.dueAt(key, withinMs, 'askMs', `The deadline of the question "${key}"`)
-    const expiredText = otherwise === undefined ? '[]' : toJsonText([otherwise], `\`otherwise\` of "${key}"`)
-    return { dueAt, expiredText }
+  withdraw(key: string): boolean {
+    return this.#answering.expire(key)
   }
 
-  expires(call: Call, { deadline }: Asking): boolean {
-    if (deadline === undefined) return false
-    const { dueAt, expiredText } = deadline
-    const isDue = dueAt <= this.waits.now
-    const expire = (): void => this.#settling.add({ call, tag: 'ax', payloadText: expiredText, at: dueAt })
-    if (isDue) expire()
-    else
-      this.waits.add(call.key, { dueAt, holds: false, fire: () => void (this.#answering.expire(call.key) && expire()) })
-    return isDue
+  expires(call: Call, asking: Asking): boolean {
+    return expires(this, call, asking)
   }
 
-  dueAgain({ key, at, payload }: Entry): void {
-    const dueAt = this.input.flow.startedAt + at
-    this.waits.carry(key, { dueAt })
-    const call = this.#calls.get(key)
-    if (call?.kind === 'sleep') this.#wake(call, dueAt)
-    else if (call !== undefined)
-      this.#settling.add({ call, tag: 'ax', payloadText: JSON.stringify(payload), at: dueAt })
+  dueAgain(entry: Entry): void {
+    dueAgain(this, entry)
   }
 
   isResult(thrown: unknown): boolean {
     return this.#ends.isResult(thrown)
   }
 
-  runStep(call: Call, run: () => unknown, returned: (value: unknown) => void, threw: (error: unknown) => void): void {
-    this.#busy += 1
-    call.running = true
-    this.#insideStep = call.key
-    const { strict, observed } = this.input
-    const work = strict ? () => runInStep(this, call.key, run) : run
-    if (observed === undefined) attempt(work, returned, threw)
-    else attemptObserved(observed.step(call.key, this.#attemptOf(call)), work, returned, threw)
-    this.#insideStep = undefined
-  }
-
-  /** The number of the attempt that runs next. */
-  #attemptOf({ key }: Call): number {
+  attemptOf({ key }: Call): number {
     return (this.#lazyWaits?.carried(key)?.attempts ?? 0) + 1
-  }
-
-  endAttempt(call: Call, abortWith?: Error): void {
-    if (!call.running) return
-    call.running = false
-    if (abortWith !== undefined) this.#stepAborts?.get(call.key)?.abort(abortWith)
-    this.#stepAborts?.delete(call.key)
-    this.busy(-1)
-  }
-
-  stepReturned(call: Call, value: unknown): void {
-    this.endAttempt(call)
-    this.#record(call, value === undefined ? 'sv' : 's', value ?? null)
-  }
-
-  stepThrew(call: Call, error: unknown): void {
-    if (this.#ends.isResult(error)) void this.fail(nestedCall('inputRequired', call.key), call.key)
-    this.endAttempt(call)
-    this.#record(call, 'se', toFailure(error), error ?? NOTHING_THROWN)
   }
 
   scope<T>(key: string, run: () => unknown): Promise<T> {
@@ -374,11 +278,11 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     // Does not count as busy: its own calls keep the pass running, and it may wait for an answer.
     attempt(
       run,
-      (value) => this.#record(call, value === undefined ? 'cv' : 'c', value ?? null),
+      (value) => this.record(call, value === undefined ? 'cv' : 'c', value ?? null),
       (error) => {
         // It ends the round, and not only the scope.
         if (this.#ends.isResult(error)) return this.#returned(error)
-        this.#record(call, 'ce', scopeFailure(error), error ?? NOTHING_THROWN)
+        this.record(call, 'ce', scopeFailure(error), error ?? NOTHING_THROWN)
       },
     )
     return promise
@@ -460,18 +364,8 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     this.#settling.addLate(call, entry)
   }
 
-  /** Logs both texts, which strict passes remember. In production nothing keeps the first one, and questions may be personal. */
-  questionChanged(key: string, pin: string, { question }: Asking): void {
-    const { target, flow, logger, strict } = this.input
-    const withoutToken = (text: string): string => text.replaceAll(visitToken(flow.id, key), '(token)')
-    const before = strict ? textOf(pin) : undefined
-    logger.warn(
-      `${nameOf(target)}: the question "${key}" has changed since it was asked, so its answer is not used. Build questions from arguments and recorded values only: io.now(), io.random() and io.uuid() are the same in every pass.`,
-      {
-        ...detailsOf(this.#place, undefined, key),
-        ...(before !== undefined && { before: withoutToken(before), after: withoutToken(question.text()) }),
-      },
-    )
+  questionChanged(key: string, pin: string, asking: Asking): void {
+    warnOfChange(this.input, key, pin, asking)
   }
 
   shown({ pin, question }: Asking): void {
@@ -543,7 +437,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
       this.#isLateKnown = true
       return true
     }
-    const inside = this.#insideStep ?? stepAround(this)
+    const inside = this.insideStep ?? stepAround(this)
     if (inside === undefined) return false
     void this.fail(nestedCall(key, inside))
     return true
@@ -572,8 +466,8 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     return true
   }
 
-  #record(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
-    if (this.ended) return this.#logLost(call, thrown)
+  record(call: Call, tag: Tag, result: unknown, thrown?: unknown): void {
+    if (this.ended) return logLost(this.input, call, thrown, this.#phase === 'done')
     call.failure = thrown
     try {
       const payloadText = toJsonText(result, `the ${call.kind} "${call.key}"`)
@@ -581,17 +475,6 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     } catch (error) {
       void this.fail(error, call.key)
     }
-  }
-
-  /** Logs a failure that nothing records, because the pass has ended. An abort that the end of the pass caused is not a failure. */
-  #logLost({ key }: Call, thrown: unknown): void {
-    const isStopped = this.#phase !== 'done' && thrown instanceof Error && thrown.name === 'AbortError'
-    if (thrown !== undefined && !isStopped) logFailure(this.#place, thrown, key)
-  }
-
-  get #place(): FailurePlace {
-    const { target, flow, logger, onError, source } = this.input
-    return { target, flow, caller: source?.caller, logger, onError }
   }
 
   replay(call: Call, entry: Entry): void {
@@ -604,7 +487,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
   settle({ call, tag, payloadText, thrown }: Settlement): Promise<void> | undefined {
     const { journal, flow, journalWriter, now = Date.now } = this.input
     if (this.#phase === 'returned') {
-      if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
+      if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
@@ -620,13 +503,13 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
       this.#appended += 1
     }
     if (journalWriter === undefined) {
-      if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
+      if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
     return journalWriter.persist(journal).then(
       () => {
-        if (thrown !== undefined) logFailure(this.#place, thrown, call.key)
+        if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
       },
       (error: unknown) => void this.fail(error),
@@ -682,7 +565,7 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     } catch (error) {
       return this.#threw(error)
     }
-    this.#warnOfDropped()
+    warnOfDropped(this.input, this.#calls)
     this.#end(outcome, true)
   }
 
@@ -745,12 +628,13 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
     this.input.cancel?.listen(undefined)
     const lost = this.#lazySettling?.stop()
     this.#lazyWaits?.stop()
-    if (lost !== undefined) for (const { call, thrown } of lost) this.#logLost(call, thrown)
+    if (lost !== undefined)
+      for (const { call, thrown } of lost) logLost(this.input, call, thrown, this.#phase === 'done')
     // A handler that returned has cleaned up itself.
     if (!returned) this.#cleanUp()
-    if (this.#stopsWork) {
+    if (this.stopsWork) {
       this.#abort?.abort()
-      if (this.#stepAborts !== undefined) for (const abort of this.#stepAborts.values()) abort.abort()
+      if (this.stepAborts !== undefined) for (const abort of this.stepAborts.values()) abort.abort()
     }
     this.#finish(outcome)
   }
@@ -764,37 +648,6 @@ export class Pass implements Settler, Asker, Interruptible, AttemptHost {
       }
     }
   }
-
-  #warnOfDropped(): void {
-    if (this.#calls.size === 0) return
-    const keys = unsettledKeys(this.#calls.values())
-    if (keys === '') return
-    const line = lineOfUnsettled(this.#calls.values())
-    const at = line === undefined ? '' : ` The first was called at ${line}.`
-    this.input.logger.warn(
-      `${nameOf(this.input.target)}: the handler returned before ${keys} settled. The results are dropped. Did you forget \`await\`?${at}`,
-      detailsOf(this.#place),
-    )
-  }
-}
-
-function attemptObserved(
-  step: Begun<StepEnd>,
-  run: () => unknown,
-  returned: (value: unknown) => void,
-  threw: (error: unknown) => void,
-): void {
-  attempt(
-    () => step.run(run),
-    (value) => {
-      step.end({ outcome: 'completed' })
-      returned(value)
-    },
-    (error) => {
-      step.end({ outcome: 'failed', error })
-      threw(error)
-    },
-  )
 }
 
 function actionIn(payload: unknown): Action {

@@ -8,6 +8,7 @@ import type { Attempt, RetryOptions } from './retry.ts'
 import { parked } from './call.ts'
 import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
+import { signalOf } from './step-run.ts'
 
 export interface StepContext {
   /** The same for every run of this step in this flow. Pass it to other services, so that a step that runs twice has one effect. */
@@ -50,7 +51,7 @@ export class StepScene implements StepContext {
   }
 
   get signal(): AbortSignal {
-    return (this.#signal ??= this.#pass.signalOf(this.#key, this.#attempt))
+    return (this.#signal ??= signalOf(this.#pass, this.#key, this.#attempt))
   }
 
   // A running step is never a replay, so these two always report. They are bound functions, because steps destructure their context.

@@ -10,31 +10,29 @@ import type { CallSource } from '../flow/caller.ts'
 import type { FailurePlace } from '../flow/failure-log.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
-import { FlowError } from '../flow/errors.ts'
 import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
 import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
 import type { ObservedTask, Observers, TaskEnd } from '../flow/observer.ts'
 import type { Pass } from '../flow/pass.ts'
-import type { EndedFlow, SavedFlow } from '../flow/run.ts'
-import { endText, resumable, runTarget, VersionChanged } from '../flow/run.ts'
+import type { SavedFlow } from '../flow/run.ts'
+import { resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Underway } from '../flow/underway.ts'
-import type { Backoff } from '../protocol/backoff.ts'
-import { backoff } from '../protocol/backoff.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { capabilitiesOf, hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
-import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
-import { logUnlessOutage, StoreUnavailable } from '../store/outages.ts'
+import { StoreUnavailable } from '../store/outages.ts'
+import { endingOf, isInterrupted, StoreFault } from './ending.ts'
+import { Inbox } from './inbox.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { countTry, flowStateOf, isByHand, lossesOf, showQuestions } from './state.ts'
+import { flowStateOf, isByHand, showQuestions } from './state.ts'
 import { StatusMessage } from './status-message.ts'
 import type { Trials } from './trials.ts'
-import { MOST_LOSSES } from './trials.ts'
+import type { TroubledRun } from './trouble.ts'
+import { leave, mayRun, releaseAfter } from './trouble.ts'
 
 export interface RunHost {
   readonly app: AppServices
@@ -47,23 +45,17 @@ export interface RunHost {
   /** True if this run must hand its task over at its next step. */
   readonly draining: (run: TaskRun) => boolean
   /** Waits until this is the only run of the instance, which then claims nothing until the trial ends. Returns `false` if that takes too long. */
-  readonly alone: (run: TaskRun) => Promise<boolean>
+  readonly alone: (run: TroubledRun) => Promise<boolean>
   /** The run has ended or has recorded something, so it is not on trial any more. */
   readonly endTrial: (run: TaskRun) => void
 }
 
-/**
- * How many times workers may fail to run the task before it fails, and how many times they may leave it to one that has the tool in
- * its version. Counted from the last journal entry. 120 take about an hour: a fleet is upgraded meanwhile, or rolled back.
- */
-const MOST_TRIES = { retries: 10, left: 120 } as const
 /** A shorter wait costs less than the claim of another pass. */
 const RELEASE_FROM_MS = 1_000
-const RETRY: Backoff = { firstMs: 500, maxMs: 30_000, jitter: [0.75, 1.25] }
 
-export class TaskRun implements JournalWriter {
+export class TaskRun implements JournalWriter, TroubledRun {
   readonly task: ClaimedTask
-  readonly #host: RunHost
+  readonly host: RunHost
   /** What runs for the task runs here, and not in the context of the caller whose answer or event continues it. */
   readonly #context = new AsyncResource('RallyTask')
   readonly #cancel = new Cancel()
@@ -72,23 +64,24 @@ export class TaskRun implements JournalWriter {
   #pass: RunningPass | undefined
   /** For observers. */
   #outcome: TaskEnd['outcome'] = 'released'
-  /** Keys of answers that a pass was given and that the store still holds. */
-  readonly #delivered = new Set<string>()
-  /** When these answers were received. */
-  readonly #receivedAt = new Map<string, number>()
+  readonly #inbox = new Inbox()
   /** The questions that the pass has shown, without those that it was given an answer to since. */
   #open = new Map<string, ShownQuestion>()
 
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
-    this.#host = host
+    this.host = host
     this.#lease = new Lease(task, host.store)
     this.#status = new StatusMessage(() => this.#writeStatus())
   }
 
+  get state(): TaskFlowState {
+    return this.#lease.state
+  }
+
   /** Resolves when the worker no longer holds the task. Never rejects. */
   run(): Promise<void> {
-    const { observers } = this.#host.app
+    const { observers } = this.host.app
     return this.#context.runInAsyncScope(() => (observers === undefined ? this.#run() : this.#runObserved(observers)))
   }
 
@@ -111,9 +104,9 @@ export class TaskRun implements JournalWriter {
     const pending = journal.takePending()
     if (pending === undefined) return
     try {
-      if ('all' in pending) await this.#change(() => ({ journal: pending.all }))
+      if ('all' in pending) await this.change(() => ({ journal: pending.all }))
       else await this.#lease.append(pending.entries)
-      this.#host.endTrial(this)
+      this.host.endTrial(this)
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
@@ -125,14 +118,14 @@ export class TaskRun implements JournalWriter {
     const { journal, flowState } = this.#pass?.input ?? {}
     // A changed question may have removed answers from the journal. It is shown in the same write that removes them.
     const removed = journal?.takePending() === undefined ? {} : { journal: journal.text() }
-    this.#change(
+    this.change(
       (state) => {
         showQuestions(state, this.#open, flowState?.open)
         if (due !== undefined) state.waits = due
         return { ...removed, status: statusOf(state) }
       },
       // These questions are asked again, so their answers were not valid.
-      () => [...this.#delivered].filter((key) => this.#open.has(key)),
+      () => this.#inbox.deliveredKeys.filter((key) => this.#open.has(key)),
     ).catch((error: unknown) => this.#failPass(error))
   }
 
@@ -150,7 +143,7 @@ export class TaskRun implements JournalWriter {
       const { tool, flowId, source } = JSON.parse(this.task.request) as TaskRequest
       const { trace } = flowStateOf(this.#lease.state)
       const flow = flowDigest(flowId)
-      return { tool, task: this.#digest, flow, lost: this.task.lost, caller: source?.caller, trace }
+      return { tool, task: this.digest, flow, lost: this.task.lost, caller: source?.caller, trace }
     } catch {
       return undefined
     }
@@ -159,16 +152,16 @@ export class TaskRun implements JournalWriter {
   async #run(): Promise<void> {
     try {
       const request = JSON.parse(this.task.request) as TaskRequest
-      if (!(await this.#mayRun(request.tool))) return
-      const tool = this.#host.app.registry.tools.get(request.tool)
-      if (tool === undefined) return await this.#leave(`This instance has no tool "${request.tool}".`)
+      if (!(await mayRun(this, request.tool))) return
+      const tool = this.host.app.registry.tools.get(request.tool)
+      if (tool === undefined) return await leave(this, `This instance has no tool "${request.tool}".`)
       await this.#runPasses(tool, request)
     } catch (error) {
       if (error instanceof LeaseLost) this.#outcome = 'lost'
-      else await this.#releaseAfter(error)
+      else await releaseAfter(this, error)
     } finally {
       this.#status.stop()
-      this.#host.endTrial(this)
+      this.host.endTrial(this)
     }
   }
 
@@ -189,7 +182,7 @@ export class TaskRun implements JournalWriter {
     try {
       from = resumable(tool, saved)
     } catch (error) {
-      if (error instanceof VersionChanged) return this.#leave(error.message)
+      if (error instanceof VersionChanged) return leave(this, error.message)
       throw error
     }
     if (from !== saved) await this.#saveForVersion(from)
@@ -200,12 +193,12 @@ export class TaskRun implements JournalWriter {
 
   /** Its outcomes are where the next pass starts, or `undefined` when the worker no longer holds the task. */
   #carrier(tool: RegisteredTool, request: TaskRequest, from: SavedFlow): Carrier<SavedFlow | undefined> {
-    const { app, underway, maxJournalBytes, timeoutMs } = this.#host
+    const { app, underway, maxJournalBytes, timeoutMs } = this.host
     const { flowId, startedAt, round, revision, declared, can } = request
     const { journal, flowState } = from
     const { state } = this.#lease
     const passes = Math.max(state.passes, journal.length > 0 && !hasAnswersOfCall(state) ? 1 : 0)
-    const answers = this.#takeAnswers(state)
+    const answers = this.#inbox.take(state)
     const source = sourceIn(request)
     this.#open = new Map()
     return {
@@ -215,14 +208,14 @@ export class TaskRun implements JournalWriter {
         id: flowId,
         startedAt,
         round: round + passes,
-        task: this.#digest,
+        task: this.digest,
         revision,
         declared: (capability) => hasCapability(declared, capability),
       },
       journal,
       flowState,
       answers,
-      receivedAt: (key) => this.#receivedAt.get(key),
+      receivedAt: (key) => this.#inbox.receivedAt(key),
       source,
       maxJournalBytes,
       timeoutMs,
@@ -232,12 +225,12 @@ export class TaskRun implements JournalWriter {
       progress: this.#status.progress,
       journalWriter: this,
       can: (capability) => hasCapability(can, capability),
-      wantsHandover: () => this.#host.draining(this),
+      wantsHandover: () => this.host.draining(this),
       started: (pass) => {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes, task: this.#digest }, source),
+      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes, task: this.digest }, source),
       cancelled: () => {
         this.#pass = undefined
         this.#outcome = 'lost'
@@ -261,7 +254,7 @@ export class TaskRun implements JournalWriter {
       if (isInterrupted(error)) return this.#release()
     }
     const ending = await endingOf(tool, outcome, {
-      host: this.#host.app,
+      host: this.host.app,
       flow,
       source,
     })
@@ -279,7 +272,7 @@ export class TaskRun implements JournalWriter {
         await this.#save(outcome, (state) => {
           showQuestions(state, new Map())
           // Not draining: a by-hand handler asked to run again, so wait one poll interval.
-          return { status: 'working', release: true, dueMs: this.#host.draining(this) ? 0 : this.task.pollMs }
+          return { status: 'working', release: true, dueMs: this.host.draining(this) ? 0 : this.task.pollMs }
         })
         return undefined
       case 'waiting':
@@ -295,7 +288,7 @@ export class TaskRun implements JournalWriter {
 
   /** How long the store keeps the task until its next pass. */
   #dueMs(dueAt: number): number {
-    return Math.max(0, Math.ceil(dueAt - this.#host.app.now()))
+    return Math.max(0, Math.ceil(dueAt - this.host.app.now()))
   }
 
   /** The store deletes the task at the end of its ttl, whatever it waits for. How much is left, only the clock of the store tells. */
@@ -311,7 +304,7 @@ export class TaskRun implements JournalWriter {
     let parked = true
     await this.#save(outcome, (state) => {
       const answered = Object.keys(state.answers).length > 0
-      const draining = this.#host.draining(this)
+      const draining = this.host.draining(this)
       showQuestions(state, shown)
       parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // Draining: another instance continues at once with whatever does not depend on an open question.
@@ -330,7 +323,7 @@ export class TaskRun implements JournalWriter {
   /** Writes what the pass leaves for the next one. That includes the effect of every answer that the pass was given. */
   async #save({ journal, flowState }: Suspension, make: (state: TaskFlowState) => TaskChange): Promise<void> {
     const kept = journal.takePending() === undefined ? {} : { journal: journal.text() }
-    await this.#change(
+    await this.change(
       (state) => {
         state.carry = writeFlowState(flowState)
         delete state.waits
@@ -340,12 +333,12 @@ export class TaskRun implements JournalWriter {
         delete state.left
         return { ...kept, ...make(state) }
       },
-      () => [...this.#delivered],
+      () => this.#inbox.deliveredKeys,
     )
   }
 
   #saveForVersion({ version, journal, flowState }: SavedFlow): Promise<void> {
-    return this.#change((state) => {
+    return this.change((state) => {
       state.version = version
       state.carry = writeFlowState(flowState)
       return { journal: journal.text() }
@@ -354,84 +347,13 @@ export class TaskRun implements JournalWriter {
 
   /** Another worker may claim the task at once. */
   async #release(): Promise<undefined> {
-    await this.#change(() => ({ release: true, dueMs: 0 }))
+    await this.change(() => ({ release: true, dueMs: 0 }))
     return undefined
   }
 
-  /** Returns `false` if the task has lost too many workers, or has to wait for a trial. */
-  async #mayRun(tool: string): Promise<boolean> {
-    const losses = lossesOf(this.#lease.state, this.task.journal.length)
-    if (this.task.lost && losses?.waits !== true) return this.#continueAfterLoss(tool)
-    return losses === undefined || this.#beginTrial(losses.count)
-  }
-
-  /** Counts a worker that was lost. Returns `false` if the task has failed for that, or has to wait. */
-  async #continueAfterLoss(tool: string): Promise<boolean> {
-    const { app, trials } = this.#host
-    let losses = 0
-    let continues = false
-    await this.#change((state) => {
-      losses = (lossesOf(state, this.task.journal.length)?.count ?? 0) + 1
-      const why = `The task failed: ${MOST_LOSSES} workers were lost while they ran it.`
-      if (losses >= MOST_LOSSES) return failedWith(new ProtocolError(INTERNAL_ERROR, why))
-      continues = losses === 1 && trials.begin(this)
-      this.#setLosses(state, losses, !continues)
-      return continues ? {} : { release: true, dueMs: trials.waitAfterLoss(losses) }
-    })
-    const details = { task: this.#digest, tool, losses }
-    if (losses < MOST_LOSSES)
-      app.logger.warn('A worker was lost while it ran a task; the task is tried again.', details)
-    else app.logger.error('A task was given up: too many workers were lost while they ran it.', details)
-    return continues
-  }
-
-  /** A task that was lost runs when it is its turn. Returns `false` if it has to wait. */
-  async #beginTrial(losses: number): Promise<boolean> {
-    const { trials, alone } = this.#host
-    const begins = losses === MOST_LOSSES - 1 ? await alone(this) : trials.begin(this)
-    await this.#change((state) => {
-      this.#setLosses(state, losses, !begins)
-      return begins ? {} : { release: true, dueMs: trials.waitForTrial() }
-    })
-    return begins
-  }
-
-  #setLosses(state: TaskFlowState, count: number, waits: boolean): void {
-    state.losses = { bytes: this.task.journal.length, count, ...(waits && { waits }) }
-  }
-
   /** The id is a secret of the caller, so logs have a digest of it. */
-  get #digest(): string {
+  get digest(): string {
     return flowDigest(this.task.id)
-  }
-
-  /** Releases the task, because another instance may be able to run it. */
-  async #leave(why: string): Promise<void> {
-    this.#host.app.logger.warn(`This instance cannot run a task. ${why}`, { task: this.#digest })
-    await this.#retryLater('left', why)
-  }
-
-  /** Releases the task until the next retry. Fails it after too many. */
-  async #retryLater(which: keyof typeof MOST_TRIES, why: string): Promise<void> {
-    await this.#change((state) => {
-      const count = countTry(state, which, this.task.journal.length)
-      if (count <= MOST_TRIES[which]) return { release: true, dueMs: backoff(count, RETRY) }
-      return failedWith(new ProtocolError(INTERNAL_ERROR, `The task failed after ${MOST_TRIES[which]} retries. ${why}`))
-    })
-  }
-
-  /** The store failed, or our own code did. */
-  async #releaseAfter(error: unknown): Promise<void> {
-    const details = { task: this.#digest, error: error instanceof StoreFault ? error.cause : error }
-    logUnlessOutage(this.#host.app.logger, 'Running a task failed; it will be retried.', details)
-    try {
-      await this.#retryLater(
-        'retries',
-        error instanceof StoreFault ? 'The store failed.' : 'An internal error occurred.',
-      )
-    } catch {
-      // The store cannot be reached: the lease expires, and another worker claims the task.
-    }
   }
 
   #failPass(error: unknown): void {
@@ -439,11 +361,11 @@ export class TaskRun implements JournalWriter {
   }
 
   #writeStatus(): void {
-    this.#change(() => ({})).catch((error: unknown) => this.#failPass(error))
+    this.change(() => ({})).catch((error: unknown) => this.#failPass(error))
   }
 
   /** Changes the latest state, including what others wrote meanwhile, and removes the answers of these keys from it. */
-  #change(make: (state: TaskFlowState) => TaskChange, usedKeys: () => readonly string[] = noKeys): Promise<void> {
+  change(make: (state: TaskFlowState) => TaskChange, usedKeys: () => readonly string[] = noKeys): Promise<void> {
     let status: { message?: string } | undefined
     let used: readonly string[] = []
     return this.#lease.change(
@@ -456,7 +378,7 @@ export class TaskRun implements JournalWriter {
         return { ...status, ...change }
       },
       (isNewer) => {
-        for (const key of used) this.#delivered.delete(key)
+        this.#inbox.used(used)
         // No event may ever announce what others wrote, so look at it now.
         if (isNewer) this.#offerAnswers()
       },
@@ -467,27 +389,9 @@ export class TaskRun implements JournalWriter {
   #offerAnswers(): void {
     const { state } = this.#lease
     if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
-    this.#pass.offer(this.#takeAnswers(state))
-  }
-
-  /** The answers that no pass was given yet. */
-  #takeAnswers(state: TaskFlowState): Answers {
-    const answers = Object.create(null) as Record<string, Record<string, unknown>>
-    for (const [key, { raw, at }] of Object.entries(state.answers)) {
-      if (this.#delivered.has(key)) continue
-      answers[key] = raw
-      if (at !== undefined) this.#receivedAt.set(key, at)
-      this.#delivered.add(key)
-      this.#open.delete(key)
-    }
-    return answers
-  }
-}
-
-/** A failure of the store, which neither the handler nor its client can do anything about. */
-class StoreFault extends Error {
-  constructor(cause: unknown) {
-    super('The store failed.', { cause })
+    const answers = this.#inbox.take(state)
+    for (const key of Object.keys(answers)) this.#open.delete(key)
+    this.#pass.offer(answers)
   }
 }
 
@@ -502,11 +406,6 @@ function sourceIn({ source, revision, declared }: TaskRequest): CallSource {
     extensions: {},
   }
   return { caller: undefined, client, meta: {} }
-}
-
-/** True if the instance shut down before the handler recorded anything. A task is then simply run again. */
-function isInterrupted(error: unknown): boolean {
-  return error instanceof FlowError && error.code === 'INTERRUPTED'
 }
 
 /** True if some answers came with the call itself. They are for the questions of the first pass, however often that is started. */
@@ -525,20 +424,6 @@ function shownIn({ questions, flowState }: Suspension & { kind: 'asks' }): Map<s
 
 function statusOf(state: TaskFlowState): 'input_required' | 'working' {
   return Object.keys(state.shown).length > 0 ? 'input_required' : 'working'
-}
-
-/** How the task ends: with a result, or with the error of a call that failed as a whole. */
-async function endingOf(tool: RegisteredTool, outcome: Ending, ended: EndedFlow<AppServices>): Promise<TaskChange> {
-  try {
-    return { status: 'completed', outcome: await endText(tool, outcome, ended, undefined) }
-  } catch (error) {
-    return failedWith(error)
-  }
-}
-
-function failedWith(error: unknown): TaskChange {
-  const shown = error instanceof ProtocolError ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
-  return { status: 'failed', outcome: errorText(shown), message: shown.message }
 }
 
 function noKeys(): readonly string[] {

@@ -58,7 +58,7 @@ export class Worker {
   readonly #trials: Trials
   readonly #watchdog: Watchdog
   /** The run that is, or waits to be, the only one. */
-  #alone: TaskRun | undefined
+  #alone: object | undefined
   #unwatch: (() => void) | undefined
   /** The owner of the task that was claimed last. */
   #lastOwner = ''
@@ -225,7 +225,7 @@ export class Worker {
   }
 
   /** The other runs hand their tasks over at their next step. If they do not in time, they and this instance go on as before. */
-  async #waitUntilAlone(run: TaskRun): Promise<boolean> {
+  async #waitUntilAlone(run: object): Promise<boolean> {
     if (this.#alone !== undefined) return false
     this.#alone = run
     const until = performance.now() + 2 * this.#options.leaseMs

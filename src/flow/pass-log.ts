@@ -1,0 +1,45 @@
+// What a pass writes to the log: failures that nothing records, questions that have changed, calls that were dropped.
+import type { Asking, Call } from './call.ts'
+import { lineOfUnsettled, unsettledKeys } from './call.ts'
+import type { PassInput } from './carrier.ts'
+import { visitToken } from './derive.ts'
+import type { FailurePlace } from './failure-log.ts'
+import { detailsOf, logFailure, nameOf } from './failure-log.ts'
+import { textOf } from './strict.ts'
+
+export function placeOf({ target, flow, logger, onError, source }: PassInput): FailurePlace {
+  return { target, flow, caller: source?.caller, logger, onError }
+}
+
+/** Logs a failure that nothing records, because the pass has ended. An abort that the end of the pass caused is not a failure. */
+export function logLost(input: PassInput, { key }: Call, thrown: unknown, isDone: boolean): void {
+  const isStopped = !isDone && thrown instanceof Error && thrown.name === 'AbortError'
+  if (thrown !== undefined && !isStopped) logFailure(placeOf(input), thrown, key)
+}
+
+/** Logs both texts, which strict passes remember. In production nothing keeps the first one, and questions may be personal. */
+export function warnOfChange(input: PassInput, key: string, pin: string, { question }: Asking): void {
+  const { target, flow, logger, strict } = input
+  const withoutToken = (text: string): string => text.replaceAll(visitToken(flow.id, key), '(token)')
+  const before = strict ? textOf(pin) : undefined
+  logger.warn(
+    `${nameOf(target)}: the question "${key}" has changed since it was asked, so its answer is not used. Build questions from arguments and recorded values only: io.now(), io.random() and io.uuid() are the same in every pass.`,
+    {
+      ...detailsOf(placeOf(input), undefined, key),
+      ...(before !== undefined && { before: withoutToken(before), after: withoutToken(question.text()) }),
+    },
+  )
+}
+
+/** The handler has returned although these calls have not settled. */
+export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>): void {
+  if (calls.size === 0) return
+  const keys = unsettledKeys(calls.values())
+  if (keys === '') return
+  const line = lineOfUnsettled(calls.values())
+  const at = line === undefined ? '' : ` The first was called at ${line}.`
+  input.logger.warn(
+    `${nameOf(input.target)}: the handler returned before ${keys} settled. The results are dropped. Did you forget \`await\`?${at}`,
+    detailsOf(placeOf(input)),
+  )
+}

@@ -1,0 +1,26 @@
+// Where a pass is on its way out. It only moves down the list, and ends as the kind of its outcome.
+import type { Outcome } from './carrier.ts'
+
+/**
+ * - running: steps start, and the handler is heard.
+ * - leaving: another instance is to continue the flow. No step starts; the handler is still heard.
+ * - yielded: leaving, and stopped at a yield. The handler is not heard any more; running steps are still recorded.
+ * - detaching: stopped at a detach, like yielded. The flow continues as a task.
+ * - returned: in a strict pass, the handler has returned while something ran that nothing awaits. No call begins, and nothing is
+ *   recorded any more; the pass only waits whether that fails.
+ */
+export type Phase = 'running' | 'leaving' | 'yielded' | 'detaching' | 'returned' | Outcome['kind']
+
+/** True if the pass has ended. */
+export function isOver(phase: Phase): boolean {
+  switch (phase) {
+    case 'running':
+    case 'leaving':
+    case 'yielded':
+    case 'detaching':
+    case 'returned':
+      return false
+    default:
+      return true
+  }
+}
