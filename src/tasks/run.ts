@@ -5,7 +5,6 @@
 // 3. Questions and answers are written against the version that was read, so an answer that arrives meanwhile is never lost.
 // 4. An answer stays in the store until its effect is there too: a journal entry, a flow state, or the question asked again.
 import { AsyncResource } from 'node:async_hooks'
-import type { Answers } from '../flow/answering.ts'
 import type { CallSource } from '../flow/caller.ts'
 import type { FailurePlace } from '../flow/failure-log.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
