@@ -7,12 +7,14 @@ import { isObject, toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, InputRequest, Root } from '../protocol/messages.ts'
 import { quoted } from '../protocol/text.ts'
 import type { Checked, Output, Schema } from '../schema/standard.ts'
+import type { Answers } from './answering.ts'
 import { isKey } from './call.ts'
 import type { FlowState } from './flow-state.ts'
 import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { PassInput } from './carrier.ts'
+import type { FlowObserver } from './observer.ts'
 import type { Pass } from './pass.ts'
 import type { Fit, Question } from './question.ts'
 import {
@@ -108,8 +110,7 @@ export class RoundResponses {
 
   /** What the user did with a form or a visit; `undefined` if there is no answer. */
   action(key: string): Action | undefined {
-    const action = this.raw(key)?.['action']
-    return action === 'accept' || action === 'decline' || action === 'cancel' ? action : undefined
+    return actionOf(this.raw(key))
   }
 
   /** The message of the client's model; `undefined` if there is no valid answer. */
@@ -144,9 +145,29 @@ export class RoundResponses {
   }
 }
 
+/** Tells the observers of a pass what the client answered to the round by hand before it. */
+export function observeAnswers(
+  { byHand, open }: FlowState,
+  answers: Answers | undefined,
+  observed: FlowObserver,
+): void {
+  if (byHand === undefined || answers === undefined) return
+  for (const [key, answer] of Object.entries(answers)) {
+    if (!open.has(key)) continue
+    observed.ask(key, '')
+    observed.answered(key, actionOf(answer) ?? 'accept')
+  }
+}
+
+/** `undefined` for the answers of a model and of roots, which have no action. */
+function actionOf(answer: Answers[string] | undefined): Action | undefined {
+  const action = answer?.['action']
+  return action === 'accept' || action === 'decline' || action === 'cancel' ? action : undefined
+}
+
 /** The outcome of a pass whose handler returned `inputRequired`. */
 export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pass): Outcome {
-  const { journal, can, limits } = pass.input
+  const { journal, can, limits, observed } = pass.input
   if (pass.hasAsked) throw mixedStyles()
   const stateBytes = Buffer.byteLength(stateText ?? '')
   if (journal.bytes + stateBytes > limits.journalBytes) {
@@ -165,6 +186,7 @@ export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pas
     const missing = missingCapabilities(question.needs, can)
     if (missing !== undefined) throw new MissingCapability(key, missing)
     texts.set(key, question.text())
+    observed?.ask(key, question.needs[0] ?? '')
     flowState.open.set(key, { pin: pinOf(question), asked: 1 })
   }
   return texts.size > 0

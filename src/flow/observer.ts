@@ -105,7 +105,7 @@ export interface StepEnd {
 
 export interface ObservedAsk {
   readonly key: string
-  /** The capability that the question needs first, such as `elicitation.form`. */
+  /** The capability that the question needs first, such as `elicitation.form`. Empty for an answer to a round by hand. */
   readonly kind: string
   readonly flow: ObservedFlow
 }

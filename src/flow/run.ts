@@ -1,5 +1,6 @@
 // Runs a target for a carrier. This is the only way from the server, a task or an older client's call into a pass.
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { observeAnswers } from './by-hand.ts'
 import type { CallSource } from './caller.ts'
 import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
 import { flowDigest } from './derive.ts'
@@ -51,6 +52,7 @@ function runObserved<T>(observers: Observers, target: RunTarget, args: unknown, 
   })
   return observed.pass.run(() => {
     observers.sealTrace(flowState)
+    observeAnswers(flowState, carrier.answers, observed)
     return runPass(target, args, carrier, observed)
   })
 }

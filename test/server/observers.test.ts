@@ -210,9 +210,17 @@ test('rounds that are no flow, errors, and failures of tools', async () => {
   ])
 })
 
-test('a flow by hand keeps its trace too', async () => {
+test('a flow by hand keeps its trace too, and tells what it asks and what is answered', async () => {
   const traces: unknown[] = []
-  const app = newApp({ trace: () => 'first', flow: ({ trace }) => void traces.push(trace) })
+  const asks: unknown[] = []
+  const app = newApp({
+    trace: () => 'first',
+    flow: ({ trace }) => void traces.push(trace),
+    ask:
+      ({ key, kind }) =>
+      ({ outcome }) =>
+        void asks.push([key, kind, outcome]),
+  })
   app.tool('hand', {}, (_args, io) =>
     io.responses.accepted('n', N) === undefined ? inputRequired({ inputRequests: { n: elicit('N?', N) } }) : 'done',
   )
@@ -220,6 +228,10 @@ test('a flow by hand keeps its trace too', async () => {
   const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
   expect(textOf(await send(app, call('hand', {}, round)))).toBe('done')
   expect(traces).toEqual([undefined, 'first'])
+  expect(asks).toEqual([
+    ['n', 'elicitation.form', 'open'],
+    ['n', '', 'accept'],
+  ])
 })
 
 test('`run` makes an async context active inside: the handler in the pass, the function in the step', async () => {
