@@ -50,6 +50,8 @@ if (tsc.status !== 0) process.exit(tsc.status ?? 1)
 
 const bundle = await rolldown({
   input: {
+    // The process that `rally dev` starts.
+    'platform/dev': join(root, 'src/dev/child.ts'),
     ...Object.fromEntries(entries.map((name) => [name, join(root, `src/${name}.ts`)])),
     ...Object.fromEntries(platforms.map((path) => [`platform/${basename(path, '.ts')}`, join(root, 'src', path)])),
   },

@@ -18,7 +18,8 @@ const allowed = {
   apps: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   tasks: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   client: ['protocol', 'schema'],
-  cli: ['protocol', 'schema', 'client'],
+  dev: ['protocol', 'flow', 'server'],
+  cli: ['protocol', 'schema', 'client', 'dev'],
   otel: ['protocol', 'flow', 'client'],
   testing: ['protocol', 'schema', 'seal', 'store', 'flow', 'server', 'hosts', 'tasks', 'client'],
 }

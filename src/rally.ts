@@ -10,6 +10,7 @@ import type { AppOptions } from './server/options.ts'
 import { App } from './server/app.ts'
 import type { AppsOptions, LoadApps } from './server/apps.ts'
 import { AppsSwitch, readAppsOptions } from './server/apps.ts'
+import { withDevelopment } from './server/development.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
 import type { TasksOptions } from './server/tasks.ts'
@@ -56,7 +57,8 @@ export class Rally extends App {
   /** Serves one HTTP request. Pass it to Hono, Bun, Deno or Workers. */
   readonly fetch: FetchHandler
 
-  constructor(options: RallyOptions) {
+  constructor(given: RallyOptions) {
+    const options = withDevelopment(given)
     const { legacy = {}, revisions: optedIn = [], store, tasks = {}, apps = false } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)

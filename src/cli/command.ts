@@ -16,6 +16,8 @@ export interface CommandContext {
     options: ConsentOptions,
   ) => Promise<{ server: Server; rest: readonly string[] }>
   readonly isCommandGiven: boolean
+  /** The words after `--`. */
+  readonly args: readonly string[]
   readonly run: (running: Promise<ExitCode>) => Promise<void>
 }
 

@@ -5,11 +5,11 @@
 import { existsSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { clean } from './clean.ts'
 import type { RunContext } from './context.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
+import { packageFile } from './package-file.ts'
 
 export interface InitOptions {
   readonly schema?: string
@@ -93,7 +93,7 @@ const FOLDER = 'my-mcp-server'
 export async function runInit(
   folder: string | undefined,
   options: InitOptions,
-  { console }: RunContext,
+  { console, version }: RunContext,
 ): Promise<ExitCode> {
   const known = { schema: pick('--schema', SCHEMAS, options.schema), host: pick('--host', HOSTS, options.host) }
   const isComplete = folder !== undefined && known.schema !== undefined && known.host !== undefined
@@ -103,7 +103,7 @@ export async function runInit(
     isComplete || options.yes === true
       ? { folder: folder ?? FOLDER, schema: known.schema ?? only(SCHEMAS), host: known.host ?? only(HOSTS) }
       : await askFor(folder, known, console)
-  const files = await filesOf(project)
+  const files = await filesOf(project, version)
   await writeNew(resolve(project.folder), files)
   const place = relative('', resolve(project.folder))
   console.tell(`${Object.keys(files).length} files are in ${clean(place === '' ? '.' : place)}. Continue with:\n`)
@@ -157,16 +157,16 @@ function only<T>(choices: Readonly<Record<string, T>>): T {
 }
 
 /** The text of every file, by its path in the project. */
-async function filesOf(project: Project): Promise<Record<string, string>> {
+async function filesOf(project: Project, version: string): Promise<Record<string, string>> {
   const { schema, host } = project
   const name = nameOf(project.folder)
   const read = async (path: string): Promise<string> =>
-    (await readFile(join(packageFolder(), 'templates', path), 'utf8')).replaceAll('my-server', name)
+    (await readFile(packageFile(join('templates', path)), 'utf8')).replaceAll('my-server', name)
   const app = await read(`src/${schema.app}`)
   const readme = await read('README.md')
   const isWorker = host === HOSTS['workers']
   return {
-    'package.json': `${JSON.stringify(manifestOf(name, project), null, 2)}\n`,
+    'package.json': `${JSON.stringify(manifestOf(name, project, version), null, 2)}\n`,
     'tsconfig.json': await read('tsconfig.template.json'),
     '.gitignore': await read('gitignore'),
     'README.md': readme.replace('{{call}}', () => host.call).replace('{{deploy}}', () => host.deploy),
@@ -181,8 +181,8 @@ const VERSION_LINE = "  version: '0.1.0',\n"
 /** A Worker is reached by its own name. `app.fetch` serves only loopback names unless it is told. */
 const ALLOWED_HOSTS = "  http: { allowedHosts: (process.env['ALLOWED_HOSTS'] ?? 'localhost,127.0.0.1').split(',') },\n"
 
-function manifestOf(name: string, { schema, host }: Project): object {
-  const { version, engines } = ownManifest()
+function manifestOf(name: string, { schema, host }: Project, version: string): object {
+  const runsTypeScript = (process.features as { typescript?: unknown }).typescript
   return {
     name,
     version: '0.1.0',
@@ -191,8 +191,8 @@ function manifestOf(name: string, { schema, host }: Project): object {
     scripts: { ...host.scripts, build: 'tsc', test: 'tsc && cd dist && node --test' },
     dependencies: { 'mcp-rally': `^${version}`, ...schema.dependencies },
     // A Node that does not run TypeScript itself needs tsx for `rally dev`.
-    devDependencies: { ...TOOLS, ...(!process.features.typescript && TSX) },
-    engines,
+    devDependencies: { ...TOOLS, ...(!runsTypeScript && TSX) },
+    engines: { node: '>=20.19' },
   }
 }
 
@@ -208,19 +208,11 @@ function nameOf(folder: string): string {
 async function writeNew(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
   const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)))
   if (taken.length > 0)
-    throw new UsageError(`${folder} has ${taken.join(', ')} already, and nothing is overwritten. Choose another folder.`)
+    throw new UsageError(
+      `${folder} has ${taken.join(', ')} already, and nothing is overwritten. Choose another folder.`,
+    )
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true })
     await writeFile(join(folder, path), text, { flag: 'wx' })
   }
-}
-
-function packageFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  // The depth differs between src/ and the files of the build.
-  while (!existsSync(join(folder, 'templates'))) {
-    if (folder === dirname(folder)) throw new Error('The templates of mcp-rally are missing. Install it again.')
-    folder = dirname(folder)
-  }
-  return folder
 }

@@ -8,6 +8,7 @@ import { askConsent } from './consent.ts'
 import type { RunContext } from './context.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, UsageError } from './exit.ts'
+import { addProject } from './dev.ts'
 import { addRequest, addSkill } from './extensions.ts'
 import { addLists } from './lists.ts'
 import { addLogins } from './login.ts'
@@ -28,6 +29,8 @@ const EXAMPLES = `
   rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
   rally login https://mcp.example.com/mcp
   rally tools --config .mcp.json github
+  rally init my-server
+  rally dev src/server.ts
 
 RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 usage error, 3 the server failed,
 4 declined or not answered, 130 stopped.`
@@ -40,6 +43,7 @@ export async function runProgram(argv: readonly string[], runContext: RunContext
     runContext,
     serverOf: (typed, options) => findServer({ words: typed, command }, options, runContext),
     isCommandGiven: command !== undefined,
+    args: command ?? [],
     run: async (running) => {
       code = await running
     },
@@ -70,6 +74,7 @@ function newProgram(context: CommandContext): Command {
   addRequest(program, context)
   addLists(program, context)
   addLogins(program, context)
+  addProject(program, context)
   return program
 }
 

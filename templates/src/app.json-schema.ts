@@ -17,8 +17,11 @@ app.tool(
     input: { type: 'object', properties: { drink: { type: 'string' } }, required: ['drink'] },
     asks: { size: { type: 'object', properties: { size: { enum: ['small', 'large'] } }, required: ['size'] } },
   },
-  async ({ drink }, io) => {
-    const { size } = await io.ask('size', `Which size of ${drink}?`)
+  async (args, io) => {
+    // TypeScript learns nothing from plain JSON Schema. The values have been checked against it.
+    const drink = String(args['drink'])
+    const answer = await io.ask('size', `Which size of ${drink}?`)
+    const size = String(answer['size'])
     const order = await io.step('order', ({ idempotencyKey }) => placeOrder(`${size} ${drink}`, idempotencyKey))
     return `Order ${order}: one ${size} ${drink}`
   },
