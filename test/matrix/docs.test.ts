@@ -17,7 +17,7 @@ Old and new clients against old and new servers. \`npm run matrix\` tries every 
 \`npm run matrix -- --update\` writes this page. In each cell a tool is called; what its user is shown is held against what the
 tool asks, and the result against what the user answers.
 
-All that our server serves here comes from [one file of handlers](../test/matrix/handlers.mjs), with no branch on the revision in it,
+All that our server serves here comes from one file of handlers, \`test/matrix/handlers.mjs\`, with no branch on the revision in it,
 and our client has one set of answerers. The official peers are ${at('server')},
 ${at('client')} and ${at('sdk')}.
 

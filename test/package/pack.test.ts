@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { rally } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { beforeAll, expect, test } from 'vitest'
@@ -20,11 +20,14 @@ beforeAll(async () => {
 
 test('what is published is the compiled code, its types and the documents, and nothing else', () => {
   const compiled = paths.filter((path) => path.startsWith('dist/'))
-  expect(paths.filter((path) => !path.startsWith('dist/')).toSorted()).toEqual([
+  expect(paths.filter((path) => !/^(dist|docs|examples|templates)\//.test(path)).toSorted()).toEqual([
     'ARCHITECTURE.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
     'LICENSE',
     'README.md',
     'SECURITY.md',
+    'bench/README.md',
     'package.json',
   ])
   const code = compiled.filter(
@@ -60,15 +63,22 @@ test('every bin is published, and is a program that Node runs', async () => {
   }
 })
 
-test('every relative link of the published documents leads to a file of the repository', async () => {
-  const documents = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md']
-  const links: string[] = []
-  for (const document of documents) {
-    const text = await readFile(join(ROOT, document), 'utf8')
-    for (const [, target = ''] of text.matchAll(/\]\((?!https?:)([^)#]+)/g)) links.push(target)
+test('every link of the README and the docs leads to a file of the package, and others to a file of the repository', async () => {
+  const pages = paths.filter((path) => path.endsWith('.md') && !path.startsWith('templates/'))
+  expect(pages.length).toBeGreaterThan(30)
+  const broken: string[] = []
+  for (const page of pages) {
+    const travels = page === 'README.md' || page.startsWith('docs/')
+    const text = await readFile(join(ROOT, page), 'utf8')
+    for (const [, to = ''] of text.matchAll(/(?:\]\(|(?:src|srcset|href)=")(?!https?:|#)([^)#"\s]+)/g)) {
+      const target = join(dirname(page), to).replace(/\/$/, '')
+      const isThere = travels
+        ? paths.some((path) => path === target || path.startsWith(`${target}/`))
+        : existsSync(join(ROOT, target))
+      if (!isThere) broken.push(`${page}: ${to}`)
+    }
   }
-  expect(links).toContain('SECURITY.md')
-  expect(links.filter((link) => !existsSync(join(ROOT, link)))).toEqual([])
+  expect(broken).toEqual([])
 })
 
 test('the client tells servers the version of the package', async () => {

@@ -1,0 +1,169 @@
+// `rally dev` as a process: a real server is changed while a call waits for its answer.
+import type { ChildProcess } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ClientOptions, PendingCall } from 'mcp-rally/client'
+import { connect } from 'mcp-rally/client'
+import { expect, onTestFinished, test } from 'vitest'
+import { CLI, folder } from './cli.ts'
+import { Terminal } from './terminal.ts'
+
+const ANSWERS: ClientOptions = { onElicit: () => ({ action: 'accept', content: { choice: 'tea' } }) }
+
+const ROOT = join(CLI, '../..')
+
+const appSource = (word: string, keys = ''): string => `
+  import { rally } from 'mcp-rally'
+  export const app = rally({ name: 'shop', version: '1.0.0', ${keys} })
+  app.tool('order', {}, async (_args, io) => {
+    const drink = await io.choose('drink', 'Which drink?', ['tea', 'coffee'])
+    await io.step('brew', () => undefined)
+    return ${JSON.stringify(word)} + drink
+  })
+`
+
+const HTTP = `
+  import { serve } from 'mcp-rally/node'
+  import { app } from './app.mjs'
+  const { url } = await serve(app, { port: 0 })
+  console.log('Listening on ' + url)
+`
+
+const STDIO = `
+  import { stdio } from 'mcp-rally/node'
+  import { app } from './app.mjs'
+  await stdio(app)
+`
+
+test('a call that waits for its answer survives the reload, and each round is printed', async () => {
+  const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': appSource('one ') })
+  const dev = new Dev(project, ['server.mjs'])
+  const [, first = ''] = await dev.says(/Listening on (\S+)/)
+  const call = await begin(first)
+  await writeFile(join(project, 'app.mjs'), appSource('one fresh '))
+  const [, second = ''] = await dev.says(/app\.mjs changed: the server restarts\.[^]*Listening on (\S+)/)
+  const client = await connect(second, ANSWERS)
+  expect(await client.resume(call)).toMatchObject({ content: [{ text: 'one fresh tea' }] })
+  await client.close()
+  const [, flow] = await dev.says(/order \[(.{4})\] tools\/call, round 1/)
+  await dev.says(new RegExp(`order \\[${flow}\\] +ask drink: asks the user \\(elicitation.form\\)`))
+  await dev.says(new RegExp(`order \\[${flow}\\] +step brew: completed`))
+  await dev.says(new RegExp(`order \\[${flow}\\] done`))
+  const key = await stat(join(project, '.rally/dev-key'))
+  expect((key.mode & 0o777).toString(8)).toBe('600')
+  expect(await readFile(join(project, '.rally/.gitignore'), 'utf8')).toBe('*\n')
+  expect(await dev.stop('SIGINT')).toBe(130)
+})
+
+test('a server that fails to start is started again with the next change', async () => {
+  const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': 'const broken = ;' })
+  const dev = new Dev(project, ['server.mjs'])
+  await dev.says(
+    /const broken = ;[^]*SyntaxError[^]*The server ended with code 1\. It starts again when a file changes\./,
+  )
+  await writeFile(join(project, 'app.mjs'), appSource(''))
+  await dev.says(/Listening on/)
+  await dev.stop('SIGTERM')
+})
+
+test('keys of the author stay in use, and an app that is only exported is served', async () => {
+  const keys = 'keys: ["a secret of this test, which is long enough"]'
+  const project = await newProject({ 'app.mjs': appSource('', keys) })
+  const dev = new Dev(project, ['app.mjs', '--port', '0'])
+  const [, url = ''] = await dev.says(/Serving the exported app on (\S+)/)
+  const call = await begin(url)
+  await writeFile(join(project, 'app.mjs'), appSource('', keys.replace('this', 'that')))
+  const [, again = ''] = await dev.says(/changed[^]*Serving the exported app on (\S+)/)
+  const client = await connect(again, ANSWERS)
+  await expect(client.resume(call)).rejects.toThrow(/requestState/)
+  await client.close()
+  await dev.stop('SIGTERM')
+})
+
+test('the client of a stdio server stays connected while it restarts', async () => {
+  const project = await newProject({ 'server.mjs': STDIO, 'app.mjs': appSource('one ') })
+  const client = await connect({ command: process.execPath, args: [CLI, 'dev', join(project, 'server.mjs')] }, ANSWERS)
+  expect(await client.callTool('order')).toMatchObject({ content: [{ text: 'one tea' }] })
+  await writeFile(join(project, 'app.mjs'), appSource('another '))
+  await expect
+    .poll(() => client.callTool('order').then(({ content }) => content), { timeout: 20_000 })
+    .toMatchObject([{ text: 'another tea' }])
+  await client.close()
+})
+
+test('TypeScript runs where Node runs it, and elsewhere rally dev says what to do', async () => {
+  const project = await newProject({ 'server.ts': `const port: number = 0\n${HTTP}`, 'app.mjs': appSource('') })
+  const dev = new Dev(project, ['server.ts'])
+  if ((process.features as { typescript?: unknown }).typescript) return void (await dev.says(/Listening on/))
+  await dev.says(/Node v20\S+ does not run TypeScript\. Use Node 22\.18 or later, run npm install -D tsx/)
+  expect(await dev.ended).toBe(2)
+})
+
+test('it runs in a terminal, until Ctrl-C', async () => {
+  const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': appSource('') })
+  const terminal = new Terminal(['dev', join(project, 'server.mjs')])
+  await terminal.shows(/Listening on/)
+  terminal.type('\u0003')
+  expect(await terminal.ended).toBe(130)
+})
+
+/** A call that has stopped at its question. */
+async function begin(url: string): Promise<PendingCall> {
+  const client = await connect(url, ANSWERS)
+  for await (const round of client.rounds({ tool: 'order', arguments: {} })) {
+    if (!('pending' in round)) break
+    await client.close()
+    return round.pending
+  }
+  throw new Error('The tool asked nothing.')
+}
+
+async function newProject(files: Readonly<Record<string, string>>): Promise<string> {
+  const project = await folder()
+  await mkdir(join(project, 'node_modules'))
+  await symlink(ROOT, join(project, 'node_modules/mcp-rally'))
+  await writeFile(join(project, 'package.json'), '{ "type": "module" }')
+  for (const [name, text] of Object.entries(files)) await writeFile(join(project, name), text)
+  return project
+}
+
+class Dev {
+  readonly ended: Promise<number | null>
+  readonly #child: ChildProcess
+  #text = ''
+  #look: () => void = () => {}
+
+  constructor(project: string, args: readonly string[]) {
+    const env = { PATH: process.env['PATH'] }
+    const child = spawn(process.execPath, [CLI, 'dev', ...args], { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
+    this.#child = child
+    const add = (chunk: Buffer): void => {
+      this.#text += String(chunk)
+      this.#look()
+    }
+    child.stdout.on('data', add)
+    child.stderr.on('data', add)
+    this.ended = once(child, 'exit').then(([code]) => code as number | null)
+    onTestFinished(() => void child.kill('SIGKILL'))
+  }
+
+  says(pattern: RegExp): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => reject(new Error(`${pattern} was not said:\n${this.#text}`)), 25_000)
+      this.#look = () => {
+        const found = pattern.exec(this.#text)
+        if (found === null) return
+        clearTimeout(timer)
+        resolve(found)
+      }
+      this.#look()
+    })
+  }
+
+  stop(signal: NodeJS.Signals): Promise<number | null> {
+    this.#child.kill(signal)
+    return this.ended
+  }
+}
