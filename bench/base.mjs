@@ -1,5 +1,6 @@
 // `npm run bench -- base <commit>`: this checkout beside an earlier commit in the same run, so that a change shows what it costs.
-// A second echo runs beside the first: how far those two differ is the noise of the machine.
+// A second echo runs beside the first: how far those two differ is the noise of the machine. Two processes of the same code differ by
+// up to a tenth for as long as they live, so each is started anew several times.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,31 +12,51 @@ import { scenarioNames } from './requests.mjs'
 import { table } from './table.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const ROUNDS = 75
-const MILLISECONDS = 120
+const STARTS = 5
+const ROUNDS = 11
+const MILLISECONDS = 150
+/** For each process and scenario, at 32 at a time: until then V8 still compiles. */
+const WARMUP_MILLISECONDS = 2_500
 
 export async function benchBase([commit = 'HEAD', ...rest]) {
-  const rounds = rest.includes('--quick') ? 3 : ROUNDS
+  const isQuick = rest.includes('--quick')
   const folder = checkOut(commit)
-  const children = []
   try {
     build(folder)
-    const rows = [
-      ...(await compareServers(folder, rounds, children)),
-      ...(await compareClients(folder, rounds, children)),
-    ]
-    const pairs = ['now/base', 'range', 'echo/echo', 'range']
+    const rows = new Map()
+    for (let start = 0; start < (isQuick ? 1 : STARTS); start++) {
+      for (const compare of [compareServers, compareClients]) {
+        const children = []
+        try {
+          await compare(folder, isQuick ? 3 : ROUNDS, children, (label, pair, measured) => {
+            const row = rows.get(label) ?? rows.set(label, new Map()).get(label)
+            row.set(pair, [...(row.get(pair) ?? []), measured])
+          })
+        } finally {
+          for (const { stop } of children) stop()
+        }
+      }
+    }
+    console.log('Medians of the rounds of each start, and of these the median and the range.')
+    console.log('CPU: requests per CPU time of the server, which is less noisy than requests per second.')
+    const cells = (ratios) =>
+      ratios === undefined ? ['', ''] : [median(ratios).toFixed(3), `${low(ratios)}-${high(ratios)}`]
     console.log(
-      'Median of the rounds: requests per second, then requests per CPU time of the server, which is less noisy.',
+      table(
+        ['ratio', ...PAIRS.flatMap((pair) => [pair, 'range'])],
+        [...rows].map(([label, row]) => [label].concat(PAIRS.flatMap((pair) => cells(row.get(pair))))),
+      ),
     )
-    console.log(table(['ratio', ...pairs, ...pairs.map((title) => `${title} (CPU)`)], rows.map(filled)))
   } finally {
-    for (const { stop } of children) stop()
     run('git', ['worktree', 'remove', '--force', folder], root)
   }
 }
 
-async function compareServers(folder, rounds, children) {
+const PAIRS = ['now/base', 'echo/echo', 'now/base (CPU)', 'echo/echo (CPU)']
+const low = (ratios) => Math.min(...ratios).toFixed(2)
+const high = (ratios) => Math.max(...ratios).toFixed(2)
+
+async function compareServers(folder, rounds, children, report) {
   const child = (name, file, dist) => started(children, name, file, dist)
   const generator = child('the load generator', './load.mjs')
   const peers = {
@@ -52,23 +73,22 @@ async function compareServers(folder, rounds, children) {
     const cpu = (await peers[name].ask('cpu')).cpuMicroseconds - before
     return { perSecond, perCpu: requests / cpu }
   }
-  const rows = []
-  for (const scenario of scenarioNames)
+  for (const scenario of scenarioNames) {
+    const warmup = { scenario, connections: 32, milliseconds: WARMUP_MILLISECONDS }
+    for (const name of Object.keys(peers)) await once(name, warmup)
     for (const connections of [32, 1]) {
       const order = { scenario, connections, milliseconds: MILLISECONDS }
       const measured = await alternate(Object.keys(peers), rounds, (name) => once(name, order))
-      rows.push([
-        `${scenario}, ${connections} at a time`,
-        ...ratio(measured, 'now', 'base', 'perSecond'),
-        ...ratio(measured, 'again', 'echo', 'perSecond'),
-        ...ratio(measured, 'now', 'base', 'perCpu'),
-        ...ratio(measured, 'again', 'echo', 'perCpu'),
-      ])
+      const label = `${scenario}, ${connections} at a time`
+      report(label, 'now/base', ratio(measured, 'now', 'base', 'perSecond'))
+      report(label, 'echo/echo', ratio(measured, 'again', 'echo', 'perSecond'))
+      report(label, 'now/base (CPU)', ratio(measured, 'now', 'base', 'perCpu'))
+      report(label, 'echo/echo (CPU)', ratio(measured, 'again', 'echo', 'perCpu'))
     }
-  return rows
+  }
 }
 
-async function compareClients(folder, rounds, children) {
+async function compareClients(folder, rounds, children, report) {
   const pairs = {}
   for (const [name, dist] of [
     ['now', root],
@@ -77,39 +97,33 @@ async function compareClients(folder, rounds, children) {
     const { port } = await started(children, `${name} server`, './peers/rally.mjs', dist).next()
     pairs[name] = { port, client: started(children, `${name} client`, './client-rally.mjs', dist) }
   }
-  const rows = []
-  for (const calls of [32, 1]) {
-    const once = async (name) => {
-      const { client, port } = pairs[name]
-      const { perSecond } = await client.ask({ port, calls, milliseconds: MILLISECONDS }, 20_000)
-      return { perSecond }
-    }
-    const measured = await alternate(Object.keys(pairs), rounds, once)
-    rows.push([`client pair, ${calls} at a time`, ...ratio(measured, 'now', 'base', 'perSecond')])
+  const once = async (name, calls, milliseconds) => {
+    const { client, port } = pairs[name]
+    const { perSecond } = await client.ask({ port, calls, milliseconds }, 20_000)
+    return { perSecond }
   }
-  return rows
+  for (const name of Object.keys(pairs)) await once(name, 32, WARMUP_MILLISECONDS)
+  for (const calls of [32, 1]) {
+    const measured = await alternate(Object.keys(pairs), rounds, (name) => once(name, calls, MILLISECONDS))
+    report(`client pair, ${calls} at a time`, 'now/base', ratio(measured, 'now', 'base', 'perSecond'))
+  }
 }
 
-// Every order is followed by its reverse, and every second round another peer begins. The first round only warms up.
+// Every order is followed by its reverse, and every second round another peer begins.
 async function alternate(names, rounds, once) {
   const measured = []
-  for (let round = -1; round < rounds; round++) {
-    const start = (Math.max(round, 0) >> 1) % names.length
+  for (let round = 0; round < rounds; round++) {
+    const start = (round >> 1) % names.length
     const order = [...names.slice(start), ...names.slice(0, start)]
     const each = {}
     for (const name of round % 2 ? order.toReversed() : order) each[name] = await once(name)
-    if (round >= 0) measured.push(each)
+    measured.push(each)
   }
   return measured
 }
 
-function filled(row) {
-  return [...row, ...Array.from({ length: 9 - row.length }, () => '')]
-}
-
 function ratio(measured, one, other, unit) {
-  const ratios = measured.map((round) => round[one][unit] / round[other][unit])
-  return [median(ratios).toFixed(3), `${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)}`]
+  return median(measured.map((round) => round[one][unit] / round[other][unit]))
 }
 
 function started(children, name, file, dist) {

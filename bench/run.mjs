@@ -11,7 +11,7 @@ import { benchOverload } from './overload.mjs'
 import { printTables, summarize } from './report.mjs'
 import { benchTasks } from './tasks.mjs'
 
-const longestRun = 360_000
+const longestRun = 600_000
 const files = {
   echo: new URL('./peers/echo.mjs', import.meta.url),
   rally: new URL('./peers/rally.mjs', import.meta.url),
