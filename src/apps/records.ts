@@ -44,6 +44,8 @@ export interface LatestRecord {
   readonly record: CallRecord
 }
 
+const LONGEST_ID = 64
+
 export class CallRecords {
   readonly #mailbox: Mailbox
   readonly #keepMs: number
@@ -83,6 +85,11 @@ export class CallRecords {
       },
     }
   }
+}
+
+/** Reads the untrusted id of a call. */
+export function readId(id: unknown): string {
+  return typeof id === 'string' ? id.slice(0, LONGEST_ID) : ''
 }
 
 function nothing(): void {}
