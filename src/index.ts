@@ -88,7 +88,8 @@ export type {
   TaskStore,
   TaskUsage,
 } from './store/tasks.ts'
-export type { AppsOptions } from './server/apps.ts'
+export type { AppsOptions } from './server/apps-options.ts'
+export type { IdentifyVisitor, PageOptions, PageRequest, PageVisitor } from './server/page.ts'
 export type { TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'

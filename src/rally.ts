@@ -8,11 +8,15 @@ import type { OptInRevision } from './protocol/revisions/rounds.ts'
 import { OPT_IN } from './protocol/revisions/rounds.ts'
 import type { AppOptions } from './server/options.ts'
 import { App } from './server/app.ts'
-import type { AppsOptions, LoadApps } from './server/apps.ts'
-import { AppsSwitch, readAppsOptions } from './server/apps.ts'
+import type { AskingParts } from './server/apps.ts'
+import { AppsSwitch } from './server/apps.ts'
+import type { AppsOptions } from './server/apps-options.ts'
+import { readAppsOptions } from './server/apps-options.ts'
 import { withDevelopment } from './server/development.ts'
 import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
+import type { PageOptions } from './server/page.ts'
+import { readPageOptions } from './server/page.ts'
 import type { TasksOptions } from './server/tasks.ts'
 import { readTasksOptions, TaskEngine } from './tasks/engine.ts'
 import type { Store } from './store/store.ts'
@@ -43,6 +47,11 @@ export interface RallyOptions extends AppOptions {
    * cannot be asked.
    */
   apps?: boolean | AppsOptions
+  /**
+   * Asks on a page of this server, which the user opens by a link, where a client has neither forms nor MCP Apps. Default: such a
+   * client cannot be asked.
+   */
+  page?: PageOptions
   /** Limits and times of tasks. Default: `{}`. */
   tasks?: TasksOptions
   /**
@@ -59,11 +68,12 @@ export class Rally extends App {
 
   constructor(given: RallyOptions) {
     const options = withDevelopment(given)
-    const { legacy = {}, revisions: optedIn = [], store, tasks = {}, apps = false } = options
+    const { legacy = {}, revisions: optedIn = [], store, tasks = {}, apps = false, page } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
     const taskOptions = readTasksOptions(tasks)
-    const appsOptions = readAppsOptions(apps)
+    const asking: AskingParts = { apps: readAppsOptions(apps), page: readPageOptions(page), loadApps, loadPage }
+    const asksInPages = asking.apps !== undefined || asking.page !== undefined
     checkStore(store)
     const shared = store && { mailbox: store.mailbox }
     super(options, {
@@ -76,7 +86,7 @@ export class Rally extends App {
                 return new LegacyServer(host, { ...shared, ...legacy }, optedIn)
               }),
       tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
-      apps: appsOptions && ((host) => new AppsSwitch(host, appsOptions, store, loadApps)),
+      apps: asksInPages ? (host) => new AppsSwitch(host, asking, store) : undefined,
     })
     // Loaded with the first request, because an app behind another host never needs it.
     let handler: Promise<FetchHandler> | undefined
@@ -87,9 +97,14 @@ export class Rally extends App {
   }
 }
 
-const loadApps: LoadApps = async (...given) => {
+const loadApps: AskingParts['loadApps'] = async (...given) => {
   const { AppsRoom } = await import('./apps/room.ts')
   return new AppsRoom(...given)
+}
+
+const loadPage: AskingParts['loadPage'] = async (...given) => {
+  const { LinkRoom } = await import('./apps/link.ts')
+  return new LinkRoom(...given)
 }
 
 function checkLegacy({ mailbox, ...times }: LegacyOptions): void {

@@ -26,6 +26,7 @@ import { MailboxShare } from '../store/mailbox-share.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
 import { MemoryOnceStore } from '../store/memory/once.ts'
 import type { Store } from '../store/store.ts'
+import { withIssues } from './misfits.ts'
 import type { CallKey, CallRecord, LatestRecord } from './records.ts'
 import { CallRecords } from './records.ts'
 import type { CallView } from './view.ts'
@@ -35,9 +36,8 @@ const OTHER_WINDOW_MS = 10_000
 /** How many delivered results are remembered. */
 const MOST_DELIVERED = 10_000
 
-export interface FoundCall {
+export interface FoundCall extends LatestRecord {
   readonly call: CallKey
-  readonly record: CallRecord
 }
 
 export class AskedCalls {
@@ -78,19 +78,19 @@ export class AskedCalls {
     const call = { id: idOf(before), principal: round.caller?.principal }
     const latest = await this.records.latest(call)
     // Answered before, here or in another window. What came of it stands.
-    if (latest !== undefined && latest.round > before.round) return { call, record: latest.record }
+    if (latest !== undefined && latest.round > before.round) return { call, ...latest }
     let text: string | undefined
     try {
       text = await serveRound({ ...this.#app, ...this.#rounds, serverMeta: '{}' }, readable(target), round)
     } catch (error) {
       const moved = error instanceof InvalidState ? await this.#after(call, before.round) : undefined
       if (moved === undefined) throw error
-      return { call, record: moved.record }
+      return { call, ...moved }
     }
     if (text === undefined) return undefined
     const noted = await this.#note({ target, round, text, before })
     const now = await this.records.latest(call)
-    return now === undefined ? noted : { call, record: now.record }
+    return now === undefined ? noted : { call, ...now }
   }
 
   async answerTask({ call, record }: FoundCall, answers: unknown): Promise<void> {
@@ -103,14 +103,14 @@ export class AskedCalls {
     const latest = await this.records.latest(call)
     const tool = latest && registry.tools.get(latest.record.tool)
     if (latest === undefined || tool === undefined) return undefined
-    return isListed(tool, viewer, logger) ? { call, record: latest.record } : undefined
+    return isListed(tool, viewer, logger) ? { call, ...latest } : undefined
   }
 
   /** How the call stands. */
   async view({ call, record }: FoundCall): Promise<CallView> {
     const { id, principal } = call
     const heard = this.#isHeard(call)
-    if (record.kind === 'asks') return { ...record, id }
+    if (record.kind === 'asks') return { ...record, id, ...withIssues(record.questions) }
     if (record.kind === 'done') return { ...record, id, heard }
     const { tool, taskId } = record
     const task = await this.#app.tasks?.get(taskId, principal)
@@ -124,7 +124,7 @@ export class AskedCalls {
           ...(task.statusMessage && { message: task.statusMessage }),
         }
       case 'input_required':
-        return { kind: 'asks', id, tool, arguments: {}, questions: task.inputRequests ?? {} }
+        return { kind: 'asks', id, tool, arguments: {}, ...withIssues(task.inputRequests ?? {}) }
       case 'completed':
         return { kind: 'done', id, tool, heard, result: withoutType(task.result ?? {}) }
       default: {
@@ -195,7 +195,7 @@ export class AskedCalls {
 
   async #write(call: CallKey, round: number, record: CallRecord): Promise<FoundCall> {
     await this.records.write(call, round, record)
-    return { call, record }
+    return { call, round, record }
   }
 }
 

@@ -24,13 +24,14 @@ export class PageKeys {
     this.#seal = seal.for(codec, { ttl: PAGE_MS, maxAge: PAGE_MS, maxBytes: 4_096 })
   }
 
-  async mint(principal: string | undefined): Promise<string> {
-    return this.#seal.mint(undefined, bindTo('appPage', '', principal))
+  /** `call` is the id of the call, if the page is for one call alone. */
+  async mint(principal: string | undefined, call = ''): Promise<string> {
+    return this.#seal.mint(undefined, bindTo('appPage', call, principal))
   }
 
-  async opens(key: unknown, principal: string | undefined): Promise<boolean> {
+  async opens(key: unknown, principal: string | undefined, call = ''): Promise<boolean> {
     try {
-      await this.#seal.open(key, bindTo('appPage', '', principal))
+      await this.#seal.open(key, bindTo('appPage', call, principal))
       return true
     } catch (error) {
       if (error instanceof InvalidState) return false

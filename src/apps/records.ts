@@ -2,8 +2,10 @@
 //
 // 1. The channel of a call derives from its id and its principal, so another principal finds nothing.
 // 2. The first record of a round stays. A round that runs again cannot change what the page and the model were told.
+// 3. Where a call came from is found by its id alone, for a page that knows nothing else. The page then checks who opened it.
 import type { InputRequests } from '../protocol/messages.ts'
 import { digest } from '../seal/canonical.ts'
+import type { StoredSource } from '../server/source.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 
 export type CallRecord = AskingRecord | TaskRecord | DoneRecord
@@ -38,6 +40,13 @@ export interface CallKey {
   readonly principal: string | undefined
 }
 
+/** Where a call came from, for the rounds that a page by a link runs: as for a task, it is what the first request said. */
+export interface CallOrigin {
+  readonly source: StoredSource
+  /** True if the host checks scopes. */
+  readonly overHttp: boolean
+}
+
 export interface LatestRecord {
   /** Rises with every round. */
   readonly round: number
@@ -63,6 +72,18 @@ export class CallRecords {
   async latest(call: CallKey): Promise<LatestRecord | undefined> {
     const event = (await this.#mailbox.after(channelOf(call), 0)).at(-1)
     return event && { round: event.number, record: JSON.parse(event.text) as CallRecord }
+  }
+
+  /** Every round writes it again, so that it lasts as long as the records of the call. */
+  async writeOrigin(id: string, round: number, origin: CallOrigin): Promise<void> {
+    const { caller } = origin.source
+    const owner = caller && digest(caller.principal)
+    await this.#mailbox.leave(originOf(id), round, JSON.stringify(origin), this.#keepMs, owner)
+  }
+
+  async origin(id: string): Promise<CallOrigin | undefined> {
+    const event = (await this.#mailbox.after(originOf(id), 0)).at(-1)
+    return event && (JSON.parse(event.text) as CallOrigin)
   }
 
   /** Starts to watch for a further record. `within` resolves when there may be one, or after so many milliseconds. */
@@ -96,4 +117,8 @@ function nothing(): void {}
 
 function channelOf({ id, principal }: CallKey): string {
   return `apps ${digest(JSON.stringify([id, principal ?? null]))}`
+}
+
+function originOf(id: string): string {
+  return `apps origin ${digest(id)}`
 }

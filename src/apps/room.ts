@@ -5,7 +5,8 @@
 import { PAGE_TYPE, PAGE_URI } from '../protocol/apps.ts'
 import { isObject } from '../protocol/json.ts'
 import { InvalidState } from '../seal/errors.ts'
-import type { AppsRequest, AppsServer, CheckedAppsOptions, ServedInApps } from '../server/apps.ts'
+import type { AppsRequest, AppsServer, ServedInApps } from '../server/apps.ts'
+import type { CheckedAppsOptions } from '../server/apps-options.ts'
 import { plainText } from '../server/content.ts'
 import type { AppServices } from '../server/context.ts'
 import { readRound } from '../server/params.ts'
@@ -15,6 +16,7 @@ import type { Store } from '../store/store.ts'
 import { AskedCalls, askedInPage } from './calls.ts'
 import { resourcesText, toolsText } from './lists.ts'
 import { PageKeys } from './page-key.ts'
+import { pageText } from './page-text.ts'
 import { readId } from './records.ts'
 import type { View } from './view.ts'
 import { EXPIRED, META_VIEW, STALE, startedText, UNKNOWN, waitingText } from './view.ts'
@@ -44,11 +46,7 @@ export class AppsRoom implements AppsServer {
   }
 
   async page({ app, context }: ServedInApps): Promise<string> {
-    const { default: page } = await import('./page.html?raw')
-    const key = await this.#keys.mint(context.caller?.principal)
-    // A custom codec may make a key of any characters.
-    const attribute = key.replace(/["&<]/g, (character) => `&#${character.charCodeAt(0)};`)
-    const text = page.replace('content="KEY"', () => `content="${attribute}"`)
+    const text = await pageText(await this.#keys.mint(context.caller?.principal))
     const contents = [{ uri: PAGE_URI, mimeType: PAGE_TYPE, text, _meta: { ui: { prefersBorder: true } } }]
     const result = plainText({ contents }, app.serverMeta)
     return `${result.slice(0, -1)},${app.registry.hintsText(false)}}`

@@ -14,6 +14,9 @@ import { missingCapabilities } from './question.ts'
 /** How many times a question may be asked in one flow. */
 const MOST_ASKED = 3
 
+/** What the note begins with that tells the user why an answer was not taken. */
+export const MISFIT_NOTE = 'The last answer did not fit: '
+
 const CHANGED = 'This question has changed since it was last answered.'
 
 export type Answers = Readonly<Record<string, Record<string, unknown>>>
@@ -229,7 +232,7 @@ export class Answering {
       return this.#leaveOpen(call, { asking, asked: Math.max(asked, 1) })
     const read = (fit: Fit): void => {
       if ('misfit' in fit) {
-        const note = `The last answer did not fit: ${fit.misfit}`
+        const note = MISFIT_NOTE + fit.misfit
         this.#leaveOpen(call, { asking, asked: asked + 1, note })
       } else if ('pending' in fit) {
         // The user accepted and needs more time, so this does not count as asking again.

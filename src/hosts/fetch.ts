@@ -3,6 +3,7 @@ import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
+import type { AdmittedVisitor } from '../server/page.ts'
 import type { Reply } from '../server/reply.ts'
 import type { KeepAlive } from './events.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
@@ -32,6 +33,7 @@ const READ_BEFORE = 'Pass `request.clone()` to what reads it first, or call app.
 class FetchExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: IdentifiedCaller | undefined
+  visitor: AdmittedVisitor | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
   bodyBefore: BodyReading | undefined

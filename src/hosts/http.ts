@@ -6,6 +6,7 @@ import { textOf } from '../protocol/byte-buffer.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
 import type { App } from '../server/app.ts'
+import type { AdmittedVisitor, AnswerPage } from '../server/page.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { Admission, AdmissionOptions } from './admission.ts'
@@ -48,6 +49,8 @@ export interface HttpExchange extends Sender, Served {
   readonly cancel: Cancel
   /** Set by the endpoint as soon as the caller is authenticated. */
   caller: IdentifiedCaller | undefined
+  /** Set by the endpoint if a user sends answers on the page by a link. */
+  visitor: AdmittedVisitor | undefined
   /** Reads at most `maxBodyBytes` of the body, then calls `receive`, or `receiveTooLarge`, of the endpoint. */
   readBody(): void
   /** Adds headers to the response, whatever that is. */
@@ -78,6 +81,7 @@ export class HttpEndpoint {
   readonly limits: LoadLimits
   readonly writeStallMs: number
   readonly maxUnreadBytes: number
+  readonly #page: AnswerPage | undefined
   readonly #path: string | undefined
   readonly #authenticate: Authenticate | undefined
   readonly #admit: Admission
@@ -90,6 +94,7 @@ export class HttpEndpoint {
     const { writeStallMs = DEFAULT_WRITE_STALL_MS, maxUnreadBytes = heapShare(UNREAD_HEAP_SHARE) } = options
     checkLimits({ writeStallMs, maxUnreadBytes })
     this.app = app
+    this.#page = app.page?.url === undefined ? undefined : app.page
     this.maxBodyBytes = maxBodyBytes
     this.limits = loadLimits(options, maxBodyBytes)
     this.writeStallMs = writeStallMs
@@ -121,6 +126,7 @@ export class HttpEndpoint {
 
   /** Answers the request, after reading its body if it has one. */
   serve(exchange: HttpExchange): void {
+    if (this.#page?.takes(exchange.url)) return this.#openPage(this.#page, exchange)
     const early = this.#routed(exchange) ?? this.#refused(exchange)
     if (early !== undefined) return exchange.reply(early)
     const authenticate = this.#authenticate
@@ -136,6 +142,20 @@ export class HttpEndpoint {
         exchange.reply(refusal(status, message, headers))
       },
     )
+  }
+
+  /** For a user who opened a link. The page itself checks who that is. */
+  #openPage(page: AnswerPage, exchange: HttpExchange): void {
+    const { method, url, host, header } = exchange
+    const problem = this.#admit(host, undefined)
+    if (problem !== undefined) return exchange.reply(refusal(403, problem))
+    if (Number(header('content-length')) > this.maxBodyBytes) return exchange.reply(this.#tooLarge())
+    const request = { method, url, header: (name: string) => header(name.toLowerCase()) }
+    void page.open(request, new URL(page.url ?? url).origin).then((opened) => {
+      if (!('kind' in opened)) return exchange.reply(opened)
+      exchange.visitor = opened
+      exchange.readBody()
+    })
   }
 
   /** Answers the body that the exchange has read. */
@@ -159,10 +179,8 @@ export class HttpEndpoint {
   }
 
   #answer(exchange: HttpExchange, body: string): void {
-    const { header, cancel, caller } = exchange
-    const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
-    const context = { caller, cancel, notify, overHttp: true }
-    const reply = answerBody(this.app, body, exchange, context)
+    const reply =
+      exchange.visitor === undefined ? this.#answerMessage(exchange, body) : this.#answerPage(exchange, body)
     if (reply instanceof Promise) {
       void reply.then((later) => {
         load.leave(exchange)
@@ -172,6 +190,16 @@ export class HttpEndpoint {
       load.leave(exchange)
       exchange.reply(reply)
     }
+  }
+
+  #answerMessage(exchange: HttpExchange, body: string): ReturnType<typeof answerBody> {
+    const { header, cancel, caller } = exchange
+    const notify = acceptsEvents(header('accept')) ? (text: string) => exchange.notify(text) : undefined
+    return answerBody(this.app, body, exchange, { caller, cancel, notify, overHttp: true })
+  }
+
+  async #answerPage({ visitor }: HttpExchange, body: string): Promise<Reply | undefined> {
+    return visitor && this.#page?.answer(visitor, body)
   }
 
   /** Answers a body that a parser has read already. It was bounded by that parser, and is held to our limit too. */

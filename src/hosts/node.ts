@@ -6,6 +6,7 @@ import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import type { App } from '../server/app.ts'
+import type { AdmittedVisitor } from '../server/page.ts'
 import type { Reply } from '../server/reply.ts'
 import { UNAVAILABLE } from '../server/reply.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
@@ -50,6 +51,7 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
 class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: IdentifiedCaller | undefined
+  visitor: AdmittedVisitor | undefined
   servedBytes: number | undefined
   bodyDeadline = 0
   bodyBefore: BodyReading | undefined

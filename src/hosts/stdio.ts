@@ -11,6 +11,7 @@ import type { LegacyConnection } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
 import { overloaded } from './load.ts'
+import type { LocalPage } from './local-page.ts'
 import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/message-kind.ts'
 
 export interface StdioOptions {
@@ -91,6 +92,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     })
   }
 
+  const closePage = servePageLocally(app)
   app.work()
   return new Promise((resolve) => {
     const lines = new Lines(maxLineBytes, receive, () =>
@@ -101,6 +103,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     const over = (): void => {
       for (const cancel of running.values()) cancel.cancel()
       running.clear()
+      closePage()
       void older?.then((connection) => connection.close()).catch(() => {})
       resolve()
     }
@@ -114,6 +117,24 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
     output.on('error', () => input.resume())
     output.on('close', () => input.resume())
   })
+}
+
+/** The page by a link is on this machine, from the first link on. Returns a function that closes it. */
+function servePageLocally({ page, logger }: App): () => void {
+  if (page === undefined) return () => {}
+  let opening: Promise<LocalPage> | undefined
+  let isClosed = false
+  page.openLocally = async () => {
+    opening ??= import('./local-page.ts').then(({ openLocalPage }) => openLocalPage(page, logger))
+    const { url, close } = await opening
+    if (isClosed) close()
+    return url
+  }
+  return () => {
+    isClosed = true
+    page.openLocally = undefined
+    void opening?.then(({ close }) => close()).catch(() => {})
+  }
 }
 
 /** Stops the call that a cancellation names. Only a notification cancels: a request with the same method does not. */

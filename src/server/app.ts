@@ -18,6 +18,7 @@ import type { Middleware } from './middleware.ts'
 import { checkMiddleware } from './middleware.ts'
 import type { AppOptions, ResolvedOptions } from './options.ts'
 import { readOptions } from './options.ts'
+import type { AnswerPage } from './page.ts'
 import type { MethodHandler, MethodOptions } from './own-method.ts'
 import { registerMethod } from './own-method.ts'
 import type { PromptHandler, PromptOptions } from './prompt.ts'
@@ -211,6 +212,11 @@ export class App {
   serve(message: Resolved, context: RequestContext): Promise<Reply | undefined> {
     this.work()
     return dispatch(this.#services, message, context)
+  }
+
+  /** The page on which users answer who opened a link. Hosts serve it. `undefined` without the option `page`. */
+  get page(): AnswerPage | undefined {
+    return this.#services.apps?.page
   }
 
   get draining(): boolean {

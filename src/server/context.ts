@@ -2,6 +2,7 @@
 import type { Caller } from '../flow/caller.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import type { Implementation, ServerCapabilities } from '../protocol/messages.ts'
+import type { AnswerPage } from './page.ts'
 import type { Registry } from './registry.ts'
 import type { RequestInfo } from './request.ts'
 import type { ResolvedRequest } from './resolve.ts'
@@ -37,12 +38,14 @@ export interface AppServices extends RoundServices {
   readonly instructions: string | undefined
   readonly registry: Registry
   readonly subscriptions: Subscriptions
-  /** Asks in pages of the client's host. */
+  /** Asks in pages, where clients have no forms. */
   readonly apps: Apps | undefined
 }
 
-/** Clients that are asked in a page of their host (MCP Apps). */
+/** Clients that are asked in a page: of their host (MCP Apps), or of our own by a link. */
 export interface Apps {
+  /** The page by a link. `undefined` if that is off. */
+  readonly page: AnswerPage | undefined
   /** How a request is served for such a client; `undefined` if as for any other. */
   methodOf(request: ResolvedRequest, info: RequestInfo): AppsMethod | undefined
   /** What the discovery result contains for such a client in addition; `undefined` for other clients. */

@@ -1,5 +1,7 @@
-// A host of MCP Apps as a server sees it, over HTTP: what the model calls, and what the page calls.
+// A host of MCP Apps as a server sees it, over HTTP or standard streams: what the model calls, and what the page calls.
+import { PassThrough } from 'node:stream'
 import type { Rally } from 'mcp-rally'
+import { stdio } from 'mcp-rally/node'
 import { headersOf, META } from '../wire/messages.ts'
 
 export const UI = { extensions: { 'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] } } }
@@ -54,6 +56,36 @@ export async function peer(app: Rally, revision: string, { capabilities = UI, us
     if (method === 'initialize') return resultOf(hello)
     return resultOf(await post({ jsonrpc: '2.0', id: (lastId += 1), method, params: rest }, session))
   }
+}
+
+/** The same over standard streams. */
+export async function pipePeer(
+  app: Rally,
+  revision: string,
+  capabilities: object = UI,
+): Promise<{ send: Send; close: () => Promise<void> }> {
+  const [input, output] = [new PassThrough(), new PassThrough()]
+  const waiting = new Map<unknown, (message: Json) => void>()
+  output.on('data', (line) => {
+    const message = JSON.parse(String(line))
+    waiting.get(message.id)?.(message)
+  })
+  const over = stdio(app, { input, output })
+  const ask = (method: string, params: object): Promise<Json> =>
+    new Promise((resolve, reject) => {
+      const id = (lastId += 1)
+      waiting.set(id, ({ result, error }) => (error === undefined ? resolve(result) : reject(new Error(error.message))))
+      input.write(`${JSON.stringify({ jsonrpc: '2.0', id, method, params })}\n`)
+    })
+  const close = (): Promise<void> => {
+    input.end()
+    return over
+  }
+  const isNewest = revision === '2026-07-28'
+  const _meta = { ...META, 'io.modelcontextprotocol/clientCapabilities': capabilities }
+  const clientInfo = { name: 'host', version: '1' }
+  if (!isNewest) await ask('initialize', { protocolVersion: revision, capabilities, clientInfo })
+  return { send: (method, params = {}) => ask(method, isNewest ? { ...params, _meta } : params), close }
 }
 
 export const callTool = (send: Send, name: string, args: object = {}): Promise<Json> =>

@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { accept } from '../wire/messages.ts'
 import { KEYS, makeApp } from './app.ts'
 import type { Json, Send } from './peer.ts'
-import { callTool, Page, peer, UI, VIEW } from './peer.ts'
+import { callTool, Page, peer, pipePeer, UI, VIEW } from './peer.ts'
 
 const YES = accept({ confirm: true })
 const EAST = accept({ region: 'us-east' })
@@ -138,7 +138,8 @@ describe.each(['2026-07-28', '2025-11-25', '2025-06-18'])('in %s', (revision) =>
     const page = await Page.open(send)
     const again = await page.answer(await begin(send, 'everything'), { all: accept({ name: 'x' }) })
     expect(again.kind).toBe('asks')
-    expect(again.questions.all.params.message).toMatch(/name/)
+    expect(again.issues.all).toMatchObject({ name: 'Must have at least 2 characters', email: 'Is required' })
+    expect(again.questions.all.params.message).not.toMatch(/name/)
   })
 
   test('asks for a visit until it is done', async () => {
@@ -404,6 +405,26 @@ test('runs middleware around every call, with the name of the inner tool for ans
   const page = await Page.open(send)
   await page.answer(await begin(send, 'deploy', { env: 'prod' }), { go: YES })
   expect(seen).toEqual(['tools/list ', 'resources/read ', 'tools/call deploy', 'tools/call deploy'])
+})
+
+test.each(['2026-07-28', '2025-11-25'])('asks over standard streams too, in %s', async (revision) => {
+  const { app, steps } = makeApp()
+  const { send, close } = await pipePeer(app, revision)
+  expect(await names(send)).toContain('rally_answer')
+  const page = await Page.open(send)
+  const one = await begin(send, 'deploy', { env: 'prod' })
+  const waiting = callTool(send, 'rally_result', { id: one.id })
+  await page.answer(await page.answer(one, { go: YES }), { where: EAST })
+  expect((await waiting).structuredContent).toEqual({ sha: 'c0ffee1', region: 'us-east' })
+  expect(steps).toEqual({ plan: 1, ship: 1 })
+  await close()
+})
+
+test.each(['2026-07-28', '2025-11-25'])('says that there is no room for a question, in %s', async (revision) => {
+  const { app } = makeApp({ limits: { maxWaitingBytes: 300 } })
+  const failed = await callTool(await peer(app, revision), 'deploy', { env: 'prod' })
+  expect(failed).toMatchObject({ isError: true })
+  expect(failed.content[0].text).toContain('too many questions wait for this user already')
 })
 
 test('says at start that one instance is served without a store', () => {

@@ -42,6 +42,7 @@ test.each([
   { type: 'LimitOptions', page: 'docs/options.md' },
   { type: 'TasksOptions', page: 'docs/tasks.md' },
   { type: 'AppsOptions', page: 'docs/apps.md' },
+  { type: 'PageOptions', page: 'docs/page.md' },
   { type: 'RetryOptions', page: 'docs/steps.md' },
   { type: 'LegacyOptions', page: 'docs/older-clients.md' },
   { type: 'ToolOptions', page: 'docs/start.md' },

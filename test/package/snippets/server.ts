@@ -282,6 +282,38 @@ export const serverPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/page.md',
+    given: `${APP.replace('const app', 'export const other')}
+      import { MemoryStore } from 'mcp-rally'
+      const sessions = { userOf: (cookie: string | undefined) => cookie?.split('user=')[1] }
+    `,
+    snippets: [
+      {
+        has: 'identify: (request)',
+        use: `
+          const _meta = {
+            'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+            'io.modelcontextprotocol/clientCapabilities': {},
+          }
+          const caller = { principal: 'ada', scopes: [], claims: {} }
+          const call = async (name: string, args: object) => {
+            const params = { name, arguments: args, _meta }
+            const reply = await app.dispatch({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }, { caller })
+            return JSON.parse(reply?.text ?? '{}').result.content[0].text
+          }
+          const asked = await call('deploy', { env: 'prod' })
+          const [link = ''] = /https:\\S+/.exec(asked) ?? []
+          console.log(link.slice(0, 33))
+          const page = { method: 'GET', url: link, header: (name: string) => (name === 'cookie' ? 'user=ada' : undefined) }
+          const opened = await app.page?.open(page, 'https://mcp.example.com')
+          console.log(opened !== undefined && 'status' in opened && opened.status)
+        `,
+        prints: ['https://mcp.example.com/ask?call=', '200'],
+      },
+      { has: 'trustModelWithLink', use: `console.log(local.page?.url)`, prints: ['undefined'] },
+    ],
+  },
+  {
     file: 'docs/apps.md',
     given: `${APP.replace('const app', 'export const other')}\nimport { MemoryStore } from 'mcp-rally'`,
     snippets: [
