@@ -24,7 +24,13 @@ try {
   const port = toPort(values.port)
   const keys = readKeys(process.env['RALLY_KEYS'] ?? '')
   const store = await openStore(values.store)
-  const app = demoApp({ store, tasks: { leaseMs: LEASE_MS, pollMs: 500 }, ...(keys.length > 0 && { keys }) })
+  const app = demoApp({
+    store,
+    tasks: { leaseMs: LEASE_MS, pollMs: 500 },
+    // In hosts that show MCP Apps and no forms, the questions are in a page.
+    apps: true,
+    ...(keys.length > 0 && { keys }),
+  })
   if (values.stdio) {
     await stdio(app)
   } else {

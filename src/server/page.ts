@@ -38,7 +38,7 @@ export interface PageOptions {
 export interface PageRequest {
   readonly method: string
   readonly url: string
-  header(name: string): string | undefined
+  readonly header: (name: string) => string | undefined
 }
 
 /** The principal, as `authenticate` names it for the client; where to log in; or nothing, which is a 401. */
@@ -103,14 +103,14 @@ export function readPageOptions(given: unknown): CheckedPageOptions | undefined 
 function readUrl(given: unknown): string {
   const url = typeof given === 'string' && URL.canParse(given) ? new URL(given) : undefined
   const isPlain = url !== undefined && url.search + url.hash + url.username + url.password === ''
-  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.includes(url.hostname))
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname))
   if (isPlain && isSafe) return url.href
   throw invalid(
     `\`page.url\` must be an https address without a query, such as 'https://mcp.example.com/ask', got ${shown(given)}. On loopback it may be http.`,
   )
 }
 
-const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
+const LOOPBACK: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 function invalid(message: string): RallyError {
   return new RallyError('OPTION_INVALID', message)

@@ -1,6 +1,6 @@
 // Questions on a page by a link, for clients with nothing: what the model is told, what the page is told, and who is refused.
 import { get } from 'node:http'
-import type { Rally, RallyOptions } from 'mcp-rally'
+import type { HttpRequest, PageRequest, Rally, RallyOptions } from 'mcp-rally'
 import { MemoryStore, rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, test, vi } from 'vitest'
@@ -155,7 +155,7 @@ test('prefers forms of the client, then MCP Apps, then the link, unless `when` s
   expect(await asked(UI)).toBe('apps')
   expect(await asked({})).toBe('link')
   const { app: never } = makeLinked({ page: { ...OPEN, when: () => false } })
-  await expect(callTool(await peer(never, '2026-07-28', NOTHING), 'trip')).rejects.toThrow()
+  await expect(callTool(await peer(never, '2026-07-28', NOTHING), 'trip')).rejects.toThrow(/capabilit/i)
 })
 
 test('runs a round once when two windows answer it, on two instances', async () => {
@@ -183,8 +183,8 @@ test('expires with its ttl', async () => {
 })
 
 test('continues with the caller, the client and the `_meta` of the call itself', async () => {
-  const authenticate = (): object => ({ principal: 'ann', scopes: ['s'], claims: { team: 'red' } })
-  const { app } = makeLinked({ http: { authenticate: authenticate as never } })
+  const ann = { principal: 'ann', scopes: ['s'], claims: { team: 'red' } }
+  const { app } = makeLinked({ http: { authenticate: () => ann } })
   app.tool('who', { scopes: ['s'] }, async (_args, io) => {
     await io.confirm('sure', 'Sure?')
     return JSON.stringify([io.caller, io.client.name, io.meta['com.example/x']])
@@ -241,21 +241,21 @@ test.each(['2026-07-28', '2025-11-25'])(
   },
 )
 
+/** What the browser of a user sends who is logged in. */
+const as = (user: string): Record<string, string> => ({ Cookie: `user=${user}` })
+
 describe('refuses', () => {
   /** The login of the author: a cookie with the name of the user. */
   const identified = {
     http: {
-      authenticate: ({ header }: { header(name: string): string | undefined }) => ({
-        principal: header('authorization')?.split(' ')[1] ?? '',
-      }),
+      authenticate: (request: HttpRequest) => ({ principal: request.header('authorization')?.split(' ')[1] ?? '' }),
     },
     page: {
       url: 'http://localhost/ask',
       waitMs: 0,
-      identify: ({ header }: { header(name: string): string | undefined }) => header('cookie')?.split('user=')[1],
+      identify: (request: PageRequest) => request.header('cookie')?.split('user=')[1],
     },
   }
-  const as = (user: string): Record<string, string> => ({ Cookie: `user=${user}` })
   const answers = { go: YES }
 
   async function asked(): Promise<{ app: Rally; link: string; page: Visitor; one: Json; steps: { ship: number } }> {
