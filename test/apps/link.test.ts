@@ -155,7 +155,7 @@ test('prefers forms of the client, then MCP Apps, then the link, unless `when` s
   expect(await asked(UI)).toBe('apps')
   expect(await asked({})).toBe('link')
   const { app: never } = makeLinked({ page: { ...OPEN, when: () => false } })
-  await expect(callTool(await peer(never, '2026-07-28', NOTHING), 'trip')).rejects.toThrow(/capabilit/i)
+  await expect(callTool(await peer(never, '2026-07-28', NOTHING), 'trip')).rejects.toThrow(/cannot ask its user/)
 })
 
 test('runs a round once when two windows answer it, on two instances', async () => {

@@ -10,11 +10,9 @@ const answers = { sure: { action: 'accept', content: { confirm: true, reason: 'l
 const DONE = 'Refunded 20 EUR for order A1 (late).'
 const ANN = { user: 'ann' }
 
-let paid: unknown[][]
-beforeEach(() => {
-  const log = vi.spyOn(console, 'error').mockImplementation(() => {})
-  paid = log.mock.calls
-})
+const log = vi.spyOn(console, 'error').mockImplementation(() => {})
+beforeEach(() => void log.mockClear())
+const payments = (): number => log.mock.calls.filter(([line]) => line === 'paying 20 EUR back').length
 
 function app(): Rally {
   return refundsApp({
@@ -30,7 +28,7 @@ test('asks in the forms of the client', async () => {
   const { requestState } = await callTool(send, 'refund', ORDER)
   const call = { name: 'refund', arguments: ORDER, requestState, inputResponses: answers }
   expect((await send('tools/call', call)).content[0].text).toBe(DONE)
-  expect(paid).toHaveLength(1)
+  expect(payments()).toBe(1)
 })
 
 test('asks in an MCP App', async () => {
@@ -39,7 +37,7 @@ test('asks in an MCP App', async () => {
   const view = (await callTool(send, 'refund', ORDER))._meta[VIEW]
   await page.answer(view, answers)
   expect((await callTool(send, 'rally_result', { id: view.id })).content[0].text).toBe(DONE)
-  expect(paid).toHaveLength(1)
+  expect(payments()).toBe(1)
 })
 
 test('asks by a link, after a login', async () => {
@@ -52,5 +50,5 @@ test('asks by a link, after a login', async () => {
   const view = await page.look()
   await page.answer(view, answers)
   expect((await callTool(send, 'rally_result', { id: view.id })).content[0].text).toBe(DONE)
-  expect(paid).toHaveLength(1)
+  expect(payments()).toBe(1)
 })
