@@ -57,6 +57,7 @@ export type {
   WaitEnd,
 } from './flow/observer.ts'
 export type { AskOptions, Asks, ChoiceOption, ElicitationAnswer, Io } from './flow/io.ts'
+export type { OutsideEvent } from './flow/event.ts'
 export type { NotJson, Recordable } from './flow/lossless.ts'
 export type { RetryOptions } from './flow/retry.ts'
 export type { LogLevel, StepContext, StepOptions } from './flow/step.ts'
@@ -90,7 +91,7 @@ export type {
 } from './store/tasks.ts'
 export type { AppsOptions } from './server/apps-options.ts'
 export type { IdentifyVisitor, PageOptions, PageRequest, PageVisitor } from './server/page.ts'
-export type { TaskMode, TasksOptions } from './server/tasks.ts'
+export type { SignalOutcome, TaskMode, TasksOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'
@@ -100,6 +101,7 @@ export { Unavailable, type RetryAdvice } from './protocol/unavailable.ts'
 export type {
   AuthErrorCode,
   ClientErrorCode,
+  EventErrorCode,
   FlowErrorCode,
   HandlerErrorCode,
   LegacyErrorCode,

@@ -4,6 +4,7 @@
 // 6. The journal's answer wins, then a held one, then what the client sent to a question that it was shown.
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
+import type { EventSource, ReceivedEvent } from './event.ts'
 import type { FlowState, HeldAnswer } from './flow-state.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
@@ -29,6 +30,7 @@ export interface Asker {
     readonly answers: Answers | undefined
     readonly flow: { readonly round: number }
     readonly journalWriter?: unknown
+    readonly events?: EventSource | undefined
     readonly can: (capability: Capability) => boolean
   }
   find(key: string): Call | undefined
@@ -46,6 +48,8 @@ export interface Asker {
   removeSkipped(entry: Entry): void
   /** The question is not the one that the client was shown under this pin. */
   questionChanged(key: string, pin: string, asking: Asking): void
+  /** The value of an event does not fit the schema of the handler. */
+  eventRefused(key: string, why: string): void
   /** Remembers a question that the client is shown. */
   shown(asking: Asking): void
   /** A validation starts (1) or ends (-1). */
@@ -98,6 +102,7 @@ export class Answering {
       flowState.held.delete(call.key)
       return this.#held(call, asking, held)
     }
+    if (asking.question.isEvent) return this.#event(call, asking)
     const shown = flowState.open.get(call.key)
     flowState.open.delete(call.key)
     if (shown !== undefined && shown.pin !== asking.pin) this.#asker.questionChanged(call.key, shown.pin, asking)
@@ -113,7 +118,7 @@ export class Answering {
   }
 
   /** Returns what the pass ends with: the wire text of each open question, and the flow state for the next pass. */
-  close(madeProgress: boolean): { questions: Map<string, string>; flowState: FlowState } {
+  close(madeProgress: boolean): { questions: Map<string, string>; events: string[]; flowState: FlowState } {
     const { flowState, answers, journal } = this.#asker.input
     // Answered, but this pass did not reach the question: keep the answer for a later pass.
     for (const [key, shown] of flowState.open) {
@@ -124,8 +129,13 @@ export class Answering {
     // Interrupted while it was validated: the next pass validates it again.
     for (const [key, held] of this.#reading) flowState.held.set(key, held)
     const questions = new Map<string, string>()
+    const events: string[] = []
     const open: FlowState['open'] = new Map()
     for (const [key, { asking, asked, note, leftOut }] of this.#open) {
+      if (asking.question.isEvent) {
+        events.push(key)
+        continue
+      }
       // A deadline says how long the question stays open.
       const count = leftOut && !madeProgress && asking.deadline === undefined ? asked + 1 : asked
       if (count > MOST_ASKED) throw askedTooOften(key, MOST_ASKED, 'No answer came.')
@@ -133,7 +143,7 @@ export class Answering {
       open.set(key, { pin: asking.pin, asked: count })
       this.#asker.shown(asking)
     }
-    return { questions, flowState: { ...flowState, open } }
+    return { questions, events, flowState: { ...flowState, open } }
   }
 
   /** The questions that are open now. They count as shown. */
@@ -141,6 +151,7 @@ export class Answering {
     this.#unshown = false
     const questions = new Map<string, ShownQuestion>()
     for (const [key, { asking, asked, note }] of this.#open) {
+      if (asking.question.isEvent) continue
       questions.set(key, { pin: asking.pin, asked, text: asking.question.text(note) })
       this.#asker.shown(asking)
     }
@@ -162,6 +173,15 @@ export class Answering {
     flowState.held.set(key, { ...shown, answer: { raw: answer }, at: this.#asker.receivedAt(key) })
   }
 
+  /** Takes an event that arrived while the pass runs. */
+  offerEvent(key: string, { value, at }: ReceivedEvent): void {
+    const open = this.#open.get(key)
+    const call = this.#asker.find(key)
+    if (open === undefined || call === undefined) return
+    this.#open.delete(key)
+    this.#read(call, open.asking, { asked: 1, at }, { value })
+  }
+
   /** The deadline of the question has passed. Returns false if it is not open: its answer came in time and is being validated. */
   expire(key: string): boolean {
     const wasOpen = this.#open.delete(key)
@@ -179,6 +199,13 @@ export class Answering {
         kept.delete(key)
       }
     }
+  }
+
+  /** Whoever calls cannot send it: an answer of the client is never looked at. */
+  #event(call: Call, asking: Asking): void {
+    const event = this.#asker.input.events?.take(call.key)
+    if (event === undefined) this.#leaveOpen(call, { asking, asked: 1 })
+    else this.#read(call, asking, { asked: 1, at: event.at }, { value: event.value })
   }
 
   #recorded(call: Call, asking: Asking, entry: Entry): void {
@@ -231,7 +258,10 @@ export class Answering {
     if (asking.deadline !== undefined && at !== undefined && at > asking.deadline.dueAt)
       return this.#leaveOpen(call, { asking, asked: Math.max(asked, 1) })
     const read = (fit: Fit): void => {
-      if ('misfit' in fit) {
+      if ('misfit' in fit && asking.question.isEvent) {
+        this.#asker.eventRefused(call.key, fit.misfit)
+        this.#leaveOpen(call, { asking, asked })
+      } else if ('misfit' in fit) {
         const note = MISFIT_NOTE + fit.misfit
         this.#leaveOpen(call, { asking, asked: asked + 1, note })
       } else if ('pending' in fit) {

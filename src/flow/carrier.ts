@@ -8,6 +8,7 @@ import type { Answers } from './answering.ts'
 import type { RetryOptions } from './retry.ts'
 import type { CallKind } from './call.ts'
 import type { CallSource } from './caller.ts'
+import type { EventSource, ReceivedEvent } from './event.ts'
 import type { OnError, TargetName } from './failure-log.ts'
 import type { FlowState, ShownQuestion, Wait } from './flow-state.ts'
 import type { Journal } from './journal.ts'
@@ -42,6 +43,8 @@ export interface Carrier<T> {
   readonly progress?: Progress | undefined
   readonly log?: Log | undefined
   readonly journalWriter?: JournalWriter | undefined
+  /** See `PassInput.events`. */
+  readonly events?: EventSource | undefined
   readonly mayDetach?: boolean | undefined
   readonly hasStore?: boolean | undefined
   /** See `PassInput.can`. */
@@ -64,6 +67,8 @@ export interface RunningPass {
   readonly ended: boolean
   /** Gives the pass answers that arrived after it started. */
   offer(answers: Answers): void
+  /** Gives the pass an event that arrived after it started. */
+  offerEvent(key: string, event: ReceivedEvent): void
   /** Ends the pass with this error. */
   fail(error: unknown): unknown
 }
@@ -119,6 +124,8 @@ export interface PassInput {
   readonly wantsHandover?: (() => boolean) | undefined
   /** Persists the journal while the pass runs. Present only if the flow is a task. */
   readonly journalWriter?: JournalWriter | undefined
+  /** Takes events from outside. Present only if the flow is a task. */
+  readonly events?: EventSource | undefined
   /** True if the flow may become a task in this pass. */
   readonly mayDetach?: boolean | undefined
   /** False if the app has no store, so that no flow can become a task. */
@@ -172,8 +179,11 @@ export type Log = (level: string, data: unknown, logger?: string) => void
 
 /** A carrier that persists the journal while the pass runs, not only when the pass ends. */
 export interface JournalWriter {
-  /** Persists what was added to the journal. The handler sees a result only after this resolves; a rejection fails the pass. */
-  persist(journal: Journal): Promise<void>
+  /**
+   * Persists what was added to the journal, and `waits` with it, if they are given. The handler sees a result only after this
+   * resolves; a rejection fails the pass.
+   */
+  persist(journal: Journal, waits?: ReadonlyMap<string, Wait>): Promise<void>
   /** Shows the questions that are open now, by key, while steps still run, and persists the due times of the flow. */
   show(questions: ReadonlyMap<string, ShownQuestion>, waits: ReadonlyMap<string, Wait> | undefined): void
 }
@@ -181,14 +191,22 @@ export interface JournalWriter {
 /** How a pass ended. */
 export type Outcome = Suspension | Ending | { kind: 'cancelled' }
 
+interface Waiting {
+  readonly dueAt?: number
+  /** The keys of the events that the handler awaits. Default: none. */
+  readonly events?: readonly string[]
+  readonly journal: Journal
+  readonly flowState: FlowState
+}
+
 /** The flow continues in a later pass. */
 export type Suspension =
   /** `questions` holds the wire text of each open question, by key. With `dueAt`, run the next pass then, answered or not. */
-  | { kind: 'asks'; questions: Map<string, string>; dueAt?: number; journal: Journal; flowState: FlowState }
+  | ({ kind: 'asks'; questions: Map<string, string> } & Waiting)
   /** Nothing to ask: run the next pass elsewhere or later. */
   | { kind: 'deferred'; journal: Journal; flowState: FlowState }
-  /** Nothing to ask: run the next pass at `dueAt`, in milliseconds since 1970. */
-  | { kind: 'waiting'; dueAt: number; journal: Journal; flowState: FlowState }
+  /** Nothing to ask: run the next pass at `dueAt`, in milliseconds since 1970, or when an event has come. */
+  | ({ kind: 'waiting' } & Waiting)
   /** Continue as a task. The client has not seen every question that is open in the flow state. */
   | { kind: 'detached'; journal: Journal; flowState: FlowState }
 

@@ -281,6 +281,17 @@ export function timeLimit(ms: number, waitingFor: string, nested?: { step: strin
 }
 
 /** `what` names the call, such as `The sleep "night"`. */
+export function eventNeedsTask(key: string): FlowError {
+  return new FlowError(
+    'EVENT_NEEDS_TASK',
+    `The event "${key}" needs a task, because a plain call cannot wait for others. Register the tool with \`task: 'always'\`, or call io.detach({ required: true }) first.`,
+  )
+}
+
+export function eventInvalid(key: string, why: string): FlowError {
+  return new FlowError('EVENT_INVALID', `The event "${key}" cannot be awaited: ${why}.`)
+}
+
 export function waitInvalid(what: string, got: string): FlowError {
   return new FlowError('WAIT_INVALID', `${what} must wait a number of milliseconds, or until a valid Date, got ${got}.`)
 }

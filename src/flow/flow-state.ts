@@ -24,10 +24,12 @@ export interface HeldAnswer extends OpenQuestion {
 
 /** A due time that was set when its call was first reached. */
 export interface Wait {
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970. Infinity for an event without a deadline. */
   readonly dueAt: number
   /** How many attempts of the step have failed, if the call is a step. */
   readonly attempts?: number
+  /** Present if the call is an event. The JSON Schema of its value is there until it settles. */
+  readonly event?: { readonly token: string; readonly schema?: unknown }
 }
 
 export interface FlowState {
@@ -95,9 +97,10 @@ export function readFlowState(json: unknown): FlowState {
 
 /** Compact and positional JSON. `readWaits` is the inverse. */
 export function writeWaits(waits: ReadonlyMap<string, Wait>): unknown[] {
-  return Array.from(waits, ([key, { dueAt, attempts }]) =>
-    attempts === undefined ? [key, dueAt] : [key, dueAt, attempts],
-  )
+  return Array.from(waits, ([key, { dueAt, attempts, event }]) => {
+    if (event === undefined) return attempts === undefined ? [key, dueAt] : [key, dueAt, attempts]
+    return [key, Number.isFinite(dueAt) ? dueAt : null, null, event.token, event.schema ?? null]
+  })
 }
 
 export function readWaits(json: unknown): Map<string, Wait> {
@@ -105,7 +108,12 @@ export function readWaits(json: unknown): Map<string, Wait> {
   const waits = new Map<string, Wait>()
   for (const row of json) {
     if (!Array.isArray(row)) throw malformed()
-    const [key, dueAt, attempts] = row as unknown[]
+    const [key, dueAt, attempts, token, schema = null] = row as unknown[]
+    if (typeof key === 'string' && typeof token === 'string') {
+      const event = { token, ...(schema !== null && { schema }) }
+      waits.set(key, { dueAt: typeof dueAt === 'number' ? dueAt : Infinity, event })
+      continue
+    }
     if (typeof key !== 'string' || typeof dueAt !== 'number') throw malformed()
     waits.set(key, typeof attempts === 'number' ? { dueAt, attempts } : { dueAt })
   }

@@ -8,6 +8,8 @@ import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from '.
 import { parked } from './call.ts'
 import type { Caller, ClientInfo } from './caller.ts'
 import { Declined, questionInvalid } from './errors.ts'
+import type { OutsideEvent } from './event.ts'
+import { outsideEvent } from './event.ts'
 import type { Recordable } from './lossless.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
@@ -268,6 +270,24 @@ export class Io<A extends Asks = {}> {
    */
   sleep(key: string, until: number | Date): Promise<void> {
     return this.#pass.checkKey(key) ? this.#pass.sleep(this.#prefix + key, until) : parked()
+  }
+
+  /**
+   * Waits for an event from outside, such as a payment or the approval of a manager. Returns at once, with a `token` and a `url` to
+   * hand out in a step. `await` it like a question: the value is what somebody sent with `app.signal(token, value)`, or by a POST to
+   * the URL, checked against the schema. Needs a task. With `{ withinMs }` it is open for so long, from when it is first reached:
+   * then the result is `otherwise`, or `Expired` is thrown. Default: no deadline.
+   *
+   * @example
+   * const paid = io.event('paid', z.object({ amount: z.number() }), { withinMs: 86_400_000 })
+   * await io.step('invoice', () => sendInvoice(paid.url))
+   * const { amount } = await paid
+   */
+  event<S extends Schema>(key: string, schema: S): OutsideEvent<Output<S>>
+  event<S extends Schema, F = never>(key: string, schema: S, options: AskOptions<F>): OutsideEvent<Output<S> | F>
+  event(key: string, schema: Schema, options?: AskOptions<unknown>): OutsideEvent<unknown> {
+    const pass = this.#pass
+    return outsideEvent(pass, pass.checkKey(key) ? this.#prefix + key : '', schema, options)
   }
 
   /**

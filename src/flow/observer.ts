@@ -116,8 +116,8 @@ export interface AskEnd {
 }
 
 export interface ObservedWait {
-  /** For the answers of the client, or for a time. */
-  readonly for: 'answers' | 'time'
+  /** For the answers of the client, for a time, or for an event from outside. */
+  readonly for: 'answers' | 'time' | 'event'
   /** What waits. */
   readonly keys: readonly string[]
   /** Milliseconds since 1970, if it waits for a time. */

@@ -43,3 +43,10 @@ export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>
     detailsOf(placeOf(input)),
   )
 }
+
+export function warnOfEvent(input: PassInput, key: string, why: string): void {
+  input.logger.warn(
+    `${nameOf(input.target)}: the value of the event "${key}" does not match its schema (${why}). It is not used, and the event is still open.`,
+    detailsOf(placeOf(input), undefined, key),
+  )
+}

@@ -30,11 +30,12 @@ import {
   scopeFailure,
   tooLarge,
 } from './errors.ts'
+import type { EventHost, ReceivedEvent } from './event.ts'
 import { logFailure } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
-import { logLost, placeOf, warnOfChange, warnOfDropped } from './pass-log.ts'
+import { logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
 import type { Phase } from './phase.ts'
 import { isOver } from './phase.ts'
 import type { Question } from './question.ts'
@@ -70,7 +71,7 @@ const HELD_MS = 1_000
 /** Times out the passes that no list of an app holds. */
 const unlisted = new Underway<Interruptible>()
 
-export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost {
+export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost, EventHost {
   readonly input: PassInput
   deadline = 0
   before: Running | undefined
@@ -198,7 +199,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost 
       const question = toQuestion()
       const deadline = within && call.entry === undefined ? deadlineOf(this.waits, key, within) : undefined
       call.asking = { question, pin: pinOf(question), give, deadline }
-      if (this.input.observed !== undefined && call.entry === undefined) {
+      if (this.input.observed !== undefined && call.entry === undefined && !question.isEvent) {
         this.input.observed.ask(key, question.needs[0] ?? '')
       }
     } catch (error) {
@@ -306,6 +307,19 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost 
     this.#phase = 'detaching'
     this.#settling.touch()
     return parked()
+  }
+
+  /** Gives the pass an event that arrived while it runs. */
+  offerEvent(key: string, event: ReceivedEvent): void {
+    if (this.ended) return
+    this.#lazyWaits?.fireDue(event.at)
+    this.#answering.offerEvent(key, event)
+    this.#settling.touch()
+  }
+
+  eventRefused(key: string, why: string): void {
+    this.input.events?.refuse(key)
+    warnOfEvent(this.input, key, why)
   }
 
   /** Gives the pass answers that arrived while it runs, to questions that its journal writer has shown. */
@@ -507,7 +521,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost 
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
-    return journalWriter.persist(journal).then(
+    return journalWriter.persist(journal, this.#lazyWaits?.takeNewTokens()).then(
       () => {
         if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
@@ -609,12 +623,14 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost 
     const { journal } = this.input
     try {
       const detaching = this.#phase === 'detaching'
-      const { questions, flowState } = this.#answering.close(this.#appended > 0 || detaching)
-      const dueAt = this.#phase === 'running' ? this.#lazyWaits?.nextDueAt : undefined
+      const { questions, events, flowState } = this.#answering.close(this.#appended > 0 || detaching)
+      const isRunning = this.#phase === 'running'
+      const dueAt = isRunning ? this.#lazyWaits?.nextDueAt : undefined
+      const awaited = isRunning && events.length > 0
+      const waiting = { ...(dueAt !== undefined && { dueAt }), ...(awaited && { events }), journal, flowState }
       if (detaching) this.#end({ kind: 'detached', journal, flowState })
-      else if (questions.size > 0)
-        this.#end({ kind: 'asks', questions, ...(dueAt !== undefined && { dueAt }), journal, flowState })
-      else if (dueAt !== undefined) this.#end({ kind: 'waiting', dueAt, journal, flowState })
+      else if (questions.size > 0) this.#end({ kind: 'asks', questions, ...waiting })
+      else if (dueAt !== undefined || awaited) this.#end({ kind: 'waiting', ...waiting })
       else this.#end({ kind: 'deferred', journal, flowState })
     } catch (error) {
       void this.fail(error)

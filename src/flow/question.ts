@@ -20,6 +20,8 @@ export interface Question {
   text(note?: string): string
   /** The capabilities that the client must declare to be asked this. */
   readonly needs: readonly Capability[]
+  /** True if it is no question to the client: the answer comes from outside, as `{ value }`. Default false. */
+  readonly isEvent?: boolean
   /** Checks an untrusted answer, which is a JSON object. */
   fit(answer: Record<string, unknown>): Fit | Promise<Fit>
 }

@@ -66,6 +66,9 @@ function reportOutcome(carrier: Carrier<unknown>, outcome: Outcome, observed: Fl
     if (carrier.holdWait === undefined) wait.end({ outcome: 'released' })
     else carrier.holdWait(wait)
   }
+  if ((kind === 'asks' || kind === 'waiting') && outcome.events !== undefined) {
+    observed.wait({ for: 'event', keys: outcome.events, dueAt: outcome.dueAt }).end({ outcome: 'released' })
+  }
   observed.pass.end(kind === 'failed' ? { outcome: kind, error: outcome.error } : { outcome: kind })
 }
 
@@ -96,6 +99,7 @@ function runPass<T>(
     steps: host.steps,
     wantsHandover: () => carrier.wantsHandover(),
     journalWriter: carrier.journalWriter,
+    events: carrier.events,
     mayDetach: carrier.mayDetach,
     hasStore: carrier.hasStore,
     underway: carrier.underway,

@@ -28,6 +28,7 @@ export class Waits {
   readonly #carried: Map<string, Wait>
   readonly #pending = new Map<string, PendingWait>()
   #timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
+  #hasNewToken = false
   /** True if something was carried since the last `show`. */
   unshown = false
 
@@ -49,6 +50,14 @@ export class Waits {
   carry(key: string, wait: Wait): void {
     this.#carried.set(key, wait)
     this.unshown = true
+    if (wait.event !== undefined) this.#hasNewToken = true
+  }
+
+  /** What is carried, if it has a token that no write has had yet: what is recorded later may depend on it. */
+  takeNewTokens(): ReadonlyMap<string, Wait> | undefined {
+    if (!this.#hasNewToken) return undefined
+    this.#hasNewToken = false
+    return this.#carried
   }
 
   /**
@@ -80,12 +89,19 @@ export class Waits {
 
   /** The call has settled. */
   settled(key: string): void {
-    this.#carried.delete(key)
     this.#pending.delete(key)
+    const { dueAt, event } = this.#carried.get(key) ?? {}
+    // A later pass has the token again, which may be part of a question.
+    if (event !== undefined && dueAt !== undefined) this.#carried.set(key, { dueAt, event: { token: event.token } })
+    else this.#carried.delete(key)
   }
 
   dropScope(prefix: string): void {
-    for (const key of [...this.#carried.keys(), ...this.#pending.keys()]) if (key.startsWith(prefix)) this.settled(key)
+    for (const key of [...this.#carried.keys(), ...this.#pending.keys()]) {
+      if (!key.startsWith(prefix)) continue
+      this.#carried.delete(key)
+      this.#pending.delete(key)
+    }
   }
 
   /** Fires what was due before this time, such as the receipt of an answer. Default: everything that is due. */

@@ -13,6 +13,7 @@ import type { Admission, AdmissionOptions } from './admission.ts'
 import { admission, corsHeaders, preflight } from './admission.ts'
 import type { Sender } from './answer.ts'
 import { answerBody } from './answer.ts'
+import { eventTokenIn, mayBeEvent, postEvent, refuseEvent } from './event-post.ts'
 import { acceptsEvents, DEFAULT_KEEP_ALIVE_MS, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
@@ -87,6 +88,7 @@ export class HttpEndpoint {
   readonly #admit: Admission
   readonly #allowedOrigins: AdmissionOptions['allowedOrigins']
   readonly #routes = new Map<string, Route>()
+  readonly #takesEvents: boolean
 
   /** Messages are taken at `path`. Default: at every path that has no route. */
   constructor(app: App, options: HttpOptions, path?: string) {
@@ -104,6 +106,7 @@ export class HttpEndpoint {
     this.#authenticate = authenticate
     this.#admit = admission(options)
     this.#allowedOrigins = options.allowedOrigins
+    this.#takesEvents = app.takesEvents
     for (const [at, text] of authenticate?.documents ?? []) this.#routes.set(at, publicDocument(text))
   }
 
@@ -127,6 +130,10 @@ export class HttpEndpoint {
   /** Answers the request, after reading its body if it has one. */
   serve(exchange: HttpExchange): void {
     if (this.#page?.takes(exchange.url)) return this.#openPage(this.#page, exchange)
+    if (this.#takesEvents && mayBeEvent(exchange.url) && this.#eventToken(exchange) !== undefined) {
+      const refused = refuseEvent(exchange.method, exchange.header)
+      return refused === undefined ? exchange.readBody() : exchange.reply(refused)
+    }
     const early = this.#routed(exchange) ?? this.#refused(exchange)
     if (early !== undefined) return exchange.reply(early)
     const authenticate = this.#authenticate
@@ -164,8 +171,23 @@ export class HttpEndpoint {
     const refused = load.refusal(this.limits)
     if (refused !== undefined) return exchange.reply(refused)
     load.enter(exchange, bytes)
+    if (this.#takesEvents && mayBeEvent(exchange.url)) {
+      const token = this.#eventToken(exchange)
+      if (token !== undefined) return this.#answerEvent(exchange, token, body, bytes)
+    }
     if (load.backlog.mustWait()) this.#answerLater(exchange, body)
     else this.#answer(exchange, body)
+  }
+
+  #eventToken({ path }: HttpExchange): string | undefined {
+    return path === this.#path ? undefined : eventTokenIn(path)
+  }
+
+  #answerEvent(exchange: HttpExchange, token: string, body: string, bytes: number): void {
+    void postEvent(this.app, token, body, bytes).then((reply) => {
+      load.leave(exchange)
+      exchange.reply(reply)
+    })
   }
 
   #answerLater(exchange: HttpExchange, body: string): void {

@@ -10,6 +10,7 @@ export type RallyErrorCode =
   | FlowErrorCode
   | HandlerErrorCode
   | StateErrorCode
+  | EventErrorCode
   | StoreErrorCode
   | AuthErrorCode
   | LegacyErrorCode
@@ -99,6 +100,10 @@ export type FlowErrorCode =
   | 'WAIT_INVALID'
   /** A sleep or a deadline is longer than what carries the flow can wait. Call `io.detach()` before it. */
   | 'WAIT_TOO_LONG'
+  /** `io.event()` was called in a plain call. Use `task: 'always'`, or call `io.detach({ required: true })` first. */
+  | 'EVENT_NEEDS_TASK'
+  /** The schema of an event is too large, or `codec` is asynchronous. The message says which. */
+  | 'EVENT_INVALID'
   /** A pass took longer than `timeoutMs`. Split the work into steps, or run it as a task. */
   | 'TIME_LIMIT'
 
@@ -125,6 +130,13 @@ export type StateErrorCode =
   | 'STATE_TOO_LARGE'
   /** The `codec` returned a value that is not a token. Its `seal` must return a string. */
   | 'CODEC_INVALID'
+
+/** `app.signal()` did not take an event. */
+export type EventErrorCode =
+  /** The token is wrong or has expired, or its task has ended or was deleted. */
+  | 'EVENT_REFUSED'
+  /** The value does not match the schema of the event, or is too large. The event is still open. */
+  | 'EVENT_MISMATCH'
 
 export type StoreErrorCode =
   /** The store was closed, and was then used. */

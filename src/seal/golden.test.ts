@@ -88,7 +88,7 @@ function generate(): Golden {
       text: Buffer.from(Array.from({ length: 48 }, (_, index) => index * 5)).toString('base64url'),
     },
   ] as const
-  const purposes: Purpose[] = ['requestState', 'serverRequest', 'session', 'event', 'cursor']
+  const purposes: Purpose[] = ['requestState', 'serverRequest', 'session', 'event', 'cursor', 'signal']
   const plaintexts = ['', 'text', '{"of":"é€😀"}\n[1,2,3]']
   const now = 1_785_196_800_000
   const states = [

@@ -14,6 +14,7 @@ export const prefixes = {
   cursor: 'cu1.',
   appState: 'as1.',
   appPage: 'ap1.',
+  signal: 'sg1.',
 } as const
 
 export const prefixBytes = 4
@@ -112,6 +113,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
       cursor: key('cursor'),
       appState: key('appState'),
       appPage: key('appPage'),
+      signal: key('signal'),
     },
     flowIds: key('flowIds'),
   }

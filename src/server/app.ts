@@ -35,7 +35,7 @@ import { registerResource, registerTemplate } from './resource.ts'
 import type { SkillFolder, SkillOptions } from './skill.ts'
 import { registerSkill } from './skill.ts'
 import { RequestSource } from './source.ts'
-import type { Tasks } from './tasks.ts'
+import type { SignalOutcome, Tasks } from './tasks.ts'
 import type { ChangeNotifier } from './subscriptions.ts'
 import { inProcessBus, Subscriptions } from './subscriptions.ts'
 import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
@@ -217,6 +217,25 @@ export class App {
   /** The page on which users answer who opened a link. Hosts serve it. `undefined` without the option `page`. */
   get page(): AnswerPage | undefined {
     return this.#services.apps?.page
+  }
+
+  /**
+   * Sends an event to the task that waits for it with `io.event()`, or will. Works in any process that has the keys, the audience
+   * (the name, by default) and the store. The first event wins; for a further one it returns 'repeated'. Throws EVENT_REFUSED if the
+   * token is wrong or expired or the task has ended, and EVENT_MISMATCH if the value does not match the schema. Default value: null.
+   *
+   * @example
+   * await app.signal(token, { approved: true })
+   */
+  signal(token: string, value: unknown = null): Promise<SignalOutcome> {
+    const { tasks } = this.#services
+    if (tasks !== undefined) return tasks.signal(token, value)
+    throw new RallyError('STORE_REQUIRED', 'app.signal() needs a store. Pass one to rally({ store }).')
+  }
+
+  /** True if the app takes events from outside: it has a store. */
+  get takesEvents(): boolean {
+    return this.#services.tasks !== undefined
   }
 
   get draining(): boolean {

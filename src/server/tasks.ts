@@ -39,6 +39,11 @@ export interface TasksOptions {
    * 10 000 at least.
    */
   watchdogMs?: number | false
+  /**
+   * Where others POST events for `io.event()`, without the token, such as `https://tools.example.com/events`. The hosts of this app
+   * serve every path that ends in `/events/<token>`. Default: events have no `url`, only a `token`.
+   */
+  eventsUrl?: string
 }
 
 /** A flow that becomes a task, and the request in which it does. */
@@ -51,6 +56,9 @@ export interface TaskStart {
   /** The answers that came with the call, if nothing has been asked yet. */
   readonly answers: Answers | undefined
 }
+
+/** `repeated`: an event has come before, and that one counts. */
+export type SignalOutcome = 'accepted' | 'repeated'
 
 /** A page of tasks, the oldest first. Of a result, a listed task has only `isError`. */
 export interface TaskPage {
@@ -81,6 +89,8 @@ export interface Tasks {
   update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void>
   /** Cancels the task, unless it has ended. */
   cancel(taskId: unknown, principal: string | undefined): Promise<void>
+  /** Takes an event from outside. Throws EVENT_REFUSED or EVENT_MISMATCH. */
+  signal(token: unknown, value: unknown): Promise<SignalOutcome>
   list(principal: string | undefined, cursor: unknown): Promise<TaskPage>
   /** Which of these tasks the caller owns. */
   own(ids: readonly string[], principal: string | undefined): Promise<string[]>

@@ -10,12 +10,14 @@ import { taskProblem } from '../server/limits.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
-import type { TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
+import type { SignalOutcome, TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
+import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
+import { shown } from '../protocol/text.ts'
 import { isEnd } from '../store/tasks.ts'
 import { Usages } from '../store/usage.ts'
 import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
@@ -39,6 +41,7 @@ export class TaskEngine implements Tasks {
   readonly #worker: Worker
   readonly #followers: Followers
   readonly #usages: Usages
+  readonly #eventTokens: EventTokens
   readonly #ttlMs: number | null
   readonly #pollMs: number
 
@@ -49,7 +52,8 @@ export class TaskEngine implements Tasks {
     this.#store = store
     this.#ttlMs = ttlMs
     this.#pollMs = pollMs
-    this.#worker = new Worker(host, store, options)
+    this.#eventTokens = new EventTokens(host.seal)
+    this.#worker = new Worker(host, store, { ...options, eventTokens: this.#eventTokens })
     this.#followers = new Followers(store, host.logger)
     this.#usages = new Usages((owner) => store.usage(owner), taskProblem(host.limits), host.now)
   }
@@ -106,6 +110,19 @@ export class TaskEngine implements Tasks {
 
   async cancel(taskId: unknown, principal: string | undefined): Promise<void> {
     await this.#change(readId(taskId), ownerOf(principal), () => ({ status: 'cancelled' }))
+  }
+
+  async signal(token: unknown, value: unknown): Promise<SignalOutcome> {
+    const text = eventText(value)
+    const address = await this.#eventTokens.open(token)
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const task = await this.#store.read(address.taskId)
+      if (task === undefined) throw refused()
+      const state = receive(task, address, { value: JSON.parse(text) as unknown, at: this.#host.now() })
+      if (state === 'repeated') return 'repeated'
+      if (await this.#changeWithin(task.owner, task, { state: writeState(state), dueMs: 0 })) return 'accepted'
+    }
+    throw changedTooOften()
   }
 
   async list(principal: string | undefined, cursor: unknown): Promise<TaskPage> {
@@ -232,7 +249,7 @@ export class TaskEngine implements Tasks {
       if (change === undefined) return
       if (await this.#changeWithin(owner, task, change)) return
     }
-    throw new ProtocolError(INTERNAL_ERROR, `The task changed ${MAX_TRIES} times during this request. Try again.`)
+    throw changedTooOften()
   }
 
   /** Returns `false` if the task has changed meanwhile. Throws if the change makes it too large for its owner. */
@@ -302,11 +319,18 @@ function readId(id: unknown): string {
   return id
 }
 
+function changedTooOften(): ProtocolError {
+  return new ProtocolError(INTERNAL_ERROR, `The task changed ${MAX_TRIES} times during this request. Try again.`)
+}
+
 function notFound(): ProtocolError {
   return invalidParams('Task not found: it does not exist, has expired, or belongs to another caller.')
 }
 
-type CheckedTasksOptions = Required<TasksOptions> & { readonly watchdogMs: number }
+type CheckedTasksOptions = Required<Omit<TasksOptions, 'eventsUrl'>> & {
+  readonly watchdogMs: number
+  readonly eventsUrl: string | undefined
+}
 
 /** Checks the options when the app is built, and adds the defaults. */
 export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
@@ -337,5 +361,18 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
       `\`tasks.concurrency\` must be a whole number of at least 0, got ${concurrency}.`,
     )
   }
-  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs }
+  const eventsUrl = options.eventsUrl === undefined ? undefined : readEventsUrl(options.eventsUrl)
+  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs, eventsUrl }
+}
+
+/** Without a slash at its end. */
+function readEventsUrl(url: unknown): string {
+  const parsed = typeof url === 'string' ? URL.parse(url) : null
+  const isUrl = parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === ''
+  const path = parsed?.pathname.replace(/\/$/, '')
+  if (isUrl && path?.endsWith('/events')) return `${parsed.origin}${path}`
+  throw new RallyError(
+    'OPTION_INVALID',
+    `\`tasks.eventsUrl\` must be an http or https URL that ends in /events, got ${shown(url)}.`,
+  )
 }

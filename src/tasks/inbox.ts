@@ -1,11 +1,22 @@
-// What others have put into the state of a task that runs: answers that a pass has not been given yet, and since when they are there.
+// What others put into the state of a task while a worker runs it: answers and events that no pass was given yet.
 import type { Answers } from '../flow/answering.ts'
+import type { ReceivedEvent } from '../flow/event.ts'
+import { unusedEvent } from './events.ts'
 import type { TaskFlowState } from './state.ts'
 
 export class Inbox {
   /** Keys of answers that a pass was given and that the store still holds. */
   readonly #delivered = new Set<string>()
   readonly #receivedAt = new Map<string, number>()
+  /** Keys of events that a pass was given. */
+  readonly #events = new Set<string>()
+  /** Keys of events that the pass waits for. */
+  readonly #awaited = new Set<string>()
+
+  /** A new pass waits for nothing yet. */
+  begin(): void {
+    this.#awaited.clear()
+  }
 
   /** The answers that no pass was given yet. */
   take(state: TaskFlowState): Answers {
@@ -31,5 +42,46 @@ export class Inbox {
   /** The effects of these answers are in the store, and the answers are not any more. */
   used(keys: readonly string[]): void {
     for (const key of keys) this.#delivered.delete(key)
+  }
+
+  /** The event, if it has come. If not, the pass waits for it from now on. */
+  takeEvent(state: TaskFlowState, key: string): ReceivedEvent | undefined {
+    const event = unusedEvent(state, key)
+    if (event === undefined) {
+      this.#awaited.add(key)
+      return undefined
+    }
+    this.#awaited.delete(key)
+    this.#events.add(key)
+    return event
+  }
+
+  /** The events that the pass waits for and that have come. */
+  takeAwaited(state: TaskFlowState): [string, ReceivedEvent][] {
+    return [...this.#awaited].flatMap((key): [string, ReceivedEvent][] => {
+      const event = this.takeEvent(state, key)
+      return event === undefined ? [] : [[key, event]]
+    })
+  }
+
+  /** The pass could not use the event, and waits for another one. */
+  refuseEvent(state: TaskFlowState, key: string): void {
+    this.#events.delete(key)
+    this.#awaited.add(key)
+    delete state.events?.[key]
+  }
+
+  /** True if an event has come that a pass which has ended was waiting for. */
+  hasAwaited(state: TaskFlowState): boolean {
+    return [...this.#awaited].some((key) => unusedEvent(state, key) !== undefined)
+  }
+
+  /** The values of the events that a pass was given are in the journal or in the flow's state now. That they came is kept. */
+  markEvents(state: TaskFlowState): void {
+    for (const key of this.#events) {
+      const event = state.events?.[key]
+      if (state.events !== undefined && event !== undefined) state.events[key] = { at: event.at }
+    }
+    this.#events.clear()
   }
 }

@@ -9,6 +9,7 @@ import type { CallSource } from '../flow/caller.ts'
 import type { FailurePlace } from '../flow/failure-log.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
+import type { EventSource } from '../flow/event.ts'
 import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
 import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
@@ -24,6 +25,7 @@ import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { endingOf, isInterrupted, StoreFault } from './ending.ts'
+import type { EventTokens } from './events.ts'
 import { Inbox } from './inbox.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
@@ -40,6 +42,9 @@ export interface RunHost {
   readonly maxJournalBytes: number
   /** The time limit of a pass, unless the tool declares one. */
   readonly timeoutMs: number
+  readonly eventTokens: EventTokens
+  /** Where events are posted, without the token. */
+  readonly eventsUrl: string | undefined
   readonly trials: Trials
   /** True if this run must hand its task over at its next step. */
   readonly draining: (run: TaskRun) => boolean
@@ -99,16 +104,24 @@ export class TaskRun implements JournalWriter, TroubledRun {
     if (version > this.#lease.version) void this.#context.runInAsyncScope(() => this.#look(version))
   }
 
-  async persist(journal: Journal): Promise<void> {
+  async persist(journal: Journal, waits?: ReadonlyMap<string, Wait>): Promise<void> {
     const pending = journal.takePending()
     if (pending === undefined) return
     try {
-      if ('all' in pending) await this.change(() => ({ journal: pending.all }))
+      if (waits !== undefined || 'all' in pending) await this.#rewrite(journal.text(), waits)
       else await this.#lease.append(pending.entries)
       this.host.endTrial(this)
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
+  }
+
+  #rewrite(journal: string, waits: ReadonlyMap<string, Wait> | undefined): Promise<void> {
+    const due = waits === undefined ? undefined : writeWaits(waits)
+    return this.change((state) => {
+      if (due !== undefined) state.waits = due
+      return { journal }
+    })
   }
 
   show(questions: ReadonlyMap<string, ShownQuestion>, waits: ReadonlyMap<string, Wait> | undefined): void {
@@ -197,6 +210,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     const { journal, flowState } = from
     const { state } = this.#lease
     const passes = Math.max(state.passes, journal.length > 0 && !hasAnswersOfCall(state) ? 1 : 0)
+    this.#inbox.begin()
     const answers = this.#inbox.take(state)
     const source = sourceIn(request)
     this.#open = new Map()
@@ -223,6 +237,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
       cancel: this.#cancel,
       progress: this.#status.progress,
       journalWriter: this,
+      events: this.#events,
       can: (capability) => hasCapability(can, capability),
       wantsHandover: () => this.host.draining(this),
       started: (pass) => {
@@ -266,18 +281,13 @@ export class TaskRun implements JournalWriter, TroubledRun {
     this.#pass = undefined
     switch (outcome.kind) {
       case 'asks':
+      case 'waiting':
         return (await this.#park(outcome)) ? undefined : this.#next(outcome)
       case 'deferred':
         await this.#save(outcome, (state) => {
           showQuestions(state, new Map())
           // Not draining: a by-hand handler asked to run again, so wait one poll interval.
           return { status: 'working', release: true, dueMs: this.host.draining(this) ? 0 : this.task.pollMs }
-        })
-        return undefined
-      case 'waiting':
-        await this.#save(outcome, (state) => {
-          showQuestions(state, new Map())
-          return { status: 'working', release: true, dueMs: this.#dueMs(outcome.dueAt) }
         })
         return undefined
       case 'detached':
@@ -297,15 +307,19 @@ export class TaskRun implements JournalWriter, TroubledRun {
     return { releaseFromMs: RELEASE_FROM_MS, sleepMs: mostMs, askMs: mostMs, advice }
   }
 
-  /** Releases the task until an answer comes. Returns `false` if an answer has come already: then the run continues. */
-  async #park(outcome: Suspension & { kind: 'asks' }): Promise<boolean> {
-    const shown = shownIn(outcome)
+  /**
+   * Releases the task until an answer or an event comes, or until it is due. Returns `false` if one has come already: then the run
+   * continues.
+   */
+  async #park(outcome: Suspension & { kind: 'asks' | 'waiting' }): Promise<boolean> {
+    const asks = outcome.kind === 'asks'
+    const shown = asks ? shownIn(outcome) : new Map<string, ShownQuestion>()
     let parked = true
     await this.#save(outcome, (state) => {
-      const answered = Object.keys(state.answers).length > 0
-      const draining = this.host.draining(this)
+      const hasNews = (asks && Object.keys(state.answers).length > 0) || this.#inbox.hasAwaited(state)
+      const draining = asks && this.host.draining(this)
       showQuestions(state, shown)
-      parked = !answered || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
+      parked = !hasNews || draining || (isByHand(state) && Object.keys(state.shown).length > 0)
       // Draining: another instance continues at once with whatever does not depend on an open question.
       const dueMs = draining ? 0 : outcome.dueAt === undefined ? null : this.#dueMs(outcome.dueAt)
       return { status: statusOf(state), ...(parked && { release: true, dueMs }) }
@@ -326,6 +340,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
       (state) => {
         state.carry = writeFlowState(flowState)
         delete state.waits
+        this.#inbox.markEvents(state)
         state.passes += 1
         delete state.losses
         delete state.retries
@@ -353,6 +368,22 @@ export class TaskRun implements JournalWriter, TroubledRun {
   /** The id is a secret of the caller, so logs have a digest of it. */
   get digest(): string {
     return flowDigest(this.task.id)
+  }
+
+  get #events(): EventSource {
+    const { eventTokens, eventsUrl } = this.host
+    return {
+      mint: (key, dueAt) => eventTokens.mint({ taskId: this.task.id, key, dueAt }),
+      urlOf: (token) => (eventsUrl === undefined ? undefined : `${eventsUrl}/${token}`),
+      take: (key) => this.#inbox.takeEvent(this.#lease.state, key),
+      refuse: (key) => {
+        const refuse = (state: TaskFlowState): TaskChange => {
+          this.#inbox.refuseEvent(state, key)
+          return {}
+        }
+        this.change(refuse).catch((error: unknown) => this.#failPass(error))
+      },
+    }
   }
 
   #failPass(error: unknown): void {
@@ -391,6 +422,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     const answers = this.#inbox.take(state)
     for (const key of Object.keys(answers)) this.#open.delete(key)
     this.#pass.offer(answers)
+    for (const [key, event] of this.#inbox.takeAwaited(state)) this.#pass.offerEvent(key, event)
   }
 }
 

@@ -7,6 +7,7 @@ import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 import type { StoredSource } from '../server/source.ts'
+import type { TaskEvent } from './events.ts'
 
 /** The call that became the task, and what its client supports. */
 export interface TaskRequest {
@@ -38,6 +39,8 @@ export interface TaskFlowState {
   wires: Record<string, number>
   /** Answers that no pass has used yet, by the author's key. */
   answers: Record<string, TaskAnswer>
+  /** Events from outside, by key. Missing if there are none. */
+  events?: Record<string, TaskEvent>
   /** Due times that a worker wrote in the middle of a pass, as `writeWaits` returns them. */
   waits?: unknown
   /** How many workers were lost while the journal had this size. */
@@ -93,6 +96,7 @@ export function readState(text: string): TaskFlowState {
     shown: Object.assign(bare<TaskQuestion>(), state.shown),
     wires: Object.assign(bare<number>(), state.wires),
     answers: Object.assign(bare<TaskAnswer>(), state.answers),
+    ...(state.events !== undefined && { events: Object.assign(bare<TaskEvent>(), state.events) }),
   }
 }
 

@@ -11,12 +11,15 @@ import type { Backoff } from '../protocol/backoff.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
 import { logUnlessOutage } from '../store/outages.ts'
+import type { EventTokens } from './events.ts'
 import { TaskRun } from './run.ts'
 import type { ClaimedTask, TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
 import { Watchdog } from './watchdog.ts'
 
 export interface WorkerOptions {
+  readonly eventTokens: EventTokens
+  readonly eventsUrl: string | undefined
   readonly leaseMs: number
   readonly concurrency: number
   readonly maxJournalBytes: number
@@ -198,6 +201,8 @@ export class Worker {
       store: this.#store,
       underway: this.#underway,
       maxJournalBytes: this.#options.maxJournalBytes,
+      eventTokens: this.#options.eventTokens,
+      eventsUrl: this.#options.eventsUrl,
       timeoutMs: this.#options.timeoutMs,
       trials: this.#trials,
       draining: (each) => this.#isDraining || (this.#alone !== undefined && this.#alone !== each),

@@ -31,6 +31,11 @@ export interface HarshRunOptions {
   runs?: number
   /** If true, the flow is handed over at random steps. Default: in every second run. */
   deferrals?: boolean
+  /**
+   * The events that come from outside, by the key of `io.event()`: each some time after the handler first waits for it. The handler
+   * runs as a task then. One that is not here never comes. Default: none.
+   */
+  events?: Readonly<Record<string, unknown>>
   /** How many rounds a flow may take. Default 1000. */
   maxRounds?: number
   /**
@@ -79,7 +84,8 @@ export async function harsh(target: unknown, second?: unknown, third?: unknown):
     return runAll(toolSubject(target as App, second as string, options), options)
   }
   const options = (second ?? {}) as HarshOptions<object, Asks>
-  return runAll(handlerSubject(target as Handler<object, Asks, unknown>, options), options)
+  const subject = handlerSubject(target as Handler<object, Asks, unknown>, options)
+  return runAll(options.events === undefined ? subject : { ...subject, task: 'always' }, options)
 }
 
 async function runAll(subject: Subject, options: SeededOptions): Promise<Report> {
@@ -107,7 +113,7 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
     }
     const left = structuredClone(observe?.())
     await reset?.()
-    const once = await inOnePass(subject, (question) => delivery.made(question))
+    const once = await inOnePass(subject, (question) => delivery.made(question), options.events)
     // A question without an answer: there is no result to compare.
     if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return await subject.conclude(report)
     checkSame(report, once)
@@ -146,7 +152,7 @@ const REFRESHED =
 
 async function inRounds(
   subject: Subject,
-  { deferrals = false, maxRounds = 1_000 }: SeededOptions,
+  { deferrals = false, maxRounds = 1_000, events = {} }: SeededOptions,
   delivery: Delivery,
   random: Random,
   callerOf?: (round: number) => Caller,
@@ -155,6 +161,8 @@ async function inRounds(
   const check = new ReplayCheck()
   const rounds = new Rounds({
     ...subject,
+    // Perhaps it has not come yet.
+    eventFor: (key) => (Object.hasOwn(events, key) && random.chance(0.5) ? events[key] : undefined),
     observer: {
       asked: (key, question) => {
         check.asked(key, question.text())
@@ -176,16 +184,30 @@ async function inRounds(
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
     answers = undefined
-    if (outcome.kind === 'waiting') rounds.advanceTo(outcome.dueAt)
-    if (outcome.kind !== 'asks') continue
+    if (outcome.kind !== 'asks' && outcome.kind !== 'waiting') continue
+    const { dueAt, events: awaited = [] } = outcome
+    if (awaited.some((key) => Object.hasOwn(events, key))) continue
+    if (outcome.kind === 'waiting') {
+      if (dueAt === undefined) throw noEvent(awaited)
+      rounds.advanceTo(dueAt)
+      continue
+    }
     answers = await delivery.next(outcome.flowState.open, rounds.questions)
     // Nobody will answer any of them: what is due next comes.
-    if (outcome.dueAt !== undefined && !(await delivery.hasAnswer(outcome.questions.keys(), rounds.questions)))
-      rounds.advanceTo(outcome.dueAt)
+    if (dueAt !== undefined && !(await delivery.hasAnswer(outcome.questions.keys(), rounds.questions)))
+      rounds.advanceTo(dueAt)
   }
   throw new RallyError(
     'TOO_MANY_ROUNDS',
     `harsh: the flow was not done after maxRounds = ${maxRounds} rounds. Check that the handler's loop ends, or raise maxRounds.`,
+  )
+}
+
+function noEvent(keys: readonly string[]): RallyError {
+  const named = keys.map((key) => `"${key}"`).join(', ')
+  return new RallyError(
+    'UNANSWERED',
+    `harsh: the flow waits for the event ${named}, which never comes. Pass its value in \`events\`, or give it a deadline with \`withinMs\`.`,
   )
 }
 

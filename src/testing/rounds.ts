@@ -5,6 +5,7 @@ import type { Answers } from '../flow/answering.ts'
 import type { InputRequired } from '../flow/by-hand.ts'
 import { asInputRequired } from '../flow/by-hand.ts'
 import type { Asking } from '../flow/call.ts'
+import type { EventSource } from '../flow/event.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Outcome, PassInput, TraceEvent } from '../flow/carrier.ts'
@@ -38,6 +39,8 @@ export interface RoundsOptions {
   readonly task?: TaskKind | undefined
   /** The capabilities that the client declares. Default: all. */
   readonly capabilities?: readonly Capability[] | undefined
+  /** What comes for an event, when the handler waits for it. Default: nothing. */
+  readonly eventFor?: ((key: string) => unknown) | undefined
   /** Is told what the handler does. Default: none. */
   readonly observer?: Partial<Observer> | undefined
 }
@@ -129,7 +132,23 @@ export class Rounds {
 
   #carrier(): Partial<PassInput> {
     if (!this.#isTask) return { mayDetach: this.#options.task === 'detach' }
-    return { journalWriter: { persist: () => Promise.resolve(), show: () => {} }, waiting: TASK_WAITS }
+    return {
+      journalWriter: { persist: () => Promise.resolve(), show: () => {} },
+      events: this.#events,
+      waiting: TASK_WAITS,
+    }
+  }
+
+  get #events(): EventSource {
+    return {
+      mint: (key) => `token-of-${key}`,
+      urlOf: (token) => `https://events.example/events/${token}`,
+      take: (key) => {
+        const value = this.#options.eventFor?.(key)
+        return value === undefined ? undefined : { value: JSON.parse(JSON.stringify(value)) as unknown, at: this.now }
+      },
+      refuse: (key) => void this.warnings.push(`The event "${key}" was refused.`),
+    }
   }
 
   #open(): Pick<PassInput, 'journal' | 'flowState'> {
@@ -212,7 +231,11 @@ class ObservedPass extends Pass {
   }
 
   override ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T> {
-    return super.ask(key, () => this.#observer.asked(key, toQuestion()), give, within)
+    const observed = (): Question => {
+      const question = toQuestion()
+      return question.isEvent ? question : this.#observer.asked(key, question)
+    }
+    return super.ask(key, observed, give, within)
   }
 
   override step<T>(key: string, run: (attempt: Attempt) => unknown, policy?: RetryPolicy): Promise<T> {

@@ -30,7 +30,11 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
 }
 
 /** A task is one from its start here, so that `io.detach()` does not end the pass. */
-export async function inOnePass(subject: Subject, answer: Answerer): Promise<Report> {
+export async function inOnePass(
+  subject: Subject,
+  answer: Answerer,
+  events: Readonly<Record<string, unknown>> = {},
+): Promise<Report> {
   const { run } = subject
   // The engine looks for an answer under each key. Its content does not matter: `Answered` gets the real one.
   const answers: Record<string, Record<string, unknown>> = {}
@@ -40,7 +44,12 @@ export async function inOnePass(subject: Subject, answer: Answerer): Promise<Rep
   }
   // No wait ends the pass.
   const inPass = subject.task === 'never' ? {} : { waiting: undefined }
-  const rounds = new Rounds({ ...subject, task: subject.task === 'never' ? 'never' : 'always', observer: { asked } })
+  const rounds = new Rounds({
+    ...subject,
+    task: subject.task === 'never' ? 'never' : 'always',
+    eventFor: (key) => events[key],
+    observer: { asked },
+  })
   let outcome = await rounds.next(run, undefined, { answers, ...inPass })
   while (rounds.byHand && rounds.passes.length < MOST_ROUNDS) {
     const sent = await answersTo(rounds.questions, answer)
@@ -48,8 +57,8 @@ export async function inOnePass(subject: Subject, answer: Answerer): Promise<Rep
     outcome = await rounds.next(run, sent)
   }
   let before = rounds.journal
-  let waits = outcome.kind === 'asks' && outcome.dueAt !== undefined
-  while (waits && outcome.kind === 'asks' && rounds.passes.length < MOST_ROUNDS) {
+  let waits = isWaiting(outcome) && outcome.dueAt !== undefined
+  while (waits && isWaiting(outcome) && rounds.passes.length < MOST_ROUNDS) {
     // A question that nobody answers expires.
     if (rounds.journal === before && outcome.dueAt !== undefined) rounds.advanceTo(outcome.dueAt)
     waits = rounds.journal !== before || outcome.dueAt !== undefined
@@ -57,6 +66,11 @@ export async function inOnePass(subject: Subject, answer: Answerer): Promise<Rep
     outcome = await rounds.next(run, undefined, { answers, ...inPass })
   }
   return toReport(rounds, endOf(outcome, rounds))
+}
+
+/** A task that waits for no answer ends its pass only for an event. */
+function isWaiting(outcome: Outcome): outcome is Outcome & { kind: 'asks' | 'waiting' } {
+  return outcome.kind === 'asks' || outcome.kind === 'waiting'
 }
 
 function endOf(outcome: Outcome, { questions }: Rounds): { result?: unknown; error?: unknown } {

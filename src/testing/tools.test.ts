@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ToolError } from '../flow/errors.ts'
+import { Expired, ToolError } from '../flow/errors.ts'
+import type { Io } from '../flow/io.ts'
 import { rally } from '../rally.ts'
 import { MemoryStore } from '../store/memory/store.ts'
 import { accept, harsh } from '../testing.ts'
@@ -115,5 +116,44 @@ describe('harsh on a registered tool', () => {
     const app = newApp()
     app.tool('careless', {}, async (_args, io) => String(await io.confirm('sure', `Deploy at ${Math.random()}?`)))
     await expect(harsh(app, 'careless')).rejects.toBeInstanceOf(ReplayMismatch)
+  })
+})
+
+describe('events from outside', () => {
+  const paid = z.object({ amount: z.number() })
+  const order = async (_args: object, io: Io): Promise<string> => {
+    const payment = io.event('paid', paid, { withinMs: 3_600_000 })
+    await io.step('mail', () => payment.token)
+    try {
+      const { amount } = await payment
+      return await io.step('book', () => `booked ${amount}`)
+    } catch (error) {
+      return error instanceof Expired ? 'expired' : 'other'
+    }
+  }
+
+  test('come at any time, and are the same in every run', async () => {
+    const { result, effects } = await harsh(order, { events: { paid: { amount: 7 } } })
+    expect(result).toBe('booked 7')
+    expect(effects).toEqual(['mail', 'book'])
+  })
+
+  test('that do not come expire, on the virtual clock', async () => {
+    expect((await harsh(order, { events: {} })).result).toBe('expired')
+  })
+
+  test('of a registered tool', async () => {
+    const app = rally({ name: 'tests', version: '1.0.0', store: new MemoryStore() })
+    app.tool('order', { task: 'always' }, order)
+    const { result } = await harsh(app, 'order', { events: { paid: { amount: 3 } } })
+    expect(result?.content).toEqual([{ type: 'text', text: 'booked 3' }])
+  })
+
+  test('that can never come end the test', async () => {
+    const forever = async (_args: object, io: Io): Promise<string> => String(await io.event('never', paid))
+    await expect(harsh(forever, { events: {} })).rejects.toMatchObject({
+      code: 'UNANSWERED',
+      message: expect.stringMatching(/the event "never", which never comes/),
+    })
   })
 })

@@ -502,6 +502,55 @@ export const serverPages: readonly Page[] = [
         `,
         prints: ['starting for ann', 'ending for ann false', "[ { type: 'text', text: 'Ended.' } ]"],
       },
+      {
+        has: 'io.event(',
+        given: `
+          import { rally } from 'mcp-rally'
+          import { connect } from 'mcp-rally/client'
+          import { sqlite } from 'mcp-rally/sqlite'
+          import { z } from 'zod'
+          const keys = ['a secret of this page, which is long enough']
+          const store = sqlite(':memory:')
+          const app = rally({ name: 'docs', version: '1.0.0', keys, store })
+          const HOUR_MS = 3_600_000
+          const post = async (token: string, value: unknown): Promise<void> => {
+            const headers = { 'Content-Type': 'application/json' }
+            const request = new Request('http://127.0.0.1/events/' + token, { method: 'POST', headers, body: JSON.stringify(value) })
+            console.log(await (await app.fetch(request)).json())
+          }
+          const mailManager = (text: string, token: string): void => {
+            console.log(text)
+            void app.signal(token, { approved: true }).then(console.log)
+          }
+          const createInvoice = (item: string, token: string): void => void post(token, { amount: item.length })
+        `,
+        use: `
+          const client = await connect(app)
+          const { content } = await client.callTool('order', { item: 'chair' })
+          console.log(content)
+          await client.close()
+          app.drain()
+          await app.idle()
+          await store.close()
+        `,
+        prints: ['Order chair?', 'accepted', "{ status: 'accepted' }", "[ { type: 'text', text: 'Paid: 5 EUR.' } ]"],
+      },
+      {
+        has: 'app.signal(token',
+        given: `
+          import { MemoryStore, rally } from 'mcp-rally'
+          const app = rally({ name: 'docs', version: '1.0.0', store: new MemoryStore() })
+          const token = 'sg1.wrong'
+        `,
+        but: [
+          [
+            'const outcome = await app.signal(token, { approved: true })',
+            'const outcome = await app.signal(token, { approved: true }).catch((error: Error) => error.name)',
+          ],
+        ],
+        use: 'console.log(outcome)',
+        prints: ['RallyError'],
+      },
     ],
   },
   {

@@ -1,0 +1,126 @@
+// Events from outside: the token that names a task and a key, and what has come for them, in the state of the task.
+//
+// 1. Whoever has the token may send one event. It says nothing else, and opens nothing else.
+// 2. The first event wins. What came is in the store before its sender is told so.
+// 3. A token of a task that has ended, was deleted, or whose deadline has passed is refused like a wrong one.
+import type { ReceivedEvent } from '../flow/event.ts'
+import { eventInvalid } from '../flow/errors.ts'
+import { RallyError } from '../protocol/errors.ts'
+import { toJsonText } from '../protocol/json.ts'
+import type { PayloadCodec } from '../seal/envelope.ts'
+import { bindTo, isCount, isText } from '../seal/envelope.ts'
+import { InvalidState } from '../seal/errors.ts'
+import type { Seal, SealFor } from '../seal/seal.ts'
+import { compileJsonSchema } from '../schema/validator.ts'
+import type { TaskRecord } from '../store/tasks.ts'
+import { isEnd } from '../store/tasks.ts'
+import type { TaskFlowState } from './state.ts'
+import { flowStateOf, readState } from './state.ts'
+
+/** The largest value, as JSON. */
+export const MAX_EVENT_BYTES = 65_536
+/** The task says when its tokens end. */
+const TOKEN_MS = 10 * 365 * 86_400_000
+const MAX_TOKEN_BYTES = 4_096
+
+/** What a token names. */
+export interface EventAddress {
+  readonly taskId: string
+  readonly key: string
+  /** Infinity if the event has no deadline. */
+  readonly dueAt: number
+}
+
+const isDueAt = (value: unknown): value is number | null => value === null || isCount(value)
+
+const codec: PayloadCodec<EventAddress, [key: string, dueAt: number | null]> = {
+  purpose: 'signal',
+  name: 'token of an event',
+  tests: [isText, isDueAt],
+  write: ({ taskId, key, dueAt }) => ({ id: taskId, fields: [key, Number.isFinite(dueAt) ? dueAt : null], text: '' }),
+  read: ({ id, fields: [key, dueAt] }) => ({ taskId: id, key, dueAt: dueAt ?? Infinity }),
+}
+
+/** It belongs to no request: whoever has it may use it. */
+const BINDING = bindTo('signal', '', undefined)
+
+export class EventTokens {
+  readonly #seal: SealFor<EventAddress>
+
+  constructor(seal: Seal) {
+    this.#seal = seal.for(codec, { ttl: TOKEN_MS, maxAge: TOKEN_MS, maxBytes: MAX_TOKEN_BYTES })
+  }
+
+  mint(address: EventAddress): string {
+    const token = this.#seal.mint(address, BINDING)
+    if (typeof token === 'string') return token
+    // Nobody waits for it.
+    token.catch(() => {})
+    throw eventInvalid(address.key, 'its token is needed at once, and `codec` is asynchronous. Use `keys`')
+  }
+
+  /** Takes anything. Throws EVENT_REFUSED. */
+  async open(token: unknown): Promise<EventAddress> {
+    try {
+      return await this.#seal.open(token, BINDING)
+    } catch (error) {
+      throw error instanceof InvalidState ? refused(error) : error
+    }
+  }
+}
+
+/** The text of a value that was sent, as JSON. Throws EVENT_MISMATCH if it is too large, and NOT_JSON. */
+export function eventText(value: unknown): string {
+  const text = toJsonText(value, 'the value of the event')
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= MAX_EVENT_BYTES) return text
+  throw mismatch(`it has ${bytes} bytes, and the limit is ${MAX_EVENT_BYTES}`)
+}
+
+/**
+ * The state of the task with the event in it. Returns 'repeated' if one has come before. Throws EVENT_REFUSED or EVENT_MISMATCH.
+ */
+export function receive(
+  { state: text, status }: TaskRecord,
+  { key, dueAt }: EventAddress,
+  { value, at }: ReceivedEvent,
+): TaskFlowState | 'repeated' {
+  const state = readState(text)
+  state.events ??= Object.create(null) as Record<string, TaskEvent>
+  if (state.events[key] !== undefined) return 'repeated'
+  if (isEnd(status) || at > dueAt) throw refused()
+  // A worker that has just handed out the token may not have written the schema yet. Its pass checks the value.
+  const { schema } = flowStateOf(state).waits?.get(key)?.event ?? {}
+  if (schema !== undefined) {
+    const issues = compileJsonSchema(schema as Record<string, unknown>, `The schema of the event "${key}"`)(value)
+    if (issues.length > 0) throw mismatch(issues.join('; '))
+  }
+  state.events[key] = { value, at }
+  return state
+}
+
+/** What has come for a key. Without `value`: a pass has used it. */
+export interface TaskEvent {
+  readonly value?: unknown
+  /** Milliseconds since 1970. */
+  readonly at: number
+}
+
+/** The event, if no pass has used it yet. */
+export function unusedEvent({ events }: TaskFlowState, key: string): ReceivedEvent | undefined {
+  const event = events?.[key]
+  return event?.value === undefined ? undefined : { value: event.value, at: event.at }
+}
+
+/** Says the same for every cause. */
+export function refused(cause?: unknown): RallyError {
+  return new RallyError(
+    'EVENT_REFUSED',
+    'The event was refused: its token is wrong or has expired, or its task has ended.',
+    { cause },
+  )
+}
+
+function mismatch(why: string): RallyError {
+  return new RallyError('EVENT_MISMATCH', `The value of the event cannot be used: ${why}.`)
+}

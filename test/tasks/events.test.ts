@@ -1,0 +1,369 @@
+// Events from outside: a token that a handler hands out, and what somebody sends with it, from any process and over HTTP.
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Rally, RallyOptions } from 'mcp-rally'
+import { Expired, MemoryStore, rally } from 'mcp-rally'
+import { nodeHandler } from 'mcp-rally/node'
+import { sqlite } from 'mcp-rally/sqlite'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../src/testing/manual-scheduler.ts'
+import { Folder } from '../stores/folder.ts'
+import { accept } from '../wire/messages.ts'
+import { Caller } from './caller.ts'
+import { Office } from './office.ts'
+
+const HOUR = 3_600_000
+const PAID = z.object({ amount: z.number().positive() })
+
+/** Hands out tokens, as a mail would. */
+class Post {
+  readonly tokens: string[] = []
+  readonly #waiting: ((token: string) => void)[] = []
+
+  send(token: string): void {
+    this.tokens.push(token)
+    for (const resolve of this.#waiting.splice(0)) resolve(token)
+  }
+
+  next(): Promise<string> {
+    return new Promise((resolve) => void this.#waiting.push(resolve))
+  }
+}
+
+function invoice(post: Post, withinMs?: number): (app: Rally) => void {
+  return (app) => {
+    app.tool('invoice', { task: 'always' }, async (_args, io) => {
+      const paid = withinMs === undefined ? io.event('paid', PAID) : io.event('paid', PAID, { withinMs })
+      await io.step('mail', () => post.send(paid.token))
+      try {
+        const { amount } = await paid
+        const again = await io.step('book', () => `booked ${amount}`)
+        return `${again} ${paid.token === post.tokens[0]}`
+      } catch (error) {
+        return error instanceof Expired ? `expired ${error.key}` : 'other'
+      }
+    })
+  }
+}
+
+function opened(withinMs?: number): { office: Office; post: Post; app: Rally; caller: Caller; logged: string[] } {
+  const office = new Office()
+  office.shareClock()
+  const post = new Post()
+  const { app, logged } = office.instance(invoice(post, withinMs))
+  return { office, post, app, caller: new Caller(office, app), logged }
+}
+
+describe('an event in a task', () => {
+  test('comes from an instance that does not have the tool, and the first one wins', async () => {
+    const { office, post, caller } = opened()
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    const other = office.built(() => {}).app
+    expect(await other.signal(token, { amount: 7 })).toBe('accepted')
+    expect(await other.signal(token, { amount: 8 })).toBe('repeated')
+    expect(await caller.said(id)).toBe('booked 7 true')
+    expect(post.tokens).toHaveLength(1)
+    // A webhook that is sent again after the end.
+    expect(await other.signal(token, { amount: 9 })).toBe('repeated')
+  })
+
+  test('that comes while a step runs is kept until it is awaited', async () => {
+    const office = new Office()
+    const [running, go] = [gate(), gate()]
+    let token = ''
+    const { app } = office.instance((each) => {
+      each.tool('slow', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID)
+        await io.step('long', async () => {
+          token = paid.token
+          running.open()
+          await go.promise
+        })
+        return String((await paid).amount)
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('slow')
+    await running.promise
+    expect(await app.signal(token, { amount: 3 })).toBe('accepted')
+    go.open()
+    expect(await caller.said(id)).toBe('3')
+  })
+
+  test('and its token survive the death of the worker that had received it', async () => {
+    const office = new Office()
+    office.shareClock()
+    const post = new Post()
+    const first = office.instance(invoice(post))
+    const caller = new Caller(office, first.app)
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    // The first write after the event has come: the worker dies before it.
+    const front = office.built(() => {}).app
+    expect(await front.signal(token, { amount: 5 })).toBe('accepted')
+    first.view.kill()
+    const second = office.instance(invoice(post))
+    for (let i = 0; i < 10; i += 1) office.elapse(10_000)
+    expect(await new Caller(office, second.app).said(id)).toMatch(/^booked 5/)
+    expect(await front.signal(token, { amount: 6 })).toBe('repeated')
+  })
+
+  test('has the same token in every pass, from the first thing on that was recorded after it', async () => {
+    const office = new Office()
+    const post = new Post()
+    const first = office.instance(invoice(post))
+    const appended = new Promise<void>((resolve) => {
+      first.view.before = (operation, ...args) => {
+        const isMailed = operation === 'append' || (args[2] as { journal?: string } | undefined)?.journal !== undefined
+        if (isMailed) setImmediate(resolve)
+      }
+    })
+    const id = await new Caller(office, first.app).begin('invoice')
+    await appended
+    first.view.kill()
+    const second = office.instance(invoice(post))
+    for (let i = 0; i < 10; i += 1) office.elapse(10_000)
+    const front = office.built(() => {}).app
+    expect(await front.signal(post.tokens[0] ?? '', { amount: 5 })).toBe('accepted')
+    expect(await new Caller(office, second.app).said(id)).toBe('booked 5 true')
+    expect(post.tokens).toHaveLength(1)
+  })
+
+  test('with a wrong value is refused by its schema, and stays open', async () => {
+    const { post, app, caller } = opened()
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    // The state with the schema is in the store once the task waits.
+    await expect
+      .poll(() => app.signal(token, { amount: 'seven' }).catch((error: unknown) => error))
+      .toMatchObject({ code: 'EVENT_MISMATCH', message: expect.stringMatching(/amount/) })
+    expect(await app.signal(token, { amount: 7 })).toBe('accepted')
+    expect(await caller.said(id)).toBe('booked 7 true')
+  })
+
+  test('that only the handler can refuse is logged, and the next one counts', async () => {
+    const office = new Office()
+    const post = new Post()
+    const even = PAID.refine(({ amount }) => amount % 2 === 0, 'must be even')
+    const { app, logged } = office.instance((each) => {
+      each.tool('even', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', even)
+        await io.step('mail', () => post.send(paid.token))
+        return String((await paid).amount)
+      })
+    })
+    const caller = new Caller(office, app)
+    const sent = post.next()
+    const id = await caller.begin('even')
+    const token = await sent
+    expect(await app.signal(token, { amount: 3 })).toBe('accepted')
+    await expect.poll(() => logged.join()).toMatch(/event \\?"paid\\?" does not match its schema \(must be even\)/)
+    await expect.poll(() => app.signal(token, { amount: 4 })).toBe('accepted')
+    expect(await caller.said(id)).toBe('4')
+  })
+
+  test('expires, and is refused after that', async () => {
+    const { office, post, app, caller } = opened(HOUR)
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    await caller.until(id, ({ status }) => status === 'working')
+    office.elapse(HOUR + 1)
+    expect(await caller.said(id)).toBe('expired paid')
+    await expect(app.signal(token, { amount: 7 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+  })
+
+  test('that was received until its deadline counts, even if no worker looked at it before', async () => {
+    const { office, post, caller } = opened(HOUR)
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    await caller.until(id, ({ status }) => status === 'working')
+    const front = office.built(() => {}).app
+    office.elapse(HOUR - 1)
+    expect(await front.signal(token, { amount: 1 })).toBe('accepted')
+    office.elapse(2)
+    expect(await caller.said(id)).toBe('booked 1 true')
+  })
+
+  test.each([
+    { first: 'event', said: 'event 1' },
+    { first: 'answer', said: 'answer 2' },
+  ])('races with a question and a sleep: the $first came first', async ({ first, said }) => {
+    const office = new Office()
+    office.shareClock()
+    const post = new Post()
+    const { app } = office.instance((each) => {
+      each.tool('race', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID)
+        await io.step('mail', () => post.send(paid.token))
+        return Promise.race([
+          io.sleep('night', HOUR).then(() => 'night'),
+          paid.then(({ amount }) => `event ${amount}`),
+          io.ask('n', 'N?', z.object({ n: z.number() })).then(({ n }) => `answer ${n}`),
+        ])
+      })
+    })
+    const caller = new Caller(office, app)
+    const sent = post.next()
+    const id = await caller.begin('race')
+    const token = await sent
+    await caller.asked(id, 'n')
+    if (first === 'event') await app.signal(token, { amount: 1 })
+    await caller.update(id, { n: accept({ n: 2 }) })
+    expect(await caller.said(id)).toBe(said)
+    if (first !== 'event') await expect(app.signal(token, { amount: 1 })).rejects.toThrow(/refused/)
+  })
+
+  test('cannot be sent by the client as an answer, with the call or later', async () => {
+    const { office, post, caller } = opened(HOUR)
+    const sent = post.next()
+    const forged = { paid: accept({ amount: 9 }) }
+    const id = await caller.begin('invoice', {}, { inputResponses: { paid: accept({ amount: 9 }) } })
+    await sent
+    await caller.until(id, ({ status }) => status === 'working')
+    await caller.update(id, forged)
+    office.elapse(HOUR + 1)
+    expect(await caller.said(id)).toBe('expired paid')
+  })
+
+  test('needs a task: in a plain call the error says what to do', async () => {
+    const office = new Office()
+    const { app } = office.instance((each) => {
+      each.tool('plain', {}, async (_args, io) => String(await io.event('paid', PAID)))
+    })
+    const caller = new Caller(office, app)
+    expect(await caller.call('plain')).toMatchObject({
+      error: {
+        message: expect.stringMatching(/needs a task.*task: 'always'.*io\.detach/),
+        data: { code: 'EVENT_NEEDS_TASK' },
+      },
+    })
+  })
+
+  test.each([
+    ['an empty text', ''],
+    ['some text', 'sg1.AAAA'],
+    ['a number', 7],
+    ['a long text', `sg1.${'A'.repeat(100_000)}`],
+  ])('does not open for %s', async (_what, token) => {
+    const { app } = opened()
+    await expect(app.signal(token as string, { amount: 1 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+  })
+
+  test('does not open under another key or audience, and not once a character has changed', async () => {
+    const { office, post, caller } = opened()
+    const sent = post.next()
+    await caller.begin('invoice')
+    const token = await sent
+    const others: Partial<RallyOptions>[] = [{ keys: ['another secret of tests, also long enough'] }, { audience: 'x' }]
+    for (const options of others) {
+      const { app } = office.built(() => {}, options)
+      await expect(app.signal(token, { amount: 1 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+    }
+    const { app } = office.built(() => {})
+    const changed = token.slice(0, -3) + (token.at(-3) === 'A' ? 'B' : 'A') + token.slice(-2)
+    await expect(app.signal(changed, { amount: 1 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+    await expect(app.signal(token, { amount: 1, text: 'x'.repeat(70_000) })).rejects.toMatchObject({
+      code: 'EVENT_MISMATCH',
+    })
+  })
+
+  test('needs a store', () => {
+    expect(() => rally({ name: 'a', version: '1' }).signal('t')).toThrow(/app\.signal\(\) needs a store/)
+  })
+})
+
+describe('POST /events/<token>', () => {
+  interface Served {
+    readonly app: Rally
+    readonly post: (path: string, init: RequestInit) => Promise<Response>
+  }
+
+  const hosts: Record<string, (app: Rally) => Promise<Served['post']>> = {
+    'app.fetch': async (app) => (path, init) => app.fetch(new Request(`http://127.0.0.1${path}`, init)),
+    node: async (app) => {
+      const server = createServer(nodeHandler(app)).listen(0, '127.0.0.1')
+      await new Promise((resolve) => void server.once('listening', resolve))
+      onTestFinished(() => void server.close())
+      const { port } = server.address() as AddressInfo
+      return (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init)
+    },
+  }
+
+  const stores = { memory: () => new MemoryStore(), sqlite: () => sqlite(new Folder().file('tasks.db')) }
+
+  const json = (body: unknown): RequestInit => ({
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  })
+
+  test.each([
+    ['app.fetch', 'memory'],
+    ['node', 'sqlite'],
+  ] as const)('on %s, with a store in %s', async (host, kind) => {
+    const store = stores[kind]()
+    const post = new Post()
+    const urls: (string | undefined)[] = []
+    const app = rally({
+      name: 'shop',
+      version: '1.0.0',
+      keys: ['a secret of the tests of events, long enough'],
+      store,
+      tasks: { eventsUrl: 'https://shop.example/base/events/' },
+      http: { authenticate: () => ({ principal: 'nobody' }) },
+    })
+    onTestFinished(async () => {
+      app.interrupt()
+      await app.idle()
+      await store.close()
+    })
+    app.tool('invoice', { task: 'always' }, async (_args, io) => {
+      const paid = io.event('paid', PAID)
+      await io.step('mail', () => {
+        urls.push(paid.url)
+        post.send(paid.token)
+      })
+      return String((await paid).amount)
+    })
+    app.work()
+    const caller = new Caller({ changed: () => new Promise((resolve) => void setTimeout(resolve, 20)) }, app)
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    expect(urls).toEqual([`https://shop.example/base/events/${token}`])
+    const send = await hosts[host]?.(app)
+    if (send === undefined) throw new Error('The host is missing.')
+    const path = `/base/events/${token}`
+    const statuses: [string, RequestInit, number][] = [
+      [path, { method: 'GET' }, 405],
+      [path, { method: 'OPTIONS' }, 204],
+      [path, { ...json({}), headers: { 'content-type': 'text/plain' } }, 415],
+      [path, { ...json({}), body: '{' }, 400],
+      [path, { ...json({}), body: '['.repeat(100) + ']'.repeat(100) }, 400],
+      [path, json({ amount: 1, text: 'x'.repeat(70_000) }), 413],
+      [`${path}x`, json({ amount: 1 }), 404],
+    ]
+    for (const [at, init, status] of statuses) expect((await send(at, init)).status).toBe(status)
+    await expect.poll(async () => (await send(path, json({ amount: -1 }))).status).toBe(422)
+    const accepted = await send(path, json({ amount: 12 }))
+    expect([accepted.status, await accepted.json()]).toEqual([200, { status: 'accepted' }])
+    expect(accepted.headers.get('access-control-allow-origin')).toBe('*')
+    expect(await (await send(path, json({ amount: 13 }))).json()).toEqual({ status: 'repeated' })
+    expect(await caller.said(id)).toBe('12')
+  })
+
+  test.each(['', 'events', 'ftp://a.example/events', 'https://a.example/', 'https://a.example/events?x=1'])(
+    'eventsUrl must not be %j',
+    (eventsUrl) => {
+      const make = (): unknown => rally({ name: 'a', version: '1', store: new MemoryStore(), tasks: { eventsUrl } })
+      expect(make).toThrow(/`tasks\.eventsUrl` must be an http or https URL that ends in \/events/)
+    },
+  )
+})
