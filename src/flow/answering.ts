@@ -4,7 +4,7 @@
 // 6. The journal's answer wins, then a held one, then what the client sent to a question that it was shown.
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
-import type { EventSource, ReceivedEvent } from './event.ts'
+import type { EventSource, ReceivedEvent } from './event-source.ts'
 import type { FlowState, HeldAnswer } from './flow-state.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'

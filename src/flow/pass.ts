@@ -30,7 +30,8 @@ import {
   scopeFailure,
   tooLarge,
 } from './errors.ts'
-import type { EventHost, ReceivedEvent } from './event.ts'
+import type { EventHost } from './event.ts'
+import type { ReceivedEvent } from './event-source.ts'
 import { logFailure } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'

@@ -3,7 +3,7 @@
 // 1. Whoever has the token may send one event. It says nothing else, and opens nothing else.
 // 2. The first event wins. What came is in the store before its sender is told so.
 // 3. A token of a task that has ended, was deleted, or whose deadline has passed is refused like a wrong one.
-import type { ReceivedEvent } from '../flow/event.ts'
+import type { ReceivedEvent } from '../flow/event-source.ts'
 import { eventInvalid } from '../flow/errors.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { toJsonText } from '../protocol/json.ts'
@@ -14,7 +14,7 @@ import type { Seal, SealFor } from '../seal/seal.ts'
 import { compileJsonSchema } from '../schema/validator.ts'
 import type { TaskRecord } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
-import type { TaskFlowState } from './state.ts'
+import type { TaskEvent, TaskFlowState } from './state.ts'
 import { flowStateOf, readState } from './state.ts'
 
 /** The largest value, as JSON. */
@@ -97,13 +97,6 @@ export function receive(
   }
   state.events[key] = { value, at }
   return state
-}
-
-/** What has come for a key. Without `value`: a pass has used it. */
-export interface TaskEvent {
-  readonly value?: unknown
-  /** Milliseconds since 1970. */
-  readonly at: number
 }
 
 /** The event, if no pass has used it yet. */

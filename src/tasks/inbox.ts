@@ -1,6 +1,6 @@
 // What others put into the state of a task while a worker runs it: answers and events that no pass was given yet.
 import type { Answers } from '../flow/answering.ts'
-import type { ReceivedEvent } from '../flow/event.ts'
+import type { ReceivedEvent } from '../flow/event-source.ts'
 import { unusedEvent } from './events.ts'
 import type { TaskFlowState } from './state.ts'
 

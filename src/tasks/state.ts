@@ -7,7 +7,6 @@ import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 import type { StoredSource } from '../server/source.ts'
-import type { TaskEvent } from './events.ts'
 
 /** The call that became the task, and what its client supports. */
 export interface TaskRequest {
@@ -24,6 +23,13 @@ export interface TaskRequest {
   readonly can: number
   /** Where that request came from. Missing in tasks of earlier releases. */
   readonly source?: StoredSource
+}
+
+/** What has come for a key. Without `value`: a pass has used it. */
+export interface TaskEvent {
+  readonly value?: unknown
+  /** Milliseconds since 1970. */
+  readonly at: number
 }
 
 export interface TaskFlowState {

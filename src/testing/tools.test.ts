@@ -132,6 +132,8 @@ describe('events from outside', () => {
     }
   }
 
+  const forever = async (_args: object, io: Io): Promise<number> => (await io.event('never', paid)).amount
+
   test('come at any time, and are the same in every run', async () => {
     const { result, effects } = await harsh(order, { events: { paid: { amount: 7 } } })
     expect(result).toBe('booked 7')
@@ -150,7 +152,6 @@ describe('events from outside', () => {
   })
 
   test('that can never come end the test', async () => {
-    const forever = async (_args: object, io: Io): Promise<string> => String(await io.event('never', paid))
     await expect(harsh(forever, { events: {} })).rejects.toMatchObject({
       code: 'UNANSWERED',
       message: expect.stringMatching(/the event "never", which never comes/),

@@ -55,6 +55,10 @@ function opened(withinMs?: number): { office: Office; post: Post; app: Rally; ca
   return { office, post, app, caller: new Caller(office, app), logged }
 }
 
+function json(body: unknown): RequestInit {
+  return { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }
+}
+
 describe('an event in a task', () => {
   test('comes from an instance that does not have the tool, and the first one wins', async () => {
     const { office, post, caller } = opened()
@@ -235,7 +239,7 @@ describe('an event in a task', () => {
   test('needs a task: in a plain call the error says what to do', async () => {
     const office = new Office()
     const { app } = office.instance((each) => {
-      each.tool('plain', {}, async (_args, io) => String(await io.event('paid', PAID)))
+      each.tool('plain', {}, async (_args, io) => String((await io.event('paid', PAID)).amount))
     })
     const caller = new Caller(office, app)
     expect(await caller.call('plain')).toMatchObject({
@@ -297,12 +301,6 @@ describe('POST /events/<token>', () => {
   }
 
   const stores = { memory: () => new MemoryStore(), sqlite: () => sqlite(new Folder().file('tasks.db')) }
-
-  const json = (body: unknown): RequestInit => ({
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  })
 
   test.each([
     ['app.fetch', 'memory'],
