@@ -2,6 +2,8 @@
 export { connect, type ServerAddress } from './client/connect.ts'
 export { login, logout, type LoginOptions } from './client/login.ts'
 export type { Client, StartedCall } from './client/client.ts'
+export type { TypedResult, TypedTool, TypedTools } from './client/typed-tools.ts'
+export type { ServerTypes } from './protocol/server-types.ts'
 export { ClientError } from './client/errors.ts'
 export type { ServerCommand } from './client/transports/child.ts'
 export type { AppLike } from './client/transports/memory.ts'

@@ -35,12 +35,16 @@ import { subscribe } from './subscription.ts'
 import type { PendingCall, SavedTask } from './saved.ts'
 import { readSavedTask } from './tasks/state.ts'
 import { ClientTask } from './tasks/task.ts'
+import type { TypedTools } from './typed-tools.ts'
+import { typedTools } from './typed-tools.ts'
 
 /** A call that has its result already, or continues on the server as a task. */
 export type StartedCall = DoneRound<CallToolResult> | TaskRound
 
-export class Client {
+/** `S` is the type of the server: `typeof app`, or what `rally types` writes. Default: none, and `tools` is empty. */
+export class Client<out S = unknown> {
   readonly #context: ClientContext
+  #tools: TypedTools<S> | undefined
 
   /** @internal Use `connect()`. */
   constructor(host: ClientContext) {
@@ -55,6 +59,17 @@ export class Client {
   /** The revision of the protocol that this connection uses. */
   get revision(): string {
     return this.#context.connection.revision
+  }
+
+  /**
+   * The tools of the server as functions, with the types of `connect<typeof app>()`. A tool with an output schema returns its
+   * structured content, checked, and others return the whole result. A tool that failed throws `TOOL_FAILED`.
+   *
+   * @example
+   * const { url } = await client.tools.deploy({ env: 'prod' })
+   */
+  get tools(): TypedTools<S> {
+    return (this.#tools ??= typedTools<S>(this, this.#context))
   }
 
   /** Returns all tools, from all pages. Over HTTP it leaves out tools whose `x-mcp-header` is not valid. */

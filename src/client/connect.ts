@@ -35,8 +35,10 @@ export type ServerAddress = string | URL | ServerCommand | AppLike
  * const result = await client.callTool('deploy', { env: 'prod' })
  * await client.close()
  * ```
+ *
+ * With the type of the server, `connect<typeof app>(url)`, its tools are functions: `client.tools.deploy({ env: 'prod' })`.
  */
-export async function connect(server: ServerAddress, options: ClientOptions = {}): Promise<Client> {
+export async function connect<S = unknown>(server: ServerAddress, options: ClientOptions = {}): Promise<Client<S>> {
   const limits = limitsOf(options)
   const { name = DEFAULT_NAME, version = VERSION, can: byHand = [], onLog } = options
   const logger = limitLogRate(toLogger(options.logger ?? console))

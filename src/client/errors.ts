@@ -4,7 +4,7 @@ import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import { cut } from '../protocol/text.ts'
 import type { RetryAdvice } from '../protocol/unavailable.ts'
 import { readRetryAdvice } from '../protocol/unavailable.ts'
-import type { PendingCall, SavedTask } from './saved.ts'
+import type { PendingCall, Results, SavedTask } from './saved.ts'
 
 export interface ClientErrorOptions extends ErrorOptions {
   status?: number
@@ -30,6 +30,8 @@ export class ClientError extends RallyError {
   pending: PendingCall | undefined
   /** The task that the call had become. It may still run: pass it to `client.task()`. */
   task: SavedTask | undefined
+  /** The result of the tool, with the code `TOOL_FAILED`. */
+  result: Results['tools/call'] | undefined
 
   constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
     super(code, cut(message, MAX_MESSAGE_LENGTH), 'cause' in options ? { cause: options.cause } : undefined)

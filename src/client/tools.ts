@@ -65,6 +65,11 @@ export class Tools {
     return this.#known.has(name)
   }
 
+  /** True if the results of the tool have structured content. */
+  hasOutput(name: string): boolean {
+    return this.#known.get(name)?.tool.outputSchema !== undefined
+  }
+
   /** Whether a legacy server makes a task of a call. Undefined if it does not, or nothing is known of the tool. */
   taskSupport(name: string): 'required' | 'optional' | undefined {
     const { execution } = (this.#known.get(name)?.tool ?? {}) as { execution?: unknown }

@@ -233,8 +233,10 @@ export type ClientErrorCode =
   | 'ANSWER_INVALID'
   /** The structured result does not match the output schema of the tool. The call has run. Report it to the author of the server. */
   | 'RESULT_INVALID'
-  /** The definition of the tool is not valid, and clients must not call it. Report it to the author of the server. */
+  /** The definition of the tool is not valid, and clients must not call it; or `client.tools` has a tool that the server does not list. */
   | 'TOOL_INVALID'
+  /** `client.tools`: the tool ran and failed. The message has its text, and `result` the whole result. */
+  | 'TOOL_FAILED'
   /** A file of a skill is not the one that the entry of the skill describes. Do not use it; report it to the author of the server. */
   | 'SKILL_UNVERIFIED'
   /** The saved pending call is damaged, or was saved under another revision. The message says which. */

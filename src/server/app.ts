@@ -6,6 +6,7 @@ import { atCaller, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Implementation } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
+import type { ServerTypes } from '../protocol/server-types.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
 import { StoreOutages } from '../store/outages.ts'
 import { checkToolName } from './apps.ts'
@@ -38,7 +39,7 @@ import { RequestSource } from './source.ts'
 import type { SignalOutcome, Tasks } from './tasks.ts'
 import type { ChangeNotifier } from './subscriptions.ts'
 import { inProcessBus, Subscriptions } from './subscriptions.ts'
-import type { Returned, ToolHandler, ToolOptions } from './tool.ts'
+import type { Returned, ToolHandler, ToolOptions, ToolTypes } from './tool.ts'
 import { registerTool } from './tool.ts'
 import type { TemplateVariables } from './uri-template.ts'
 
@@ -91,14 +92,22 @@ export class App {
     return app.#services
   }
 
-  /** Registers a tool. Throws here, and not at the first call, when its name or a schema is not valid. */
+  /**
+   * Registers a tool. Throws here, and not at the first call, when its name or a schema is not valid. The type of the returned app
+   * has the tool, for `connect<typeof app>()`.
+   */
   tool<
     I extends Schema = NoArguments,
     const A extends Asks = {},
     O extends Schema = Schema,
     const N extends Requirements<Output<I>> = {},
     const R extends Returned<O> = Returned<O>,
-  >(name: string, options: ToolOptions<I, A, O, N>, handler: ToolHandler<I, A, O, N, R>): this {
+    const Name extends string = string,
+  >(
+    name: Name,
+    options: ToolOptions<I, A, O, N>,
+    handler: ToolHandler<I, A, O, N, R>,
+  ): this & ServerTypes<{ readonly [K in Name]: ToolTypes<I, O> }> {
     return this.#register('tool', 'tools', () => {
       const tool = registerTool(name, options, handler)
       if (this.#services.apps !== undefined) checkToolName(name)

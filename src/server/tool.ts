@@ -51,6 +51,11 @@ export type Returned<O extends Schema> =
   | Unchanged<Schema extends O ? ToolReturn : Input<O> | ToolResult>
   | InputRequired
 
+/** A tool as its clients know it: the arguments before they are validated, and the structured content if the tool has an output schema. */
+export type ToolTypes<I extends Schema, O extends Schema> = Schema extends O
+  ? { readonly input: Input<I> }
+  : { readonly input: Input<I>; readonly output: Output<O> }
+
 /** Rally only reads what a handler returns. */
 type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 

@@ -308,5 +308,5 @@ describe('results', () => {
 })
 
 test('tools are registered in a chain', () => {
-  expectTypeOf(app.tool('one', {}, () => 'done').tool('two', {}, () => 'done')).toEqualTypeOf<typeof app>()
+  expectTypeOf(app.tool('one', {}, () => 'done').tool('two', {}, () => 'done')).toExtend<typeof app>()
 })

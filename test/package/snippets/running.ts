@@ -389,6 +389,19 @@ export const runningPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/typed-calls.md',
+    given: `
+      import { rally, type App } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      import { z } from 'zod'
+    `,
+    snippets: [
+      { has: 'export const app' },
+      { has: 'client.tools.deploy(', continues: true, but: [["'http://127.0.0.1:3000/mcp'", 'app']] },
+      { has: 'withMaths' },
+    ],
+  },
+  {
     file: 'docs/client-tasks.md',
     given: `
       import { MemoryStore, rally } from 'mcp-rally'
