@@ -191,7 +191,8 @@ function propertyOf(schema: ToolSchema, key: string): unknown {
   return additionalProperties
 }
 
-function referred(ref: string, root: ToolSchema): unknown {
+/** What a reference within the schema refers to. */
+export function referred(ref: string, root: ToolSchema): unknown {
   const [start, ...keys] = ref.split('/').map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
   if (start !== '#') return undefined
   let found: unknown = root

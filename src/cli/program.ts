@@ -15,6 +15,7 @@ import { addLogins } from './login.ts'
 import type { CommandLine, Server } from './server.ts'
 import { splitCommand, takeServer } from './server.ts'
 import { addTask, withoutDashes } from './task.ts'
+import { addTypes } from './types.ts'
 
 const EXAMPLES = `
 <server> is a URL. To start a server as a program, leave <server> out and put its command after --:
@@ -27,6 +28,7 @@ const EXAMPLES = `
   rally resume pending.json
   rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
   rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
+  rally types http://127.0.0.1:3000/mcp > server.d.ts
   rally login https://mcp.example.com/mcp
   rally tools --config .mcp.json github
   rally init my-server
@@ -73,6 +75,7 @@ function newProgram(context: CommandContext): Command {
   addSkill(program, context)
   addRequest(program, context)
   addLists(program, context)
+  addTypes(program, context)
   addLogins(program, context)
   addProject(program, context)
   return program

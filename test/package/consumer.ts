@@ -65,6 +65,15 @@ export class Consumer {
 
   /** Compiles the files to JavaScript beside them, and gives what the compiler complained about. */
   async compile(files: readonly string[], compilerOptions: object = {}): Promise<string> {
+    return this.#tsc(files, compilerOptions)
+  }
+
+  /** The same, with what the compiler says about its work. */
+  async measure(files: readonly string[], compilerOptions: object): Promise<string> {
+    return this.#tsc(files, { ...compilerOptions, skipLibCheck: true }, '--extendedDiagnostics')
+  }
+
+  async #tsc(files: readonly string[], compilerOptions: object, ...flags: readonly string[]): Promise<string> {
     const config = {
       compilerOptions: {
         module: 'NodeNext',
@@ -82,8 +91,8 @@ export class Consumer {
     await this.write({ 'tsconfig.json': JSON.stringify(config) })
     const tsc = join(ROOT, 'node_modules/typescript/bin/tsc')
     try {
-      await execute(process.execPath, [tsc, '--pretty', 'false'], { cwd: this.folder })
-      return ''
+      const { stdout } = await execute(process.execPath, [tsc, '--pretty', 'false', ...flags], { cwd: this.folder })
+      return stdout
     } catch (error) {
       return (error as Ran).stdout
     }
