@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 export interface Listening {
   readonly url: string
   readonly sessions: ReadonlyMap<string, unknown>
@@ -6,4 +7,7 @@ export interface Listening {
 
 export function listen(version: 'v1' | 'v2', how?: 'apart'): Promise<Listening>
 
-export function listenSse(): Promise<Listening>
+/** `isRefused` may answer a request in place of the server. */
+export function listenSse(
+  isRefused?: (request: IncomingMessage, response: ServerResponse) => boolean,
+): Promise<Listening>

@@ -184,9 +184,10 @@ export async function listen(version, how) {
 }
 
 /** Over the transport of 2024-11-05: a stream by GET, which names the address to post to. */
-export async function listenSse() {
+export async function listenSse(isRefused = () => false) {
   const sessions = new Map()
   const http = createServer(async (request, response) => {
+    if (isRefused(request, response)) return undefined
     const { pathname, searchParams } = new URL(request.url, 'http://127.0.0.1')
     if (request.method === 'GET' && pathname === '/sse') {
       const transport = new SseV1('/messages', response)

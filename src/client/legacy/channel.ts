@@ -55,3 +55,29 @@ export function sessionLost(): ClientError {
 export function isSessionLost(error: unknown): boolean {
   return error instanceof ClientError && error.code === 'LOST' && error.status === 404
 }
+
+/** A timer for the server. It stands still while the user logs in, as do the clocks of the calls that wait for it. */
+export class ServerTimer {
+  readonly #start: () => NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(ms: number, expire: () => void) {
+    this.#start = () => setTimeout(expire, ms)
+    this.#timer = this.#start()
+  }
+
+  /** Starts anew when the returned function is called. */
+  pause(calls: Iterable<ResponseCallbacks> = []): () => void {
+    clearTimeout(this.#timer)
+    const clocks = Array.from(calls, ({ deadline }) => deadline?.pauseClock())
+    return () => {
+      for (const resume of clocks) resume?.()
+      if (this.#timer !== undefined) this.#timer = this.#start()
+    }
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+}

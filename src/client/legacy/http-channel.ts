@@ -13,7 +13,7 @@ import { parseMessages } from '../transports/message.ts'
 import type { Cursor } from '../transports/sse.ts'
 import type { OutgoingRequest, ResponseCallbacks } from '../transports/transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
-import { isSessionLost, sessionLost } from './channel.ts'
+import { isSessionLost, ServerTimer, sessionLost } from './channel.ts'
 import { ServerEventStream } from './event-stream.ts'
 import { HttpExchange } from './http-exchange.ts'
 
@@ -164,18 +164,13 @@ export class HttpChannel implements Channel {
         event: () => {},
         body: (body, head) => settle(this.#errorIn(body, head)),
         failed: (error) => settle(error),
-        pauseClock: () => {
-          clearTimeout(timer)
-          return () => {
-            timer = newTimer()
-          }
-        },
+        pauseClock: () => timer.pause(),
       })
-      const newTimer = (): NodeJS.Timeout =>
-        setTimeout(() => settle(lost(`the server did not accept it within ${NOTIFY_MS} ms`)), NOTIFY_MS)
-      let timer = newTimer()
+      const timer = new ServerTimer(NOTIFY_MS, () =>
+        settle(lost(`the server did not accept it within ${NOTIFY_MS} ms`)),
+      )
       const settle = (error?: ClientError): void => {
-        clearTimeout(timer)
+        timer.clear()
         reader.cancel()
         if (error === undefined) resolve()
         else reject(error)

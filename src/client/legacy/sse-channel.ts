@@ -14,7 +14,7 @@ import { statusError } from '../transports/http-status.ts'
 import { isResponse, parseMessages, readResponse } from '../transports/message.ts'
 import type { OutgoingRequest, ResponseCallbacks } from '../transports/transport.ts'
 import type { Channel, ChannelEvents } from './channel.ts'
-import { sessionLost } from './channel.ts'
+import { ServerTimer, sessionLost } from './channel.ts'
 
 export interface SseChannelOptions extends HttpOptions {
   /** The address of the stream. */
@@ -62,7 +62,7 @@ export class SseChannel implements Channel {
     }
     this.#inFlight.set(id, callbacks)
     stream.poster
-      .then((poster) => this.#post(poster, text))
+      .then((poster) => this.#post(poster, text, [callbacks]))
       .catch((error: ClientError) => {
         if (this.#inFlight.get(id) === callbacks && this.#inFlight.delete(id)) callbacks.reject(error)
       })
@@ -112,21 +112,22 @@ export class SseChannel implements Channel {
     })
     // A failure is reported by the end of the stream.
     poster.catch(() => {})
-    const timer = setTimeout(() => failed(badResponse('the stream names no address to post to')), WAIT_MS)
+    const timer = new ServerTimer(WAIT_MS, () => failed(badResponse('the stream names no address to post to')))
     const failed = (error: ClientError): void => {
-      clearTimeout(timer)
+      timer.clear()
       notNamed?.(error)
       reader.cancel()
       if (this.#stream === stream) this.#lost(error)
     }
     const handler: ResponseHandler = {
       endpoint: (address) => {
-        clearTimeout(timer)
+        timer.clear()
         this.#clientFor(address).then((client) => named?.(client), failed)
       },
       event: (data) => this.#receive(data),
       body: (text, head) => failed(statusOf(text, head) ?? badResponse('it is not a stream of events')),
       failed,
+      pauseClock: () => timer.pause(this.#inFlight.values()),
     }
     const reader = new ResponseReader(limits, handler)
     const stream: Stream = { reader, poster }
@@ -188,17 +189,18 @@ export class SseChannel implements Channel {
     }
   }
 
-  /** Resolves when the server has accepted the message. */
-  #post(poster: HttpClient, text: string): Promise<void> {
+  /** Resolves when the server has accepted the message. `calls` wait for it. */
+  #post(poster: HttpClient, text: string, calls: readonly ResponseCallbacks[] = []): Promise<void> {
     return new Promise((resolve, reject) => {
       const reader = new ResponseReader(this.#options.limits, {
         event: () => {},
         body: (body, head) => settle(statusOf(body, head)),
         failed: (error) => settle(error),
+        pauseClock: () => timer.pause(calls),
       })
-      const timer = setTimeout(() => settle(lost(`the server did not accept it within ${WAIT_MS} ms`)), WAIT_MS)
+      const timer = new ServerTimer(WAIT_MS, () => settle(lost(`the server did not accept it within ${WAIT_MS} ms`)))
       const settle = (error?: ClientError): void => {
-        clearTimeout(timer)
+        timer.clear()
         reader.cancel()
         if (error === undefined) resolve()
         else reject(error)
