@@ -31,6 +31,8 @@ const app = rally({ name: 'types', version: '1.0.0' })
 
 declare const client: Client<typeof app>
 
+const extend = <A extends App>(given: A) => given.tool('add', { input: z.object({ a: z.number() }) }, () => '')
+
 test('the arguments are those before validation, and the result is that after it', () => {
   const { deploy } = client.tools
   expectTypeOf(deploy).parameter(0).toEqualTypeOf<{ env: 'prod' | 'test'; count: string; dry?: boolean | undefined }>()
@@ -77,7 +79,6 @@ test('without a type there are no tools', async () => {
 })
 
 test('a chain goes on in a function that takes any app', () => {
-  const extend = <A extends App>(given: A) => given.tool('add', { input: z.object({ a: z.number() }) }, () => '')
   expectTypeOf<keyof TypedTools<ReturnType<typeof extend<typeof app>>>>().toEqualTypeOf<
     'add' | 'deploy' | 'get-weather' | 'find' | 'plain' | 'shout'
   >()
