@@ -33,7 +33,7 @@ async function startServer(): Promise<void> {
   server = spawn(process.execPath, [join(folder, 'linked-server.js'), String(port), join(folder, 'page.db')], {
     stdio: 'inherit',
   })
-  await answering(`http://127.0.0.1:${port}/mcp`, 60_000)
+  await answering(`http://127.0.0.1:${port}/mcp`)
 }
 
 beforeAll(async () => {

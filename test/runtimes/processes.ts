@@ -14,7 +14,7 @@ export async function freePort(): Promise<number> {
 }
 
 /** Resolves when something answers there. */
-export async function answering(url: string, withinMs = 10_000): Promise<void> {
+export async function answering(url: string, withinMs = 60_000): Promise<void> {
   for (const until = Date.now() + withinMs; ;) {
     try {
       await fetch(url)
