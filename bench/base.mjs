@@ -1,17 +1,13 @@
 // `npm run bench -- base <commit>`: this checkout beside an earlier commit in the same run, so that a change shows what it costs.
 // A second echo runs beside the first: how far those two differ is the noise of the machine. Two processes of the same code differ by
 // up to a tenth for as long as they live, so each is started anew several times.
-import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { buildOfCommit } from '../scripts/build-of-commit.mjs'
 import { startChild } from './child.mjs'
 import { median } from './median.mjs'
 import { scenarioNames } from './requests.mjs'
 import { table } from './table.mjs'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
+const now = new URL('../dist/', import.meta.url).href
 const STARTS = 5
 const ROUNDS = 11
 const MILLISECONDS = 150
@@ -20,15 +16,14 @@ const WARMUP_MILLISECONDS = 2_500
 
 export async function benchBase([commit = 'HEAD', ...rest]) {
   const isQuick = rest.includes('--quick')
-  const folder = checkOut(commit)
+  const { dist, remove } = buildOfCommit(commit)
   try {
-    build(folder)
     const rows = new Map()
     for (let start = 0; start < (isQuick ? 1 : STARTS); start++) {
       for (const compare of [compareServers, compareClients]) {
         const children = []
         try {
-          await compare(folder, isQuick ? 3 : ROUNDS, children, (label, pair, measured) => {
+          await compare(dist, isQuick ? 3 : ROUNDS, children, (label, pair, measured) => {
             const row = rows.get(label) ?? rows.set(label, new Map()).get(label)
             row.set(pair, [...(row.get(pair) ?? []), measured])
           })
@@ -48,7 +43,7 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
       ),
     )
   } finally {
-    run('git', ['worktree', 'remove', '--force', folder], root)
+    remove()
   }
 }
 
@@ -56,13 +51,13 @@ const PAIRS = ['now/base', 'echo/echo', 'now/base (CPU)', 'echo/echo (CPU)']
 const low = (ratios) => Math.min(...ratios).toFixed(2)
 const high = (ratios) => Math.max(...ratios).toFixed(2)
 
-async function compareServers(folder, rounds, children, report) {
+async function compareServers(base, rounds, children, report) {
   const child = (name, file, dist) => started(children, name, file, dist)
   const generator = child('the load generator', './load.mjs')
   const peers = {
     echo: child('echo', './peers/echo.mjs'),
-    now: child('now', './peers/rally.mjs', root),
-    base: child('base', './peers/rally.mjs', folder),
+    now: child('now', './peers/rally.mjs', now),
+    base: child('base', './peers/rally.mjs', base),
     again: child('echo again', './peers/echo.mjs'),
   }
   const ports = {}
@@ -88,11 +83,11 @@ async function compareServers(folder, rounds, children, report) {
   }
 }
 
-async function compareClients(folder, rounds, children, report) {
+async function compareClients(base, rounds, children, report) {
   const pairs = {}
   for (const [name, dist] of [
-    ['now', root],
-    ['base', folder],
+    ['now', now],
+    ['base', base],
   ]) {
     const { port } = await started(children, `${name} server`, './peers/rally.mjs', dist).next()
     pairs[name] = { port, client: started(children, `${name} client`, './client-rally.mjs', dist) }
@@ -127,27 +122,8 @@ function ratio(measured, one, other, unit) {
 }
 
 function started(children, name, file, dist) {
-  const env = dist === undefined ? {} : { BENCH_DIST: pathToFileURL(join(dist, 'dist/')).href }
+  const env = dist === undefined ? {} : { BENCH_DIST: dist }
   const child = startChild(name, new URL(file, import.meta.url), env)
   children.push(child)
   return child
-}
-
-function checkOut(commit) {
-  const folder = join(mkdtempSync(join(tmpdir(), 'rally-base-')), 'checkout')
-  run('git', ['worktree', 'add', '--detach', folder, commit], root)
-  return folder
-}
-
-// The dependencies are those of this checkout: a base that needs others must be built with its own.
-function build(folder) {
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
-  run('node', ['scripts/build.mjs'], folder)
-  rmSync(join(folder, 'dist-examples'), { recursive: true, force: true })
-}
-
-function run(command, args, cwd) {
-  const { status, error, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' })
-  if (error) throw error
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${stderr}`)
 }

@@ -29,6 +29,7 @@ describe('workers that are killed again and again', () => {
     })
     expectClean(report, STEPS)
     expect(report.standing).toEqual([{ status: 'completed', count: 30 }])
+    expect(report.deadlocks).toBe(0)
   })
 })
 

@@ -1,16 +1,18 @@
 // One instance of the kill drill. Each of its steps has an effect outside of it, keyed by the idempotency key.
-import { rally, AuthenticationError } from 'mcp-rally'
-import { serve } from 'mcp-rally/node'
 import pg from 'pg'
 import { z } from 'zod'
-import { openStore } from './open-store.mjs'
+import { importBuilt, openStore } from './open-store.mjs'
 
-const { store: where, keys, leaseMs, stepMs, steps } = JSON.parse(process.env.OPTIONS)
+const { store: where, keys, leaseMs, stepMs, steps, dist } = JSON.parse(process.env.OPTIONS)
+const { rally, AuthenticationError } = await importBuilt('index', dist)
+const { serve } = await importBuilt('node', dist)
+const { postgres } = await importBuilt('postgres', dist)
+const { sqlite } = await importBuilt('sqlite', dist)
 
 /** Resolves once the message is out of this process, so that no way of ending it takes it back. */
 const say = (message) => new Promise((resolve) => process.send(message, resolve))
 
-const store = openStore(where)
+const store = openStore(where, { postgres, sqlite })
 const claim = store.tasks.claim.bind(store.tasks)
 store.tasks.claim = async (turn) => {
   const task = await claim(turn)

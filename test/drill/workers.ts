@@ -12,6 +12,8 @@ export interface WorkerOptions {
   readonly stepMs: number
   /** Steps of a job, half of them before its question. */
   readonly steps: number
+  /** The builds that the workers run in turn, each the URL of a `dist/`. Default: that of this checkout. */
+  readonly dists?: readonly string[]
 }
 
 interface Said {
@@ -26,6 +28,7 @@ interface Said {
 
 interface Worker {
   readonly process: Process<Said>
+  readonly dist: string | undefined
   /** Nothing until it listens. */
   port: number | undefined
   /** Steps that it has run. */
@@ -49,7 +52,8 @@ export class Workers {
   }
 
   async start(count: number): Promise<void> {
-    this.#workers.push(...Array.from({ length: count }, () => this.#spawn()))
+    const { dists = [undefined] } = this.#options
+    this.#workers.push(...Array.from({ length: count }, (_, i) => this.#spawn(dists[i % dists.length])))
     await Promise.all(this.#workers.map(({ starting }) => starting))
   }
 
@@ -74,7 +78,7 @@ export class Workers {
     this.kills += 1
     await worker.process.kill()
     if (this.#isOver) return
-    const next = this.#spawn()
+    const next = this.#spawn(worker.dist)
     this.#workers[this.#workers.indexOf(worker)] = next
     await next.starting
   }
@@ -84,8 +88,8 @@ export class Workers {
     await Promise.all(this.#workers.map(({ process }) => process.kill()))
   }
 
-  #spawn(): Worker {
-    const process = new Process<Said>(new URL('worker.mjs', import.meta.url), this.#options, (said) => {
+  #spawn(dist: string | undefined): Worker {
+    const process = new Process<Said>(new URL('worker.mjs', import.meta.url), { ...this.#options, dist }, (said) => {
       if (said.takeover !== undefined) this.takeovers += 1
       if (said.ran !== undefined || said.ask !== undefined) worker.ran += 1
       if (said.ask !== undefined) this.#note(process, said)
@@ -98,7 +102,7 @@ export class Workers {
       if (!this.#isOver) throw error
     }
     const starting = process.until(({ port }) => port !== undefined).then(listens, failed)
-    const worker: Worker = { process, port: undefined, ran: 0, starting }
+    const worker: Worker = { process, dist, port: undefined, ran: 0, starting }
     return worker
   }
 
