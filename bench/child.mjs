@@ -1,8 +1,9 @@
 // A child process of the run, spoken to over IPC: one question at a time, each answered within a limit.
 import { fork } from 'node:child_process'
 
-export function startChild(name, file, env = {}) {
+export function startChild(name, file, env = {}, execPath = process.execPath) {
   const child = fork(file, {
+    execPath,
     env: { ...process.env, NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   })

@@ -5,33 +5,18 @@ import { postgres } from 'mcp-rally/postgres'
 import pg from 'pg'
 import { Engine } from './tasks-engine.mjs'
 
-const connections = 10
-
-export async function postgresSides(url) {
-  const engine = new Engine(postgres(url, { schema: 'engine', connections }))
-  const statements = await record(url)
+/** The statements by hand, with the statements of a life that is recorded first. */
+export async function byHand({ url, connections, index }) {
+  const statements = await record(url, connections, `process_${index}`)
   const pool = new pg.Pool({ connectionString: url, max: connections })
   // The server may stop before the last connection is closed.
   pool.on('error', () => {})
-  return {
-    name: 'PostgreSQL',
-    statements: () => statements.length,
-    engine: (count, atATime) => engine.lives(count, atATime),
-    byHand: (count, atATime) => new ByHand(pool, statements).lives(count, atATime),
-    /** How many tasks are not completed by hand. */
-    unfinished: async () => {
-      const { rows } = await pool.query(`SELECT count(*)::int AS count FROM by_hand.tasks WHERE status <> 'completed'`)
-      return rows[0].count
-    },
-    close: async () => {
-      await engine.close()
-      await pool.end()
-    },
-  }
+  const lives = new ByHand(pool, statements)
+  return { life: () => lives.life() }
 }
 
 /** Records in a schema of its own, in which the statements are then repeated by hand. */
-async function record(url) {
+async function record(url, connections, schema) {
   const pool = new pg.Pool({ connectionString: url, max: connections + 1 })
   const queries = []
   const store = postgres(
@@ -44,7 +29,7 @@ async function record(url) {
       on: (event, listener) => pool.on(event, listener),
       removeListener: (event, listener) => pool.removeListener(event, listener),
     },
-    { schema: 'by_hand' },
+    { schema },
   )
   const engine = new Engine(store)
   await engine.lives(20, 1)
@@ -69,18 +54,8 @@ class ByHand {
     this.#recordedId = create.values[0][0]
   }
 
-  async lives(count, atATime) {
-    let left = count
-    const some = async () => {
-      while (left > 0) {
-        left -= 1
-        await this.#life(randomUUID().padEnd(this.#recordedId.length, 'x'))
-      }
-    }
-    await Promise.all(Array.from({ length: atATime }, some))
-  }
-
-  async #life(id) {
+  async life() {
+    const id = randomUUID().padEnd(this.#recordedId.length, 'x')
     let fence
     for (const { name, text, values } of this.#statements) {
       const { rows } = await this.#pool.query({ name, text, values: this.#valuesOf(id, fence, values) })

@@ -1,4 +1,5 @@
-// Runs a PostgreSQL server for the process that forked this one, and ends with it: however that one ends, nothing stays behind.
+// Runs a PostgreSQL server for the process that forked this one, and ends with it: however that one ends, nothing stays behind. Its
+// arguments are further settings of the server, such as `fsync=on`.
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -21,7 +22,11 @@ const server = new EmbeddedPostgres({
   createPostgresUser: process.getuid?.() === 0,
   initdbFlags: ['--encoding=UTF8', '--no-locale', '--no-sync'],
   // A socket in the folder alone: no port to be taken by another, and nobody else comes in.
-  postgresFlags: ['-k', folder, ...flags('listen_addresses=', 'fsync=off', 'max_connections=200')],
+  postgresFlags: [
+    '-k',
+    folder,
+    ...flags('listen_addresses=', 'fsync=off', 'max_connections=200', ...process.argv.slice(2)),
+  ],
   onLog: (text) => said.push(text),
   onError: (error) => said.push(String(error)),
 })

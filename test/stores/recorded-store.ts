@@ -9,6 +9,7 @@ import { useDatabase } from './database.ts'
 export interface RecordedStore {
   /** The pool beneath the store. Queries on it are not recorded. */
   readonly pool: pg.Pool
+  readonly url: string
   readonly schema: string
   readonly store: Store
   readonly tasks: TaskStore
@@ -45,6 +46,9 @@ export function useRecordedStore(): RecordedStore {
   return {
     get pool() {
       return pool
+    },
+    get url() {
+      return database.url
     },
     get schema() {
       return schema

@@ -52,11 +52,27 @@ const CONNECT_MS = 10_000
 const QUERY_MS = 30_000
 const KEEP_ALIVE_MS = 10_000
 
-export async function createPool(url: string, max: number): Promise<OwnPool> {
+/**
+ * Every statement has an index for what it looks for. A prepared statement keeps its plan. Made while a table is small, that could be to
+ * read the whole table, which would be slow once the table has grown. And without the first setting, a statement for one task would be
+ * planned again each time, because PostgreSQL estimates it to be cheaper than the plan for any number of tasks.
+ */
+const SETTINGS = 'SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off'
+
+/** A pool for the statements of the store alone. Behind a pooler, which may not keep settings, statements are planned each time. */
+export async function createPool(url: string, max: number, notify: NotifyMode): Promise<OwnPool> {
   const { Pool } = await loadDriver()
   return new Pool({
     connectionString: url,
     max,
+    // If it fails, the connection is lost, which its first query reports.
+    ...(notify === 'listen' && {
+      verify: (client, done) =>
+        void client
+          .query(SETTINGS)
+          .then(ignore, ignore)
+          .then(() => done()),
+    }),
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
     keepAlive: true,
@@ -64,6 +80,8 @@ export async function createPool(url: string, max: number): Promise<OwnPool> {
     allowExitOnIdle: true,
   })
 }
+
+function ignore(): void {}
 
 async function loadDriver(): Promise<Pick<typeof Pg, 'Pool'>> {
   try {

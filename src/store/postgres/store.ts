@@ -70,7 +70,7 @@ function poolFor(
   target: unknown,
   { connections, notify }: PostgresOptions,
 ): ConstructorParameters<typeof PostgresDatabase>[0] {
-  if (typeof target === 'string') return urlPool(target, connections ?? 10, notify)
+  if (typeof target === 'string') return urlPool(target, connections ?? 10, notify ?? 'listen')
   if (!isPool(target)) {
     const got = target === null ? 'null' : typeof target
     throw new RallyError(
@@ -95,11 +95,7 @@ function poolFor(
   return target
 }
 
-function urlPool(
-  url: string,
-  connections: number,
-  notify: PostgresOptions['notify'],
-): () => ReturnType<typeof createPool> {
+function urlPool(url: string, connections: number, notify: NotifyMode): () => ReturnType<typeof createPool> {
   // The error does not repeat the URL, which may contain a password.
   if (!/^postgres(ql)?:\/\//.test(url)) {
     throw new RallyError(
@@ -114,7 +110,7 @@ function urlPool(
     )
   }
   // One more listens for events.
-  return () => createPool(url, notify === 'poll' ? connections : connections + 1)
+  return () => createPool(url, notify === 'poll' ? connections : connections + 1, notify)
 }
 
 function isPool(target: unknown): target is PoolLike {
