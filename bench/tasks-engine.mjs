@@ -81,7 +81,7 @@ export class Engine {
 
   /** Reads the task when it has this version, and checks that it contains this text. */
   async #at(taskId, version, says) {
-    for (const until = performance.now() + giveUpMilliseconds; ; ) {
+    for (const until = performance.now() + giveUpMilliseconds; ;) {
       const isLate = (this.#versions.get(taskId) ?? 0) < version && (await this.#changed(taskId))
       if (!isLate && (this.#versions.get(taskId) ?? 0) < version) continue
       const text = await this.#ask('tasks/get', { taskId })

@@ -8,7 +8,9 @@ import { Engine } from './tasks-engine.mjs'
 /** The statements by hand, with the statements of a life that is recorded first. */
 export async function byHand({ url, connections, index }) {
   const statements = await record(url, connections, `process_${index}`)
-  const pool = new pg.Pool({ connectionString: url, max: connections })
+  // As the store sets up the connections of its own pool.
+  const options = '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off'
+  const pool = new pg.Pool({ connectionString: url, max: connections, options })
   // The server may stop before the last connection is closed.
   pool.on('error', () => {})
   const lives = new ByHand(pool, statements)

@@ -1,13 +1,11 @@
-// `npm run bench -- tasks`: tasks per second from creation to completion, with a question in between, through the engine, and the
-// same SQL statements by hand through the same driver.
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+// `npm run bench -- tasks`: tasks per second from creation to completion, with four steps and a question in between, through the engine.
+// On PostgreSQL beside others that do the same, on SQLite beside the same SQL statements by hand through the same driver.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
 import { median } from './median.mjs'
+import { benchPostgres, print as printPostgres } from './postgres/run.mjs'
 import { table } from './table.mjs'
-import { postgresSides } from './tasks-postgres.mjs'
 import { sqliteSides } from './tasks-sqlite.mjs'
 
 const cases = [
@@ -25,35 +23,17 @@ export async function benchTasks(args) {
   const { quick, only } = values
   if (only !== undefined && !['postgres', 'sqlite'].includes(only)) throw new Error('--only takes postgres or sqlite')
   const rounds = quick ? 3 : 9
-  const results = []
-  if (only !== 'sqlite') results.push(...(await benchPostgres(rounds)))
-  if (only !== 'postgres') results.push(...(await benchSqlite(rounds)))
-  print(results)
-  if (quick || only !== undefined) console.log('\nPart of a run: bench/results-tasks.json is left as it was.')
-  else recordResults(rounds, results)
-}
-
-async function benchPostgres(rounds) {
-  // The server runs in a child process, which ends with this one.
-  const keeper = fork(new URL('../test/stores/database-keeper.mjs', import.meta.url), { execArgv: [] })
-  const [{ url, failed }] = await once(keeper, 'message')
-  if (failed !== undefined) throw new Error(failed)
-  const sides = await postgresSides(url)
-  const measured = []
-  for (const { atATime, lives } of cases) {
-    const engine = () => perSecond(lives, () => sides.engine(lives, atATime))
-    const byHand = () => perSecond(lives, () => sides.byHand(lives, atATime))
-    for (let i = 0; i < warmUps; i++) await engine()
-    await byHand()
-    measured.push(
-      await compare({ store: sides.name, atATime, statements: sides.statements(atATime) }, rounds, { engine, byHand }),
-    )
+  const results = {}
+  if (only !== 'sqlite') {
+    results.postgres = await benchPostgres({ rounds: quick ? 1 : 5, milliseconds: quick ? 1000 : 2000 })
+    printPostgres(results.postgres)
   }
-  if ((await sides.unfinished()) > 0) throw new Error('By hand, the tasks should be completed.')
-  await sides.close()
-  keeper.disconnect()
-  await once(keeper, 'exit')
-  return measured
+  if (only !== 'postgres') {
+    results.sqlite = await benchSqlite(rounds)
+    print(results.sqlite)
+  }
+  if (quick) console.log('\nPart of a run: bench/results-tasks.json is left as it was.')
+  else recordResults(results)
 }
 
 async function benchSqlite(rounds) {
@@ -123,14 +103,14 @@ function print(results) {
   )
 }
 
-function recordResults(rounds, results) {
-  const recorded = {
-    date: new Date().toISOString().slice(0, 10),
-    node: process.version,
-    cpu: cpus()[0].model.trim(),
-    cores: cpus().length,
-    rounds,
-    results,
-  }
-  writeFileSync(new URL('results-tasks.json', import.meta.url), `${JSON.stringify(recorded, null, 2)}\n`)
+/** Replaces what was measured, and keeps the results of the other store. */
+function recordResults(results) {
+  const file = new URL('results-tasks.json', import.meta.url)
+  const { postgres, sqlite } = JSON.parse(readFileSync(file, 'utf8'))
+  const date = new Date().toISOString().slice(0, 10)
+  const machine = { node: process.version, cpu: cpus()[0].model.trim(), cores: cpus().length }
+  const measured = Object.fromEntries(
+    Object.entries(results).map(([name, cases]) => [name, { date, ...machine, cases }]),
+  )
+  writeFileSync(file, `${JSON.stringify({ postgres, sqlite, ...measured }, null, 2)}\n`)
 }

@@ -29,7 +29,13 @@ const PEERS = {
   byHand: { file: 'by-hand' },
 }
 
-export async function benchPostgres({ rounds, milliseconds, processes = PROCESSES, inFlight = IN_FLIGHT, peers = Object.keys(PEERS) }) {
+export async function benchPostgres({
+  rounds,
+  milliseconds,
+  processes = PROCESSES,
+  inFlight = IN_FLIGHT,
+  peers = Object.keys(PEERS),
+}) {
   install()
   const before = peers.includes('before') ? buildOfCommit(BEFORE) : undefined
   const server = await startServer()
@@ -47,7 +53,8 @@ export async function benchPostgres({ rounds, milliseconds, processes = PROCESSE
 export function print(results) {
   for (const unit of ['perSecond', 'ratio']) {
     const names = Object.keys(results[0].peers)
-    const cell = (value) => (value === undefined ? '' : unit === 'ratio' ? value.toFixed(2) : Math.round(value).toLocaleString('en'))
+    const cell = (value) =>
+      value === undefined ? '' : unit === 'ratio' ? value.toFixed(2) : Math.round(value).toLocaleString('en')
     const rows = results.map(({ processes, inFlight, peers }) => [
       `${processes} processes, ${inFlight} in flight`,
       ...names.map((name) => cell(peers[name][unit])),
@@ -56,7 +63,12 @@ export function print(results) {
   }
   const costs = results.filter(({ peers }) => Object.values(peers).some(({ cost }) => cost !== undefined))
   const rows = costs.flatMap(({ inFlight, peers }) =>
-    Object.entries(peers).map(([name, { cost }]) => [`${name}, ${inFlight} in flight`, cost.statements, cost.commits, cost.walBytes]),
+    Object.entries(peers).map(([name, { cost }]) => [
+      `${name}, ${inFlight} in flight`,
+      cost.statements,
+      cost.commits,
+      cost.walBytes,
+    ]),
   )
   if (rows.length > 0) console.log(`\n${table(['per task', 'statements', 'commits', 'WAL bytes'], rows)}`)
 }
@@ -70,7 +82,8 @@ async function measure({ server, before, rounds, milliseconds, inFlight, peers }
     for (const count of inFlight) {
       const measured = await alternate(groups, rounds, (group) => group.rate(count, milliseconds))
       const costs = new Map()
-      if (processes === 1) for (const [name, group] of groups) costs.set(name, await costOf(server, group, count, milliseconds))
+      if (processes === 1)
+        for (const [name, group] of groups) costs.set(name, await costOf(server, group, count, milliseconds))
       results.push({ processes, inFlight: count, peers: summary(measured, peers, costs) })
     }
     return results
@@ -83,9 +96,14 @@ function summary(measured, peers, costs) {
   return Object.fromEntries(
     peers.map((name) => {
       const ratio = median(measured.map((round) => round.rally / round[name]))
-      return [name, { perSecond: median(measured.map((round) => round[name])), ratio, cost: costs.get(name) }]
+      const perSecond = median(measured.map((round) => round[name]))
+      return [name, { perSecond: rounded(perSecond), ratio: rounded(ratio), cost: costs.get(name) }]
     }),
   )
+}
+
+function rounded(value) {
+  return Number(value.toFixed(value < 100 ? 2 : 0))
 }
 
 /** Each round measures all peers, every second one in the reverse order. The first one only warms up. */
@@ -137,19 +155,17 @@ class Group {
     return group
   }
 
-  /** Lives per second with so many in flight in all processes together. */
+  /** Lives per second with so many in flight in all processes together, from the first one's start to the last one's end. */
   async rate(count, milliseconds) {
+    const [began, before] = [performance.now(), await this.ended()]
     await this.#each((process, i, { length }) => {
       const share = Math.floor(count / length) + (i < count % length ? 1 : 0)
       return share === 0 ? undefined : process.ask({ run: { count: share } })
     })
-    await setTimeout(milliseconds / 4)
-    const [began, before] = [performance.now(), await this.ended()]
     await setTimeout(milliseconds)
-    const [took, after] = [performance.now() - began, await this.ended()]
-    await this.#each((process) => process.ask({ over: true }))
+    await this.#each((process) => process.ask({ over: true }, 60_000))
     await this.settle()
-    return ((after - before) * 1000) / took
+    return (((await this.ended()) - before) * 1000) / (performance.now() - began)
   }
 
   /** Resolves when no life is under way any more. */
@@ -157,7 +173,7 @@ class Group {
     for (;;) {
       const counts = await this.#counts()
       if (counts.begun === counts.ended) return
-      await setTimeout(50)
+      await setTimeout(10)
     }
   }
 

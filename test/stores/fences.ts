@@ -1,5 +1,5 @@
 // Numbers the fences of each task from 1 on, so that stores can be compared: their fences grow, but each store has its own.
-import type { ClaimedTask, TaskLease, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
+import type { ClaimedTask, TaskLease, TaskPrecondition, TaskRecord, TaskStore } from '../../src/store/tasks.ts'
 
 /** Stands for a fence that no claim has. */
 const UNKNOWN_FENCE = Number.MAX_SAFE_INTEGER
@@ -13,13 +13,19 @@ export class Fences {
   readonly #lives = new Map<string, Life>()
 
   /** The same store, with these numbers in place of its fences. */
-  numbered(tasks: TaskStore): TaskStore {
+  numbered(store: TaskStore): Required<TaskStore> {
+    // All stores of the package have the methods that are optional.
+    const tasks = store as Required<TaskStore>
     return {
       create: async (task) => this.#created(await tasks.create(task)),
       read: (id) => tasks.read(id),
       versions: (ids) => tasks.versions(ids),
       list: (owner, limit, after) => tasks.list(owner, limit, after),
+      createAndClaim: async (task, leaseMs) =>
+        this.#orClaimed(this.#created(await tasks.createAndClaim(task, leaseMs))),
       claim: async (request) => this.#claimed(await tasks.claim(request)),
+      claimMany: async (request, limit) =>
+        (await tasks.claimMany(request, limit)).map((task) => this.#orClaimed(task) as ClaimedTask),
       renew: async (leases, leaseMs) => {
         const renewed = await tasks.renew(
           leases.map((lease) => this.#real(lease)),
@@ -28,12 +34,11 @@ export class Fences {
         return renewed.map(({ id, fence, version }) => ({ id, fence: this.#fencesOf(id).indexOf(fence) + 1, version }))
       },
       append: (lease, entries) => tasks.append(this.#real(lease), entries),
-      change: (id, { fence, ...precondition }, change) =>
-        tasks.change(
-          id,
-          fence === undefined ? precondition : { ...precondition, fence: this.#real({ id, fence }).fence },
-          change,
-        ),
+      change: (id, precondition, change) => tasks.change(id, this.#realPrecondition(id, precondition), change),
+      changeAndClaim: async (id, precondition, change, leaseMs) => {
+        const changed = await tasks.changeAndClaim(id, this.#realPrecondition(id, precondition), change, leaseMs)
+        return typeof changed === 'object' ? this.#claimed(changed) : changed
+      },
       usage: (owner) => tasks.usage(owner),
       sweep: () => tasks.sweep(),
       watch: (listener) => tasks.watch(listener),
@@ -41,7 +46,7 @@ export class Fences {
   }
 
   /** A task that is created again has new numbers. */
-  #created(task: TaskRecord): TaskRecord {
+  #created<Created extends TaskRecord>(task: Created): Created {
     const { id, createdAt } = task
     if (this.#lives.get(id)?.createdAt !== createdAt) this.#lives.set(id, { createdAt, fences: [] })
     return task
@@ -52,6 +57,14 @@ export class Fences {
     const fences = this.#fencesOf(task.id)
     if (task.fence <= (fences.at(-1) ?? 0)) throw new Error('A fence is not higher than the one before.')
     return { ...task, fence: fences.push(task.fence) }
+  }
+
+  #orClaimed(task: TaskRecord | ClaimedTask): TaskRecord | ClaimedTask {
+    return 'fence' in task ? (this.#claimed(task) ?? task) : task
+  }
+
+  #realPrecondition(id: string, { fence, ...others }: TaskPrecondition): TaskPrecondition {
+    return fence === undefined ? others : { ...others, fence: this.#real({ id, fence }).fence }
   }
 
   #real({ id, fence }: TaskLease): TaskLease {

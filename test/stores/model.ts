@@ -9,7 +9,7 @@ import { Fences } from './fences.ts'
 /** Asks one thing of a store. The model, and what is compared with it, are asked the same. */
 interface Question {
   readonly name: string
-  readonly ask: (tasks: TaskStore) => Promise<unknown>
+  readonly ask: (tasks: Required<TaskStore>) => Promise<unknown>
   readonly elapseMs: number
 }
 
@@ -65,6 +65,12 @@ const asked = fc.oneof(
       .record({ id, owner, ttlMs: fc.option(fc.constantFrom(600, 3_000, 6_000), { freq: 6 }) })
       .map(toCreate),
   },
+  { weight: 2, arbitrary: fc.record({ id, owner, ttlMs: fc.constant(6_000) }).map(toCreateAndClaim) },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(owner, fc.option(owner, { nil: undefined }), fc.constantFrom(1, 2, 10)).map(toClaimMany),
+  },
+  { weight: 4, arbitrary: fc.tuple(id, belief, change).map(toChangeAndClaim) },
   { weight: 1, arbitrary: id.map((each) => named(`read ${each}`, (tasks) => tasks.read(each))) },
   { weight: 1, arbitrary: owner.map((each) => named(`list "${each}"`, (tasks) => tasks.list(each, 2))) },
   {
@@ -123,6 +129,25 @@ function toCreate(given: { id: string; owner: string; ttlMs: number | null }): A
   return named(`create ${JSON.stringify(given)}`, (tasks) =>
     tasks.create(newTask(given.id, { ...given, journal: '[0]' })),
   )
+}
+
+function toCreateAndClaim(given: { id: string; owner: string; ttlMs: number }): Asked {
+  return named(`createAndClaim ${JSON.stringify(given)}`, (tasks) =>
+    tasks.createAndClaim(newTask(given.id, { ...given, journal: '[0]' }), 601),
+  )
+}
+
+/** With these limits, it does not matter in which order owners take what is left of equal shares. With this lease, none falls due together. */
+function toClaimMany([after, except, limit]: [string, string | undefined, number]): Asked {
+  const turn = { after, except, leaseMs: 100_000 }
+  return named(`claimMany ${JSON.stringify(turn)} ${limit}`, async (tasks) =>
+    (await tasks.claimMany(turn, limit)).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+  )
+}
+
+function toChangeAndClaim([each, believed, made]: [string, TaskPrecondition, TaskChange]): Asked {
+  const name = `changeAndClaim ${each} ${JSON.stringify(believed)} ${JSON.stringify(made)}`
+  return named(name, (tasks) => tasks.changeAndClaim(each, believed, made, 203))
 }
 
 function toClaim(turn: { after: string; except?: string | undefined; leaseMs: number }): Asked {

@@ -202,69 +202,67 @@ describe.each(['no', 'fresh'])('with many tasks that nobody has to take up, and 
   })
 })
 
-describe('a store with connections of its own', () => {
-  const TABLES = ['tasks', 'journal_entries', 'once', 'letters']
+/** Runs each statement of the store, and closes it. Its connections then tell the server what they counted. */
+async function withOwnConnections(run: (store: Store) => Promise<void>): Promise<number> {
+  const name = `own_${schema}`
+  const own = postgres(`${recorded.url}&application_name=${name}`, { schema: name })
+  await run(own)
+  await own.close()
+  while ((await numberOf(`SELECT count(*) AS number FROM pg_stat_activity WHERE application_name = '${name}'`)) > 0);
+  return numberOf(
+    `SELECT sum(seq_scan) AS number FROM pg_stat_user_tables WHERE schemaname = '${name}' AND relname <> 'version'`,
+  )
+}
 
-  /** Runs each statement of the store, and closes it. Its connections then tell the server what they counted. */
-  async function withOwnConnections(run: (store: Store) => Promise<void>): Promise<number> {
-    const name = `own_${schema}`
-    const own = postgres(`${recorded.url}&application_name=${name}`, { schema: name })
-    await run(own)
-    await own.close()
-    while ((await numberOf(`SELECT count(*) AS number FROM pg_stat_activity WHERE application_name = '${name}'`)) > 0);
-    return numberOf(
-      `SELECT sum(seq_scan) AS number FROM pg_stat_user_tables WHERE schemaname = '${name}' AND relname <> 'version'`,
-    )
+async function useAll(own: Store, round: string): Promise<void> {
+  const ids = ['a', 'b', 'c'].map((id) => `${id} ${round}`)
+  await Promise.all(ids.map((id) => own.tasks.create(newTask(id, { ttlMs: 100_000 }))))
+  await own.tasks.create(newTask(ids[0] ?? ''))
+  const made = await own.tasks.createAndClaim?.(newTask(`d ${round}`), LONG_MS)
+  const claims = (await own.tasks.claimMany?.({ after: '', leaseMs: LONG_MS }, 2)) ?? []
+  const one = await own.tasks.claim({ after: '', except: 'bob', running: claims, leaseMs: LONG_MS })
+  await own.tasks.claimMany?.({ after: '', except: 'bob', leaseMs: LONG_MS }, 2)
+  const held = [...claims, made as ClaimedTask, ...(one === undefined ? [] : [one])]
+  expect(held).toHaveLength(4)
+  await own.tasks.renew(held, LONG_MS)
+  for (const lease of held) {
+    expect(await own.tasks.append(lease, LONG_ENTRY)).toBe(true)
+    await own.tasks.change(lease.id, { fence: lease.fence }, { journal: '[]', release: true, dueMs: null })
+    await own.tasks.changeAndClaim?.(lease.id, {}, { dueMs: 0 }, LONG_MS)
+    await own.tasks.change(lease.id, {}, { status: 'completed' })
   }
+  expect(await own.tasks.read(ids[0] ?? '')).toBeDefined()
+  await own.tasks.versions(ids)
+  await own.tasks.list('ada', 2)
+  await own.tasks.usage('ada')
+  const hold = await own.once.claim(round, 'note', LONG_MS)
+  if (hold.kind !== 'yours') throw new Error('Nobody else has claimed it.')
+  await own.once.renew(round, hold.fence, LONG_MS)
+  await own.once.settle(round, hold.fence, '1', LONG_MS)
+  await own.mailbox.leave(round, 1, 'text', LONG_MS, 'ada')
+  await own.mailbox.after(round, 0)
+  await own.once.bytes?.('ada')
+  const other = await own.once.claim(`other ${round}`, 'note', LONG_MS)
+  if (other.kind === 'yours') await own.once.release(`other ${round}`, other.fence)
+  await own.tasks.sweep()
+}
 
-  async function useAll(own: Store, round: string): Promise<void> {
-    const ids = ['a', 'b', 'c'].map((id) => `${id} ${round}`)
-    await Promise.all(ids.map((id) => own.tasks.create(newTask(id, { ttlMs: 100_000 }))))
-    await own.tasks.create(newTask(ids[0] ?? ''))
-    const made = await own.tasks.createAndClaim?.(newTask(`d ${round}`), LONG_MS)
-    const claims = (await own.tasks.claimMany?.({ after: '', leaseMs: LONG_MS }, 2)) ?? []
-    const one = await own.tasks.claim({ after: '', except: 'bob', running: claims, leaseMs: LONG_MS })
-    await own.tasks.claimMany?.({ after: '', except: 'bob', leaseMs: LONG_MS }, 2)
-    const held = [...claims, made as ClaimedTask, ...(one === undefined ? [] : [one])]
-    expect(held).toHaveLength(4)
-    await own.tasks.renew(held, LONG_MS)
-    for (const lease of held) {
-      expect(await own.tasks.append(lease, LONG_ENTRY)).toBe(true)
-      await own.tasks.change(lease.id, { fence: lease.fence }, { journal: '[]', release: true, dueMs: null })
-      await own.tasks.changeAndClaim?.(lease.id, {}, { dueMs: 0 }, LONG_MS)
-      await own.tasks.change(lease.id, {}, { status: 'completed' })
-    }
-    expect(await own.tasks.read(ids[0] ?? '')).toBeDefined()
-    await own.tasks.versions(ids)
-    await own.tasks.list('ada', 2)
-    await own.tasks.usage('ada')
-    const hold = await own.once.claim(round, 'note', LONG_MS)
-    if (hold.kind !== 'yours') throw new Error('Nobody else has claimed it.')
-    await own.once.renew(round, hold.fence, LONG_MS)
-    await own.once.settle(round, hold.fence, '1', LONG_MS)
-    await own.mailbox.leave(round, 1, 'text', LONG_MS, 'ada')
-    await own.mailbox.after(round, 0)
-    await own.once.bytes?.('ada')
-    const other = await own.once.claim(`other ${round}`, 'note', LONG_MS)
-    if (other.kind === 'yours') await own.once.release(`other ${round}`, other.fence)
-    await own.tasks.sweep()
-  }
-
-  test('never reads a whole table, not even by a statement that was planned while the table was empty', async () => {
-    const before = await withOwnConnections(async (own) => void (await own.tasks.sweep()))
-    await pool.query(`VACUUM ANALYZE ${TABLES.map((table) => `"own_${schema}".${table}`).join(', ')}`)
-    const after = await withOwnConnections(async (own) => {
-      for (let round = 0; round < 3; round += 1) await useAll(own, `${round}`)
-      await pool.query(`
-        INSERT INTO "own_${schema}".tasks (
-          id, owner, request, state, status, poll_ms, ttl_ms, expires_at, created_at, updated_at, version, fence,
-          journal, journal_from, journal_to
-        )
-        SELECT 'parked ' || n, 'owner ' || n, '{}', '{}', 'input_required', 1, 1, 1e14, n, n, 1, 0, '', 0, 0 FROM generate_series(1, 2000) n`)
-      await useAll(own, 'filled')
-    })
-    expect(after).toBe(before)
+test('a store with connections of its own never reads a whole table, not even by a statement that was planned while the table was empty', async () => {
+  const before = await withOwnConnections(async (own) => void (await own.tasks.sweep()))
+  await pool.query(
+    `VACUUM ANALYZE ${['tasks', 'journal_entries', 'once', 'letters'].map((table) => `"own_${schema}".${table}`).join(', ')}`,
+  )
+  const after = await withOwnConnections(async (own) => {
+    for (let round = 0; round < 3; round += 1) await useAll(own, `${round}`)
+    await pool.query(`
+      INSERT INTO "own_${schema}".tasks (
+        id, owner, request, state, status, poll_ms, ttl_ms, expires_at, created_at, updated_at, version, fence,
+        journal, journal_from, journal_to
+      )
+      SELECT 'parked ' || n, 'owner ' || n, '{}', '{}', 'input_required', 1, 1, 1e14, n, n, 1, 0, '', 0, 0 FROM generate_series(1, 2000) n`)
+    await useAll(own, 'filled')
   })
+  expect(after).toBe(before)
 })
 
 function numberLeft(): Promise<number> {

@@ -33,13 +33,18 @@ afterAll(async () => {
 })
 
 /** A store that sets the database's clock before each call. */
-function atTheTime(tasks: TaskStore, setClock: () => Promise<unknown>): TaskStore {
+function atTheTime(given: TaskStore, setClock: () => Promise<unknown>): Required<TaskStore> {
+  const tasks = given as Required<TaskStore>
   const at = async <T>(ask: () => Promise<T>): Promise<T> => {
     await setClock()
     return ask()
   }
   return {
     create: (task) => at(() => tasks.create(task)),
+    createAndClaim: (task, leaseMs) => at(() => tasks.createAndClaim(task, leaseMs)),
+    claimMany: (request, limit) => at(() => tasks.claimMany(request, limit)),
+    changeAndClaim: (id, precondition, change, leaseMs) =>
+      at(() => tasks.changeAndClaim(id, precondition, change, leaseMs)),
     read: (id) => at(() => tasks.read(id)),
     versions: (ids) => at(() => tasks.versions(ids)),
     list: (owner, limit, after) => at(() => tasks.list(owner, limit, after)),
@@ -62,4 +67,4 @@ test('whatever is asked of two stores on one database, they answer as the store 
     }
     return { handles: stores.map(({ tasks }) => atTheTime(tasks, setClock)), close: async () => {} }
   }, 40)
-})
+}, 60_000)

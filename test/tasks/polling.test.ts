@@ -9,10 +9,9 @@ test('a worker polls the store at irregular times', async () => {
   vi.useFakeTimers()
   const store = new MemoryStore()
   const polledAt: number[] = []
-  const claim = store.tasks.claim.bind(store.tasks)
-  vi.spyOn(store.tasks, 'claim').mockImplementation((request) => {
+  vi.spyOn(store.tasks, 'claimMany').mockImplementation(async () => {
     polledAt.push(Date.now())
-    return claim(request)
+    return []
   })
   const app = rally({ name: 'polling', version: '1.0.0', store, tasks: { watchdogMs: false } })
   app.work()

@@ -49,6 +49,17 @@ export class MemoryTasks implements TaskStore {
   async create(newTask: NewTask): Promise<TaskRecord> {
     const existing = this.#find(newTask.id)
     if (existing !== undefined) return existing.record
+    const task = this.#insert(newTask)
+    this.#watchers.notify({ type: 'due' })
+    return task.record
+  }
+
+  async createAndClaim(newTask: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
+    const existing = this.#find(newTask.id)
+    return existing === undefined ? this.#lease(this.#insert(newTask), leaseMs) : existing.record
+  }
+
+  #insert(newTask: NewTask): MemoryTask {
     const now = this.#now()
     const task: MemoryTask = {
       record: newRecord(newTask, now),
@@ -60,8 +71,15 @@ export class MemoryTasks implements TaskStore {
     }
     this.#tasks.set(newTask.id, task)
     this.#schedule(task)
-    this.#watchers.notify({ type: 'due' })
-    return task.record
+    return task
+  }
+
+  #lease(task: MemoryTask, leaseMs: number): ClaimedTask {
+    const lost = task.leaseUntil !== null
+    task.fence = this.#lastFence += 1
+    task.leaseUntil = this.#now() + leaseMs
+    this.#schedule(task)
+    return { ...task.record, fence: task.fence, journal: journalOf(task.journal), lost }
   }
 
   async read(id: string): Promise<TaskRecord | undefined> {
@@ -86,7 +104,22 @@ export class MemoryTasks implements TaskStore {
       .slice(0, Math.max(0, Math.min(limit, MAX_LIST)))
   }
 
-  async claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+  async claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
+    return this.#claim(request)
+  }
+
+  async claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
+    const claimed: ClaimedTask[] = []
+    while (claimed.length < limit) {
+      const task = this.#claim({ ...request, after: claimed.at(-1)?.owner ?? request.after })
+      // A lease of no time is over at once.
+      if (task === undefined || claimed.some(({ id }) => id === task.id)) break
+      claimed.push(task)
+    }
+    return claimed
+  }
+
+  #claim({ after, except, running = [], leaseMs }: ClaimRequest): ClaimedTask | undefined {
     const runningFences = new Set(running.map(({ fence }) => fence))
     let task: MemoryTask | undefined
     for (const each of this.#scheduled) {
@@ -94,11 +127,7 @@ export class MemoryTasks implements TaskStore {
       if (each.leaseUntil !== null && runningFences.has(each.fence)) continue
       if (task === undefined || comesBefore(each, task, after)) task = each
     }
-    if (task === undefined) return undefined
-    const lost = task.leaseUntil !== null
-    task.fence = this.#lastFence += 1
-    task.leaseUntil = this.#now() + leaseMs
-    return { ...task.record, fence: task.fence, journal: journalOf(task.journal), lost }
+    return task && this.#lease(task, leaseMs)
   }
 
   async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
@@ -120,6 +149,23 @@ export class MemoryTasks implements TaskStore {
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
+    const task = this.#change(id, precondition, change)
+    if (task !== undefined && this.#isDue(task)) this.#watchers.notify({ type: 'due' })
+    return task?.record.version
+  }
+
+  async changeAndClaim(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number,
+  ): Promise<number | ClaimedTask | undefined> {
+    const task = this.#change(id, precondition, change)
+    if (task === undefined) return undefined
+    return task.leaseUntil === null && this.#isDue(task) ? this.#lease(task, leaseMs) : task.record.version
+  }
+
+  #change(id: string, precondition: TaskPrecondition, change: TaskChange): MemoryTask | undefined {
     const task = this.#find(id)
     if (task === undefined || isEnd(task.record.status) || !holds(precondition, task)) return undefined
     const { record } = task
@@ -138,8 +184,7 @@ export class MemoryTasks implements TaskStore {
     }
     this.#schedule(task)
     this.#watchers.notify({ type: 'changed', id, version })
-    if (this.#isDue(task)) this.#watchers.notify({ type: 'due' })
-    return version
+    return task
   }
 
   async usage(owner: string): Promise<TaskUsage> {

@@ -66,13 +66,7 @@ export async function createPool(url: string, max: number, notify: NotifyMode): 
     connectionString: url,
     max,
     // If it fails, the connection is lost, which its first query reports.
-    ...(notify === 'listen' && {
-      verify: (client, done) =>
-        void client
-          .query(SETTINGS)
-          .then(ignore, ignore)
-          .then(() => done()),
-    }),
+    ...(notify === 'listen' && { verify: (client, done) => client.query(SETTINGS, () => done()) }),
     connectionTimeoutMillis: CONNECT_MS,
     query_timeout: QUERY_MS,
     keepAlive: true,
@@ -80,8 +74,6 @@ export async function createPool(url: string, max: number, notify: NotifyMode): 
     allowExitOnIdle: true,
   })
 }
-
-function ignore(): void {}
 
 async function loadDriver(): Promise<Pick<typeof Pg, 'Pool'>> {
   try {

@@ -128,7 +128,7 @@ function writeText(schema: string): string {
   const items = `unnest(${arrays.join(', ')}) AS lease (${Object.keys(WRITE_COLUMNS).join(', ')})`
   const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
   const due = `CASE WHEN w.has_due THEN ${NOW} + w.due_ms ELSE t.due_at END`
-  const isClaimed = `w.lease_ms IS NOT NULL AND t.lease_until IS NULL AND ${due} <= ${NOW}`
+  const isClaimed = `w.lease_ms IS NOT NULL AND (t.lease_until IS NULL OR w.releases) AND ${due} <= ${NOW}`
   return `
     WITH ${lockedText(tasks, items)}, written AS (
       UPDATE ${tasks} t SET
@@ -144,7 +144,7 @@ function writeText(schema: string): string {
         journal_to = CASE WHEN w.entries <> '' AND NOT (${fits}) THEN t.journal_to + 1 ELSE t.journal_to END,
         due_at = ${due},
         fence = CASE WHEN ${isClaimed} THEN nextval('${schema}.fences') ELSE t.fence END,
-        lease_until = CASE WHEN w.releases THEN NULL WHEN ${isClaimed} THEN ${NOW} + w.lease_ms ELSE t.lease_until END,
+        lease_until = CASE WHEN ${isClaimed} THEN ${NOW} + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,
         updated_at = CASE WHEN w.is_change THEN greatest(t.updated_at, ${NOW}) ELSE t.updated_at END,
         version = t.version + w.is_change::int
       FROM locked w

@@ -8,8 +8,8 @@ const LEASED = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
 
 export const SQL = {
   create: `INSERT INTO rally_task (id, owner, status, message, poll_ms, ttl_ms, created_at, updated_at, expires_at, version, fence,
-      due_at, is_due, change_number)
-    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, 0, ?, 1, ?) ON CONFLICT DO NOTHING RETURNING seq`,
+      due_at, change_number, lease_until, is_due)
+    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`,
   createText: 'INSERT INTO rally_task_text VALUES (?, ?, ?, NULL)',
   read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
   versions: `SELECT id, version FROM rally_task WHERE id IN (SELECT value FROM json_each(?)) AND ${ALIVE}`,

@@ -32,6 +32,18 @@ const MAX_SWEPT = 500
 
 const decoder: RowDecoder = { name: fromPlain, json: (stored) => stored }
 
+interface NewLease {
+  readonly fence: number
+  readonly until: number
+}
+
+interface Changed {
+  readonly version: number
+  readonly isDue: boolean
+  /** The task, if it was claimed too. */
+  readonly claimed: ClaimedTask | undefined
+}
+
 type Statements = { readonly [Name in keyof typeof SQL]: SqliteStatement }
 
 export class SqliteTasks implements TaskStore {
@@ -52,19 +64,30 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  async create(task: NewTask): Promise<TaskRecord> {
+  create(task: NewTask): Promise<TaskRecord> {
+    return this.#create(task, null)
+  }
+
+  createAndClaim(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
+    return this.#create(task, leaseMs)
+  }
+
+  async #create(task: NewTask, leaseMs: number | null): Promise<TaskRecord | ClaimedTask> {
     const entries = entriesOf(task.journal)
-    const [record, isNew] = await this.#commits.write((): [TaskRecord, boolean] => {
+    const [record, isNew] = await this.#commits.write((): [TaskRecord | ClaimedTask, boolean] => {
       const now = this.#now()
-      if (!this.#insert(task, entries, now)) {
+      const lease = leaseMs === null ? undefined : { fence: this.#counter('nextFence'), until: now + leaseMs }
+      if (!this.#insert(task, entries, now, lease)) {
         const [existing] = this.#sql.read.all([toPlain(task.id), now]) as TaskRow[]
         if (existing !== undefined) return [toRecord(existing, decoder), false]
         this.#dropExpired(task.id, now)
-        this.#insert(task, entries, now)
+        this.#insert(task, entries, now, lease)
       }
-      return [newRecord(task, now), true]
+      const created = newRecord(task, now)
+      if (lease === undefined) return [created, true]
+      return [{ ...created, fence: lease.fence, journal: journalOf([entries]), lost: false }, true]
     })
-    if (isNew) this.#watchers.notify({ type: 'due' })
+    if (isNew && leaseMs === null) this.#watchers.notify({ type: 'due' })
     return record
   }
 
@@ -93,18 +116,24 @@ export class SqliteTasks implements TaskStore {
     })
   }
 
-  claim({ after, except, running = [], leaseMs }: ClaimRequest): Promise<ClaimedTask | undefined> {
+  claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
     return this.#commits.write(() => {
-      this.#renewExpired(running, leaseMs)
-      const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
-      if (due === undefined) return undefined
-      const fence = this.#counter('nextFence')
-      this.#sql.claim.run([fence, this.#now() + leaseMs, due.seq])
-      const [row] = this.#sql.readClaimed.all([due.seq]) as TaskRow[]
-      if (row === undefined) throw new Error('The row of the claimed task is missing.')
-      const entries = this.#sql.entries.all([due.seq]) as { text: string }[]
-      const journal = journalOf(entries.map(({ text }) => text))
-      return { ...toRecord(row, decoder), fence, journal, lost: due.lease_until !== null }
+      this.#renewExpired(request)
+      return this.#claimNext(request)
+    })
+  }
+
+  claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
+    return this.#commits.write(() => {
+      this.#renewExpired(request)
+      const claimed: ClaimedTask[] = []
+      while (claimed.length < limit) {
+        const task = this.#claimNext({ ...request, after: claimed.at(-1)?.owner ?? request.after })
+        // A lease of no time is over at once.
+        if (task === undefined || claimed.some(({ id }) => id === task.id)) break
+        claimed.push(task)
+      }
+      return claimed
     })
   }
 
@@ -127,15 +156,34 @@ export class SqliteTasks implements TaskStore {
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
+    return (await this.#change(id, precondition, change, null))?.version
+  }
+
+  async changeAndClaim(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number,
+  ): Promise<number | ClaimedTask | undefined> {
+    const changed = await this.#change(id, precondition, change, leaseMs)
+    return changed?.claimed ?? changed?.version
+  }
+
+  async #change(
+    id: string,
+    precondition: TaskPrecondition,
+    change: TaskChange,
+    leaseMs: number | null,
+  ): Promise<Changed | undefined> {
     const journal = change.journal === undefined ? undefined : entriesOf(change.journal)
     const changed = await this.#commits.write(() => {
       const [task] = this.#sql.current.all([toPlain(id), this.#now()]) as CurrentRow[]
-      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal) : undefined
+      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, leaseMs) : undefined
     })
     if (changed === undefined) return undefined
     this.#watchers.notify({ type: 'changed', id, version: changed.version })
     if (changed.isDue) this.#watchers.notify({ type: 'due' })
-    return changed.version
+    return changed
   }
 
   usage(owner: string): Promise<TaskUsage> {
@@ -170,17 +218,19 @@ export class SqliteTasks implements TaskStore {
   }
 
   /** Returns whether it was inserted: `false` if a task of this id exists. */
-  #insert({ id, owner, request, state, message, pollMs, ttlMs }: NewTask, entries: string, now: number): boolean {
+  #insert(task: NewTask, entries: string, now: number, lease: NewLease | undefined): boolean {
+    const { id, owner, request, state, message, pollMs, ttlMs } = task
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
-    const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs, now]
-    const [row] = this.#sql.create.all([...names, ...times, this.#counter('nextChange')]) as { seq: number }[]
+    const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs]
+    const due = [lease?.fence ?? 0, now, this.#counter('nextChange'), lease?.until ?? null, lease === undefined ? 1 : 0]
+    const [row] = this.#sql.create.all([...names, ...times, ...due]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
     if (entries !== '') this.#sql.append.run([row.seq, entries])
     return true
   }
 
-  #apply(task: CurrentRow, change: TaskChange, journal: string | undefined): { version: number; isDue: boolean } {
+  #apply(task: CurrentRow, change: TaskChange, journal: string | undefined, leaseMs: number | null): Changed {
     const { seq } = task
     const now = this.#now()
     const { status = task.status, state = null, outcome = null, dueMs, release = false } = change
@@ -194,13 +244,28 @@ export class SqliteTasks implements TaskStore {
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
     if (ends || journal !== undefined) this.#sql.dropEntries.run([seq])
     if (!ends && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
-    return { version: task.version + 1, isDue }
+    const claimed = leaseMs !== null && isDue && leaseUntil === null ? this.#lease(seq, false, leaseMs) : undefined
+    return { version: task.version + 1, isDue: isDue && claimed === undefined, claimed }
+  }
+
+  #claimNext({ after, except, leaseMs }: ClaimRequest): ClaimedTask | undefined {
+    const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
+    return due && this.#lease(due.seq, due.lease_until !== null, leaseMs)
+  }
+
+  #lease(seq: number, lost: boolean, leaseMs: number): ClaimedTask {
+    const fence = this.#counter('nextFence')
+    this.#sql.claim.run([fence, this.#now() + leaseMs, seq])
+    const [row] = this.#sql.readClaimed.all([seq]) as TaskRow[]
+    if (row === undefined) throw new Error('The row of the claimed task is missing.')
+    const entries = this.#sql.entries.all([seq]) as { text: string }[]
+    return { ...toRecord(row, decoder), fence, journal: journalOf(entries.map(({ text }) => text)), lost }
   }
 
   /** Renewed in the same transaction as the claim, they are not due. */
-  #renewExpired(leases: readonly TaskLease[], leaseMs: number): void {
+  #renewExpired({ running = [], leaseMs }: ClaimRequest): void {
     const now = this.#now()
-    for (const { id, fence } of leases) this.#sql.renewExpired.all([now + leaseMs, toPlain(id), fence, now, now])
+    for (const { id, fence } of running) this.#sql.renewExpired.all([now + leaseMs, toPlain(id), fence, now, now])
   }
 
   /** The next task to claim. Deletes the tasks on the way that have outlived their ttl. */
