@@ -20,7 +20,7 @@ import type { Waits } from './waits.ts'
 export interface OutsideEvent<T> extends PromiseLike<T> {
   /** Whoever has it may send the event, once: `app.signal(token, value)`. */
   readonly token: string
-  /** Where to POST the event as JSON. `undefined` if the app has no `baseUrl`. */
+  /** Where to POST the event as JSON. `undefined` without the option `tasks.eventsUrl`. */
   readonly url: string | undefined
 }
 

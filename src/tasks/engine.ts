@@ -367,8 +367,8 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
 
 /** Without a slash at its end. */
 function readEventsUrl(url: unknown): string {
-  const parsed = typeof url === 'string' ? URL.parse(url) : null
-  const isUrl = parsed !== null && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === ''
+  const parsed = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined
+  const isUrl = parsed !== undefined && /^https?:$/.test(parsed.protocol) && parsed.search === '' && parsed.hash === ''
   const path = parsed?.pathname.replace(/\/$/, '')
   if (isUrl && path?.endsWith('/events')) return `${parsed.origin}${path}`
   throw new RallyError(
