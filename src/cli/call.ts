@@ -16,6 +16,7 @@ import { askConsent } from './consent.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
 import { LiveAnswers } from './live-answers.ts'
+import { hasLogin } from './login.ts'
 import { finishCall } from './results.ts'
 import type { AnswerOptions, PreparedAnswers } from './responder.ts'
 import { asksPerson, capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
@@ -51,7 +52,7 @@ export function addCall(program: Command, { runContext, serverOf, run }: Command
       const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
       return run(
         runCall(server, options, runContext, async (client) => {
-          const { inputSchema } = await findTool(client, tool)
+          const { inputSchema } = await findTool(client, tool, server, runContext)
           return { tool, arguments: readArguments(pairs, inputSchema, args) }
         }),
       )
@@ -198,11 +199,20 @@ function methodOf(call: ClientCall | PendingCall): RoundMethod {
   return 'prompt' in call ? 'prompts/get' : 'resources/read'
 }
 
-/** The tool with that name in the server's list. */
-async function findTool(client: Client, name: string): Promise<{ inputSchema: Record<string, unknown> }> {
+/**
+ * The tool with that name in the server's list. A server that knows the user may leave out what needs more scopes: such a tool is
+ * called without its schema, and the call offers a login with these scopes.
+ */
+async function findTool(
+  client: Client,
+  name: string,
+  server: Server,
+  { env }: RunContext,
+): Promise<{ inputSchema: Record<string, unknown> }> {
   const tools = await client.listTools()
   const tool = tools.find((each) => each.name === name)
   if (tool !== undefined) return tool
+  if ('url' in server && (await hasLogin(server.url, env))) return { inputSchema: {} }
   const names = tools.map((each) => cleanLine(each.name, 60)).slice(0, 20)
   throw new UsageError(`${nameOf(client)} has no tool "${cleanLine(name)}". It has: ${names.join(', ') || 'none'}.`)
 }

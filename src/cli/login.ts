@@ -130,11 +130,15 @@ export async function oauthFor(
   const store = new LoginFiles(env)
   const client = await clientOf(url, store, env)
   if (!console.isInteractive) {
-    const isKnown = (await store.get(addressOf(url))) !== undefined
-    return isKnown ? { oauth: { ...client, store }, close: () => {} } : undefined
+    return (await hasLogin(url, env)) ? { oauth: { ...client, store }, close: () => {} } : undefined
   }
   const person = new Person(console, { opens: options.open !== false, asksFirst: true })
   return { oauth: { ...client, ...person.oauth(store, url) }, close: () => person.close() }
+}
+
+/** True if a login for the server is kept. */
+export async function hasLogin(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  return (await new LoginFiles(env).get(addressOf(url))) !== undefined
 }
 
 /** As the client writes it. */

@@ -36,33 +36,28 @@ export function typedTools<S>(client: ToolClient, context: ClientContext): Typed
       reading = undefined
     }))
   const call = async (name: string, args?: Readonly<Record<string, unknown>>, options: CallOptions = {}) => {
-    let { timeoutMs = limits.timeoutMs } = options
-    if (!tools.knows(name)) {
-      const deadline = connection.openDeadline('The list of tools', timeoutMs, options.signal)
+    const { timeoutMs = limits.timeoutMs, signal } = options
+    const learn = async (): Promise<number> => {
+      const deadline = connection.openDeadline('The list of tools', timeoutMs, signal)
       await connection.withDeadline(deadline, () =>
         deadline.wait((resolve, reject) => {
           readList().then(resolve, reject)
           return () => {}
         }),
       )
-      timeoutMs = deadline.leftMs
+      return deadline.leftMs
     }
-    if (!tools.knows(name)) throw notListed(name)
-    const result = await client.callTool(name, args, { ...options, timeoutMs })
+    const leftMs = tools.knows(name) ? timeoutMs : await learn()
+    const result = await client.callTool(name, args, { ...options, timeoutMs: leftMs })
     if (result.isError === true) throw failed(name, result)
+    // The call may have got scopes without which the server does not list the tool.
+    if (!tools.knows(name)) await learn()
     return tools.hasOutput(name) ? result.structuredContent : result
   }
   return new Proxy({} as TypedTools<S> & object, {
     // `await client.tools` must not find a `then`.
     get: (_, name) => (typeof name === 'symbol' || name === 'then' ? undefined : call.bind(undefined, name)),
   })
-}
-
-function notListed(name: string): ClientError {
-  return new ClientError(
-    'TOOL_INVALID',
-    `The server does not list a tool ${shown(name)}. If it has the tool all the same, use client.callTool().`,
-  )
 }
 
 function failed(name: string, result: CallToolResult): ClientError {

@@ -233,7 +233,7 @@ export type ClientErrorCode =
   | 'ANSWER_INVALID'
   /** The structured result does not match the output schema of the tool. The call has run. Report it to the author of the server. */
   | 'RESULT_INVALID'
-  /** The definition of the tool is not valid, and clients must not call it; or `client.tools` has a tool that the server does not list. */
+  /** The definition of the tool is not valid, and clients must not call it. Report it to the author of the server. */
   | 'TOOL_INVALID'
   /** `client.tools`: the tool ran and failed. The message has its text, and `result` the whole result. */
   | 'TOOL_FAILED'

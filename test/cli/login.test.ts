@@ -5,16 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agree, startProtected } from '../oauth/resource-server.ts'
 import { folder, rally } from './cli.ts'
-import { KEYS, Terminal } from './terminal.ts'
-
-const PAGE = /(http:\/\/127\.0\.0\.1:\d+\/authorize\?[^◆]*)/
-
-/** The page that the terminal shows. The screen has broken it into lines. */
-async function pageIn(terminal: Terminal): Promise<URL> {
-  await terminal.shows(/Waiting for the browser/)
-  const [, broken = ''] = PAGE.exec(terminal.text) ?? []
-  return new URL(broken.replaceAll(/[\s│]/g, ''))
-}
+import { KEYS, pageIn, Terminal } from './terminal.ts'
 
 test('login, whoami, call, step up, logout', async () => {
   const { url, auth } = await startProtected()

@@ -90,3 +90,12 @@ export class Terminal {
     for (const look of this.#waiting) look()
   }
 }
+
+const PAGE = /(http:\/\/127\.0\.0\.1:\d+\/auth[^◆]*)/
+
+/** The page of a login that the terminal shows. The screen has broken it into lines. */
+export async function pageIn(terminal: Terminal): Promise<URL> {
+  await terminal.shows(/Waiting for the browser/)
+  const [, broken = ''] = PAGE.exec(terminal.text) ?? []
+  return new URL(broken.replaceAll(/[\s│]/g, ''))
+}

@@ -69,12 +69,10 @@ describe.each(WIRES)('over $name', ({ revision, isServed }) => {
     })
   })
 
-  test('a tool that the server does not list is not called', async () => {
-    const log: Log = { methods: [] }
-    const client = await open(log)
+  test('a tool that the server does not have is its error', async () => {
+    const client = await open()
     const { gone } = client.tools as unknown as { gone: () => Promise<unknown> }
-    await expect(gone()).rejects.toMatchObject({ code: 'TOOL_INVALID' })
-    expect(log.methods).not.toContain('tools/call')
+    await expect(gone()).rejects.toMatchObject({ code: 'PROTOCOL', rpcCode: -32602 })
   })
 
   test('the list is read once, also by calls that begin together, and never without a typed call', async () => {

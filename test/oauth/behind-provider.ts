@@ -60,3 +60,38 @@ export async function startBehindProvider(): Promise<{ url: string; issuer: stri
   server.on('request', nodeHandler(app, { authenticate }))
   return { url, issuer, requests }
 }
+
+/**
+ * The user logs in and agrees, as in a browser: with cookies, and by following redirects. Returns the address that the last page
+ * redirects to.
+ */
+export async function visit(page: URL): Promise<string> {
+  const cookies = new Map<string, string>()
+  const redirectUrl = page.searchParams.get('redirect_uri') ?? ''
+  let request: { url: URL; body?: URLSearchParams } = { url: page }
+  for (let steps = 0; steps < 20; steps += 1) {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const response = await fetch(request.url, {
+      redirect: 'manual',
+      headers: { cookie },
+      ...(request.body !== undefined && { method: 'POST', body: request.body }),
+    })
+    for (const set of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
+      cookies.set(name, value)
+    }
+    const location = response.headers.get('location')
+    const html = await response.text()
+    if (location?.startsWith(redirectUrl) === true) return location
+    request = location === null ? formIn(html, request.url) : { url: new URL(location, request.url) }
+  }
+  throw new Error('The provider does not come to an end.')
+}
+
+function formIn(html: string, page: URL): { url: URL; body: URLSearchParams } {
+  const [, action = ''] = /<form[^>]* action="([^"]+)"/.exec(html) ?? []
+  const [, prompt = ''] = /name="prompt" value="([^"]+)"/.exec(html) ?? []
+  if (action === '') throw new Error(`There is no form at ${page.href}:\n${html}`)
+  const fields = prompt === 'login' ? { prompt, login: 'ada', password: 'any' } : { prompt }
+  return { url: new URL(action, page), body: new URLSearchParams(fields) }
+}

@@ -1,5 +1,5 @@
 // A login from the first refusal to the result: real servers, and a user who agrees.
-import type { OAuthOptions, SavedLogin } from 'mcp-rally/client'
+import type { OAuthOptions, SavedLogin, ServerTypes } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { AuthorizationServer } from './authorization-server.ts'
@@ -43,6 +43,14 @@ describe('a client with oauth', () => {
     expect(await textOf(client, 'read')).toBe('read by read write')
     expect(auth.to('/authorize')).toHaveLength(2)
     expect(auth.to('/register')).toHaveLength(1)
+  })
+
+  test('calls a typed tool that the server lists only with more scopes', async () => {
+    const { url, auth } = await startProtected()
+    const client = await connect<ServerTypes<{ write: { input: {} } }>>(url, { oauth: agreeing })
+    onTestFinished(() => client.close())
+    expect((await client.tools.write()).content).toEqual([{ type: 'text', text: 'written' }])
+    expect(auth.to('/authorize').map((params) => params.get('scope'))).toEqual(['read', 'read write'])
   })
 
   test('refreshes the token before it expires, without the user', async () => {

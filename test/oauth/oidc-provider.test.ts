@@ -1,8 +1,7 @@
-// A whole login against oidc-provider, an authorization server that others run in production. Its forms are filled in as a browser
-// does: with cookies, and by following redirects.
+// A whole login against oidc-provider, an authorization server that others run in production.
 import { connect, logout, type SavedLogin } from 'mcp-rally/client'
 import { expect, onTestFinished, test } from 'vitest'
-import { startBehindProvider } from './behind-provider.ts'
+import { startBehindProvider, visit } from './behind-provider.ts'
 import { REDIRECT_URL } from './resource-server.ts'
 
 test('discovery, registration, consent, call, step-up, refresh and logout', async () => {
@@ -47,35 +46,4 @@ test('discovery, registration, consent, call, step-up, refresh and logout', asyn
 async function textOf(client: Awaited<ReturnType<typeof connect>>, tool: string): Promise<unknown> {
   const { content } = await client.callTool(tool)
   return content[0]?.type === 'text' ? content[0].text : content
-}
-
-/** The user logs in and agrees. Returns the address that the last page redirects to. */
-async function visit(page: URL): Promise<string> {
-  const cookies = new Map<string, string>()
-  let request: { url: URL; body?: URLSearchParams } = { url: page }
-  for (let steps = 0; steps < 20; steps += 1) {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const response = await fetch(request.url, {
-      redirect: 'manual',
-      headers: { cookie },
-      ...(request.body !== undefined && { method: 'POST', body: request.body }),
-    })
-    for (const set of response.headers.getSetCookie()) {
-      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
-      cookies.set(name, value)
-    }
-    const location = response.headers.get('location')
-    const html = await response.text()
-    if (location?.startsWith(REDIRECT_URL) === true) return location
-    request = location === null ? formIn(html, request.url) : { url: new URL(location, request.url) }
-  }
-  throw new Error('The provider does not come to an end.')
-}
-
-function formIn(html: string, page: URL): { url: URL; body: URLSearchParams } {
-  const [, action = ''] = /<form[^>]* action="([^"]+)"/.exec(html) ?? []
-  const [, prompt = ''] = /name="prompt" value="([^"]+)"/.exec(html) ?? []
-  if (action === '') throw new Error(`There is no form at ${page.href}:\n${html}`)
-  const fields = prompt === 'login' ? { prompt, login: 'ada', password: 'any' } : { prompt }
-  return { url: new URL(action, page), body: new URLSearchParams(fields) }
 }
