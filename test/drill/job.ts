@@ -9,7 +9,10 @@ import { cancelTask, getTask, post, taskCall, taskIn, updateTask } from './task-
 
 const FROM = 1_000
 const PLUS = 1_000_000
+/** Comes by an event from outside. */
+const MORE = 5_000_000
 const RETRY_MS = 50
+const GIVE_UP_MS = 10_000
 /** Of the looks at a task, one in so many is a stranger's too. */
 const PROBE_EVERY = 4
 
@@ -41,13 +44,17 @@ export class Job {
   }
 
   expected(steps: number): string {
-    return `Job ${this.id} comes to ${FROM + PLUS + (steps * (steps + 1)) / 2}.`
+    return `Job ${this.id} comes to ${FROM + PLUS + MORE + (steps * (steps + 1)) / 2}.`
   }
 
   /** The text of its result. Fails where it comes to anything else. */
   async run(): Promise<string> {
     await this.#begin()
-    await this.#until(({ status }) => status === 'input_required')
+    const { inputRequests } = await this.#until(({ inputRequests: asked = {} }) => 'go_on' in asked)
+    const { message = '' } = inputRequests?.['go_on']?.params ?? {}
+    // Before the handler awaits it, and twice.
+    await this.#signal(message.split('Token: ')[1] ?? '', MORE)
+    await this.#signal(message.split('Token: ')[1] ?? '', 666)
     await this.#probe(updateTask(this.taskId, { go_on: accept({ plus: 666 }) }))
     await this.#probe(cancelTask(this.taskId))
     await this.#send(updateTask(this.taskId, { go_on: accept({ plus: PLUS }) }))
@@ -72,6 +79,25 @@ export class Job {
       if (wanted(task)) return task
       if (isOver(task)) throw new Error(`Job ${this.id} is ${task.status}: ${JSON.stringify(task)}`)
       await setTimeout(this.#client.pollMs * (0.75 + Math.random() / 2))
+    }
+  }
+
+  /** Until somebody has taken the event, or says that one came before. */
+  async #signal(token: string, more: number): Promise<void> {
+    const init = {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ more }),
+    }
+    for (;;) {
+      const url = `http://127.0.0.1:${await this.#client.port()}/events/${token}`
+      const response = await this.#client
+        .inTurn(() => fetch(url, { ...init, signal: AbortSignal.timeout(GIVE_UP_MS) }))
+        .catch(() => undefined)
+      if (response?.status === 200) return
+      if (response !== undefined && response.status < 500) throw new Error(`The event got a ${response.status}.`)
+      this.retries += 1
+      await setTimeout(RETRY_MS * (0.5 + Math.random()))
     }
   }
 

@@ -1,4 +1,5 @@
-// The kill drill: many jobs at once, each with a question in the middle, on workers that are killed again and again.
+// The kill drill: many jobs at once, each with steps that fail at random, a sleep, a deadline, a question and an event, on workers
+// that are killed again and again.
 import { setTimeout } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { gate } from '../../src/testing/manual-scheduler.ts'

@@ -18,17 +18,17 @@ describe('workers that are killed again and again', () => {
   test('lose no task and repeat no effect on PostgreSQL, which is itself restarted', { timeout: 120_000 }, async () => {
     const report = await killOnPostgres(database, `drill_${process.pid}`, {
       workers: 3,
-      jobs: 30,
+      jobs: 16,
       steps: STEPS,
       killEveryMs: 300,
-      ripe: 20,
+      ripe: 15,
       leaseMs: 1_000,
       stepMs: 20,
       pollMs: 200,
       restart: () => outage(database),
     })
     expectClean(report, STEPS)
-    expect(report.standing).toEqual([{ status: 'completed', count: 30 }])
+    expect(report.standing).toEqual([{ status: 'completed', count: 16 }])
     expect(report.deadlocks).toBe(0)
   })
 })
@@ -37,8 +37,8 @@ test(
   'one worker that is killed again and again loses no task and repeats no effect on SQLite',
   { timeout: 120_000 },
   async () => {
-    const kills = 4
-    const report = await killOnSqlite({ jobs: 30, steps: STEPS, kills, leaseMs: 1_000, stepMs: 20, pollMs: 200 })
+    const kills = 3
+    const report = await killOnSqlite({ jobs: 16, steps: STEPS, kills, leaseMs: 1_000, stepMs: 20, pollMs: 200 })
     expectClean(report, STEPS)
     expect(report.kills).toBe(kills)
   },

@@ -28,13 +28,32 @@ if (claimMany !== undefined) {
   }
 }
 
+/** How often a step fails, before its effect and after it. */
+const FAILS = 0.1
+/** Long enough to release the worker. */
+const WAIT_MS = 1_100
+
+/** How long it takes, by recorded times. */
+async function took(io, name, wait) {
+  const began = await io.step(`${name}/began`, () => Date.now())
+  await wait()
+  return (await io.step(`${name}/ended`, () => Date.now())) - began
+}
+
+/** Nobody answers it. */
+function silence(io) {
+  const schema = z.object({ said: z.string() })
+  return io.ask('silent', 'Does anybody answer?', schema, { withinMs: WAIT_MS, otherwise: { said: '' } })
+}
+
 const takeEffect = where.file === undefined ? inDatabase(where) : byMessage()
 const app = rally({ name: 'drill', version: '1.0.0', keys, store, tasks: { leaseMs } })
 
 app.tool(
   'job',
   {
-    description: 'Adds numbers in recorded steps, with a question in the middle',
+    description:
+      'Adds numbers in steps that fail at random, with a sleep, a deadline, a question and an event in the middle',
     input: z.object({ job: z.number().int() }),
     asks: { begin: z.object({ from: z.number().int() }), go_on: z.object({ plus: z.number().int() }) },
   },
@@ -43,17 +62,27 @@ app.tool(
     const { from } = await io.ask('begin', `Where does job ${job} begin?`)
     await io.detach({ required: true })
     const add = (sum, step) =>
-      io.step(`add[${step}]`, async ({ idempotencyKey }) => {
-        await new Promise((resolve) => setTimeout(resolve, stepMs))
-        await takeEffect(idempotencyKey, job, step)
-        return sum + step
-      })
+      io.step(
+        `add[${step}]`,
+        async ({ idempotencyKey }) => {
+          await new Promise((resolve) => setTimeout(resolve, stepMs))
+          if (Math.random() < FAILS) throw new Error('It failed before its effect.')
+          await takeEffect(idempotencyKey, job, step)
+          if (Math.random() < FAILS) throw new Error('It failed after its effect.')
+          return sum + step
+        },
+        // Waits of a second and more release the worker.
+        { retries: 100, backoff: { firstMs: 20, maxMs: 1_500 } },
+      )
     let sum = from
+    const paid = io.event('paid', z.object({ more: z.number().int() }))
     for (let step = 1; step <= steps / 2; step += 1) sum = await add(sum, step)
-    const { plus } = await io.ask('go_on', `Job ${job} has come to ${sum}. Go on?`)
-    sum += plus
+    const early = [await took(io, 'nap', () => io.sleep('nap', WAIT_MS)), await took(io, 'silent', () => silence(io))]
+    const { plus } = await io.ask('go_on', `Job ${job} has come to ${sum}. Go on? Token: ${paid.token}`)
+    const { more } = await paid
+    sum += plus + more
     for (let step = steps / 2 + 1; step <= steps; step += 1) sum = await add(sum, step)
-    return `Job ${job} comes to ${sum}.`
+    return `Job ${job} comes to ${sum}${early.some((ms) => ms < WAIT_MS) ? `, too early: ${early}` : ''}.`
   },
 )
 
