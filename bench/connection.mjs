@@ -2,10 +2,9 @@
 // again, each request sent once the response to the last one is complete, and checks every response.
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { firstId } from './requests.mjs'
+import { firstId, stateOf } from './requests.mjs'
 import { readResponse } from './response.mjs'
 
-const stateName = '"requestState":"'
 let nextId = firstId
 
 export class Connection {
@@ -85,13 +84,4 @@ export class Connection {
     this.#round = (this.#round + 1) % this.#rounds.length
     this.#send()
   }
-}
-
-function stateOf(body) {
-  const start = body.indexOf(stateName) + stateName.length
-  const end = body.indexOf('"', start)
-  if (start < stateName.length || end === -1) throw new Error(`no requestState in ${body}`)
-  const state = body.slice(start, end)
-  if (state.includes('\\')) throw new Error(`the requestState has escapes, which are not read here: ${state}`)
-  return state
 }

@@ -13,8 +13,8 @@ process.on('message', (order) => {
   )
 })
 
-async function measure({ port, authorization, scenario, connections, milliseconds }) {
-  const rounds = roundsOf(scenario, port, authorization)
+async function measure({ port, authorization, dialect, scenario, connections, milliseconds }) {
+  const rounds = roundsOf(scenario, { port, authorization, dialect })
   const tally = { open: true, requests: 0, requestBytes: 0, responseBytes: 0 }
   const opened = await Promise.all(Array.from({ length: connections }, () => Connection.open(port, rounds, tally)))
   try {

@@ -1,18 +1,14 @@
-// The generator of the overload run, a process of its own. A request is sent when its time has come, on any connection that has no
+// The generator of open-loop runs, a process of its own. A request is sent when its time has come, on any connection that has no
 // open request; if none has, it waits here, and its wait counts. Latency is from the time when a request should have been sent.
 import { connect } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as after } from 'node:timers/promises'
+import { firstId, roundsOf, stateOf } from './requests.mjs'
 import { readResponse } from './response.mjs'
 
 const closedLoop = 32
 const lastResponsesWithin = 15_000
-const meta = {
-  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
-  'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
-  'io.modelcontextprotocol/clientCapabilities': {},
-}
-
+const percentiles = Object.entries({ p50: 0.5, p90: 0.9, p99: 0.99, p999: 0.999 })
 process.on('disconnect', () => process.exit())
 process.on('message', (order) => {
   measure(order).then(
@@ -21,11 +17,11 @@ process.on('message', (order) => {
   )
 })
 
-async function measure({ port, tool, connections, rate, milliseconds }) {
+async function measure({ port, scenario, connections, rate, milliseconds }) {
   const isClosed = rate === 'closed'
   const run = {
     port,
-    text: textOf(port, tool),
+    rounds: roundsOf(scenario, { port }),
     most: isClosed ? closedLoop : connections,
     open: new Set(),
     idle: [],
@@ -68,8 +64,8 @@ async function measure({ port, tool, connections, rate, milliseconds }) {
     served: served / elapsed,
     refused: refused / elapsed,
     failed: failed / elapsed,
-    p50: sorted[Math.floor(sorted.length * 0.5)] ?? 0,
-    p99: sorted[Math.floor(sorted.length * 0.99)] ?? 0,
+    requests: sorted.length,
+    ...Object.fromEntries(percentiles.map(([name, part]) => [name, sorted[Math.floor(sorted.length * part)] ?? 0])),
     answers,
     generatorLoad: (user + system) / 1e6 / elapsed,
   }
@@ -82,8 +78,11 @@ function send(run, at) {
   else run.due.push(at)
 }
 
+// A connection goes through the rounds of the scenario again and again, one request at a time.
 function open(run) {
   let pending = ''
+  let round = 0
+  let state = ''
   let at
   const onread = {
     buffer: Buffer.allocUnsafe(64 * 1024),
@@ -94,7 +93,7 @@ function open(run) {
       const response = readResponse(pending)
       if (!response) return true
       pending = pending.slice(response.end)
-      take(response.status)
+      take(response)
       return true
     },
   }
@@ -112,12 +111,16 @@ function open(run) {
 
   function start(time) {
     at = time
-    socket.write(run.text, 'latin1')
+    socket.write(run.rounds[round].textOf(firstId, state), 'latin1')
   }
 
-  function take(status) {
+  function take({ status, body }) {
     const now = performance.now()
-    if (status === 200) {
+    const { marker, givesState } = run.rounds[round]
+    const isRight = status === 200 && body.includes(marker)
+    state = isRight && givesState ? stateOf(body) : ''
+    round = isRight ? (round + 1) % run.rounds.length : 0
+    if (isRight) {
       run.served++
       run.latencies.push(now - at)
     } else if (status === 503) run.refused++
@@ -127,25 +130,4 @@ function open(run) {
     if (next === undefined) run.idle.push(connection)
     else start(next)
   }
-}
-
-function textOf(port, tool) {
-  const body = JSON.stringify({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: tool, arguments: {}, _meta: meta },
-  })
-  return [
-    'POST /mcp HTTP/1.1',
-    `host: 127.0.0.1:${port}`,
-    'content-type: application/json',
-    'accept: application/json, text/event-stream',
-    'mcp-protocol-version: 2026-07-28',
-    'mcp-method: tools/call',
-    `mcp-name: ${tool}`,
-    `content-length: ${Buffer.byteLength(body)}`,
-    '',
-    body,
-  ].join('\r\n')
 }

@@ -29,7 +29,7 @@ export async function benchOverload(args) {
     for (const [tool, about] of Object.entries(tools)) {
       const measure = async (rate, time = seconds) => {
         const before = await server.ask('cpu')
-        const order = { port, tool, connections, rate, milliseconds: time * 1000 }
+        const order = { port, scenario: tool, connections, rate, milliseconds: time * 1000 }
         const counted = await generator.ask(order, (time + 20) * 1000)
         const after = await server.ask('cpu')
         const cpuSeconds = (after.cpuMicroseconds - before.cpuMicroseconds) / 1e6
@@ -80,7 +80,8 @@ async function capacityOf(measure, seconds) {
   return { capacity: medianOf('served'), perCpuSecond: medianOf('perCpuSecond') }
 }
 
-function pin(pid, core) {
+/** Gives a process a core of its own. */
+export function pin(pid, core) {
   const { status, error } = spawnSync('taskset', ['-a', '-cp', String(core), String(pid)])
   if (error || status !== 0) console.error('bench: taskset failed, so the processes are not pinned to a core each.')
 }

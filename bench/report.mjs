@@ -3,10 +3,14 @@ import { median } from './median.mjs'
 import { table } from './table.mjs'
 
 const pairs = [
+  ['rally', 'byHand'],
   ['rally', 'echo'],
   ['official', 'echo'],
   ['rally', 'official'],
   ['rally', 'tuned'],
+  ['rally', 'v1'],
+  ['rally', 'fastmcp'],
+  ['rally', 'mcpUse'],
   ['bearer', 'rally'],
 ]
 

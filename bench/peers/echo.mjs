@@ -1,9 +1,9 @@
 // The reference: what node:http itself allows. It collects and parses the body and answers JSON of the size that Rally's
-// answer has (results.json records the sizes); it checks nothing, validates nothing and seals nothing.
+// answer has (results-all.json records the sizes); it checks nothing, validates nothing and seals nothing.
 import { createServer } from 'node:http'
 import { announce } from './announce.mjs'
 
-const state = 's'.repeat(371)
+const state = 's'.repeat(336)
 const _meta = { 'io.modelcontextprotocol/serverInfo': { name: 'bench', version: '1.0.0' } }
 const complete = (text) => ({ resultType: 'complete', content: [{ type: 'text', text }], _meta })
 const question = {

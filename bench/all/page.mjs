@@ -1,0 +1,108 @@
+// docs/benchmarks.md, its pictures and the figures of the README, as text from what was recorded. Nothing here measures, so that a test
+// can compare the files with the record.
+import { callsPart } from './parts/calls.mjs'
+import { clientsPart } from './parts/clients.mjs'
+import { journalPart, memoryPart } from './parts/cost.mjs'
+import { latencyPart } from './parts/latency.mjs'
+import { startPart } from './parts/size.mjs'
+import { tasksPart } from './parts/tasks.mjs'
+import { markdownTable, rounded } from './words.mjs'
+
+const figuresBegin = '<!-- figures: `npm run bench -- all` writes them -->'
+const figuresEnd = '<!-- /figures -->'
+
+/** `recorded` is bench/results-all.json, `tasks` bench/results-tasks.json. A section without data is left out. */
+export function pageOf(recorded, tasks) {
+  const { calls, clients, journal, memory, latency, start, install } = recorded
+  const shown = [
+    calls && callsPart(calls),
+    clients && clientsPart(clients),
+    journal && journalPart(journal),
+    memory && memoryPart(memory),
+    latency && latencyPart(latency),
+    (start || install) && startPart(start, install),
+    tasksPart(tasks),
+  ].filter((part) => part !== undefined)
+  const page = [
+    '# Benchmarks',
+    `\`npm run bench -- all\` measures all of this in about ten minutes, and writes this page and its plots from what it recorded in
+[bench/results-all.json](../bench/results-all.json). [bench/](../bench/README.md) says how each number is measured.
+
+Compare ratios, and only within a section: its peers were measured in one run, in turn. Rates depend on the machine and on its
+other work.`,
+    circumstances(recorded),
+    goals(recorded),
+    ...shown.map(({ text }) => text),
+  ]
+  return {
+    page: `${page.filter((part) => part !== undefined).join('\n\n')}\n`,
+    pictures: Object.assign({}, ...shown.map(({ pictures }) => pictures)),
+  }
+}
+
+/** The README with the recorded figures between its two comments. */
+export function withFigures(readme, recorded) {
+  if (recorded.calls === undefined) return readme
+  const begin = readme.indexOf(figuresBegin)
+  const end = readme.indexOf(figuresEnd)
+  if (begin === -1 || end < begin) throw new Error(`README.md must have the comments ${figuresBegin} and ${figuresEnd}`)
+  return `${readme.slice(0, begin + figuresBegin.length)}\n\n${figures(recorded)}\n\n${readme.slice(end)}`
+}
+
+function figures({ calls, clients }) {
+  const plain = caseOf(calls, 'plain', 32)
+  const sealed = caseOf(calls, 'sealed', 32)
+  const rows = [
+    ['a plain call', plain],
+    ['a confirmation, two sealed rounds', sealed],
+  ].map(([title, { ratios }]) => [title, times(ratios['rally/byHand'], 2), times(ratios['rally/official'])])
+  const pair = clients?.results.find(({ calls: atATime }) => atATime === 32)?.ratios[pairRatio]
+  if (pair !== undefined) rows.push(['the same with our client and theirs', '', times(pair)])
+  return `${markdownTable(['Rally’s rate, 32 at a time', 'to `node:http` by hand', 'to the official SDK'], rows)}
+
+Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${calls.isTrial ? ', a trial on a busy machine' : ''}. By hand is the limit: the same JSON and AES-GCM without a framework.
+[All measurements](docs/benchmarks.md), or \`npm run bench -- all\`.`
+}
+
+const pairRatio = 'flows per second, rally pair to official pair'
+
+/** What we want to hold, and whether it does. */
+function goals({ calls }) {
+  if (calls === undefined) return undefined
+  const rows = ['plain', 'sealed'].flatMap((scenario) =>
+    [
+      { connections: 32, least: 1 },
+      { connections: 1, least: 0.9 },
+    ].map(({ connections, least }) => {
+      const ratio = caseOf(calls, scenario, connections)?.ratios['rally/byHand']
+      const holds = ratio === undefined ? 'not measured' : ratio >= least ? 'yes' : '**no**'
+      const title = `${scenario} calls, ${connections} ${connections === 1 ? 'connection' : 'connections'}`
+      return [title, `${least.toFixed(1)} of by hand`, ratio === undefined ? '' : ratio.toFixed(2), holds]
+    }),
+  )
+  return `## Goals
+
+${markdownTable(['goal', 'at least', 'measured', 'holds'], rows)}`
+}
+
+function circumstances(recorded) {
+  const rows = Object.entries(recorded).map(([name, { date, commit, node, cpu, cores, load, isTrial }]) => [
+    name,
+    isTrial ? `${date}, a trial` : date,
+    `\`${commit}\``,
+    node.slice(1),
+    `${cores} × ${cpu}`,
+    load.toFixed(1),
+  ])
+  return `${markdownTable(['section', 'measured on', 'at commit', 'Node', 'CPU', 'load before'], rows)}
+
+The load is the average of the minute before the section began. Above about 0.5 other work disturbed it.`
+}
+
+function caseOf({ results }, scenario, connections) {
+  return results.find((each) => each.scenario === scenario && each.connections === connections)
+}
+
+function times(ratio, digits = ratio < 10 ? 1 : 0) {
+  return ratio === undefined ? 'not measured' : `${rounded(ratio, digits)} ×`
+}
