@@ -160,7 +160,8 @@ class Group {
     const [began, before] = [performance.now(), await this.ended()]
     await this.#each((process, i, { length }) => {
       const share = Math.floor(count / length) + (i < count % length ? 1 : 0)
-      return share === 0 ? undefined : process.ask({ run: { count: share } })
+      // Also without lives of its own, a process may run those of others.
+      return process.ask({ run: { count: share } })
     })
     await setTimeout(milliseconds)
     await this.#each((process) => process.ask({ over: true }, 60_000))

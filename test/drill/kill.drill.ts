@@ -20,7 +20,7 @@ afterAll(async () => {
   console.table(Object.fromEntries(reports.map((report) => [report.name, row(report)])))
 })
 
-function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds }: Report): object {
+function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds, ...others }: Report): object {
   const perKill = Math.round((seconds * 1000) / kills)
   const prevented = runs - effects
   return {
@@ -33,6 +33,7 @@ function row({ jobs, kills, takeovers, effects, runs, retries, probes, seconds }
     retries,
     probes,
     seconds,
+    ...('deadlocks' in others && { deadlocks: others.deadlocks }),
   }
 }
 
