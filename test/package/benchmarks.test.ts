@@ -47,7 +47,7 @@ test('the page says which goals do not hold, and which peers were not measured',
   )
   const failures = { fastmcp: 'it said nothing for 30000 ms' }
   const calls = { ...short, rounds: 9, milliseconds: 700, versions: { official: '2.4.0' }, failures, results }
-  const { page } = written.pageOf({ calls }, { results: [] })
+  const { page } = written.pageOf({ calls }, {})
   expect(page).toMatch(/plain calls, 32 connections +\| 1\.0 of by hand \| 0\.99 +\| \*\*no\*\* \|/)
   expect(page).toMatch(/sealed calls, 1 connection +\| 0\.9 of by hand \| 0\.91 +\| yes +\|/)
   expect(page).toContain('- FastMCP was not measured: `it said nothing for 30000 ms`')
@@ -58,5 +58,7 @@ test('the page says which goals do not hold, and which peers were not measured',
     inFlight: 32,
     peers: { rally: { perSecond: 900 }, dbos: { perSecond: 300, ratio: 3 } },
   }
-  expect(written.pageOf({ calls }, { results: [beside] }).page).toMatch(/1 process, 32 in flight +\| 900 +\| 3\.00 ×/)
+  expect(written.pageOf({ calls }, { postgres: { cases: [beside] } }).page).toMatch(
+    /1 process, 32 in flight +\| 900 +\| 3\.00 ×/,
+  )
 })

@@ -4,10 +4,7 @@ import { joined, markdownTable, nameOf, picture, ratioText, rounded } from '../w
 
 /** Cases with several peers, DBOS among them. Other measurements of tasks are not for this page. */
 export function tasksPart(tasks) {
-  const cases = Object.values(tasks ?? {})
-    .filter(Array.isArray)
-    .flat()
-    .filter((each) => each?.peers?.dbos !== undefined)
+  const cases = (tasks?.postgres?.cases ?? []).filter(({ peers }) => peers?.dbos !== undefined)
   if (cases.length === 0) return undefined
   const names = Object.keys(cases[0].peers)
   const others = names.filter((name) => name !== 'rally')
