@@ -35,6 +35,7 @@ export function rally(options: RallyOptions): Rally {
   return atCaller(rally, () => new Rally(options))
 }
 
+/** Options of `rally()`. Only `name` and `version` are required. */
 export interface RallyOptions extends AppOptions {
   /** Options for HTTP requests through `app.fetch`. `serve()` and `nodeHandler()` take the same options. Default: none. */
   http?: HttpOptions

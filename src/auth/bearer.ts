@@ -66,6 +66,14 @@ export interface BearerOptions {
  *
  * Tokens are verified locally with the issuer's keys. A revoked token is accepted until it expires, so have the issuer
  * keep lifetimes short.
+ *
+ * @example
+ * const authenticate = bearer({
+ *   issuer: 'https://login.example.com',
+ *   audience: 'https://mcp.example.com/mcp',
+ *   jwks: 'https://login.example.com/jwks',
+ * })
+ * await serve(app, { authenticate })
  */
 export function bearer(options: BearerOptions): Authenticate {
   return atCaller(bearer, () => authenticateWith(options))

@@ -6,18 +6,22 @@ import { ClientError, wrongOption } from './errors.ts'
 import type { PendingCall, Results, RoundMethod } from './saved.ts'
 import { MAX_DEPTH } from './saved.ts'
 
+/** A call: of a tool, a prompt or a resource. */
 export type ClientCall = ToolCall | PromptCall | ResourceCall
 
+/** A call of a tool. */
 export interface ToolCall {
   readonly tool: string
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 
+/** A call of a prompt. */
 export interface PromptCall {
   readonly prompt: string
   readonly arguments?: Readonly<Record<string, string>>
 }
 
+/** A call that reads a resource. */
 export interface ResourceCall {
   /** The URI. */
   readonly resource: string

@@ -13,6 +13,7 @@ const CAPABILITIES = [
   'roots',
 ] as const
 
+/** What a client must be able to do for a question, as the protocol names it. */
 export type Capability = (typeof CAPABILITIES)[number]
 
 export function capabilitiesOf(answerers: Answerers, byHand: readonly Capability[]): ReadonlySet<Capability> {

@@ -41,7 +41,7 @@ import { typedTools } from './typed-tools.ts'
 /** A call that has its result already, or continues on the server as a task. */
 export type StartedCall = DoneRound<CallToolResult> | TaskRound
 
-/** `S` is the type of the server: `typeof app`, or what `rally types` writes. Default: none, and `tools` is empty. */
+/** A connection to a server. `connect()` creates one. `S` is the type of the server: `typeof app`, or what `rally types` writes. Default: none, and `tools` is empty. */
 export class Client<out S = unknown> {
   readonly #context: ClientContext
   #tools: TypedTools<S> | undefined

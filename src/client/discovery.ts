@@ -7,6 +7,7 @@ import { isObject } from '../protocol/json.ts'
 import { badResponse, ClientError } from './errors.ts'
 import { isSmall, isText, MAX_BYTES, MAX_LENGTH, shortened } from './server-text.ts'
 
+/** What the server says about itself. */
 export interface ServerInfo extends Implementation {
   /** How to use this server, written for the model. */
   readonly instructions?: string

@@ -24,6 +24,7 @@ import { ClientTask } from './tasks/task.ts'
 /** One round of a call, for a caller that handles each round itself. */
 export type CallRound<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R>
 
+/** A round that asks. Answer its questions, or leave the loop and resume from `pending`. */
 export interface AskingRound {
   readonly kind: 'asks'
   readonly questions: readonly ServerQuestion[]
@@ -45,6 +46,7 @@ export interface TaskRound {
   readonly task: ClientTask
 }
 
+/** The last round of a call: its result. */
 export interface DoneRound<R> {
   readonly kind: 'done'
   readonly result: R

@@ -5,6 +5,7 @@ import { readUrl } from './connect.ts'
 import type { ClientOptions } from './options.ts'
 import { DEFAULT_NAME } from './options.ts'
 
+/** Options of `login()`. */
 export interface LoginOptions extends Pick<ClientOptions, 'fetch' | 'name' | 'signal'> {
   /** How to log in, and the store that keeps the tokens. */
   oauth: OAuthOptions

@@ -11,6 +11,7 @@ export interface ClientObserver {
   request?(request: ObservedRequest): RequestObservation | void
 }
 
+/** A request of the client that an observer is told about. */
 export interface ObservedRequest {
   /** Such as `tools/call`. */
   readonly method: string
@@ -32,12 +33,14 @@ export interface ObservedServer {
   readonly port: number | undefined
 }
 
+/** What an observer of the client returns: members for the request, and a function for its end. */
 export interface RequestObservation {
   /** Members to add to the `_meta` of the request, such as a `traceparent`. */
   readonly meta?: Readonly<Record<string, string>>
   end?(end: RequestEnd): void
 }
 
+/** How a request of the client ended. */
 export interface RequestEnd {
   /** `error` is a JSON-RPC error or a failure of the client, and `tool_error` a result with `isError`. */
   readonly outcome: 'complete' | 'tool_error' | 'input_required' | 'task' | 'error'

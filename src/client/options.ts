@@ -11,6 +11,7 @@ import type { OAuthOptions } from './oauth/options.ts'
 
 export const DEFAULT_NAME = 'mcp-rally'
 
+/** Options of `connect()`: how questions are answered, and limits. */
 export interface ClientOptions extends Answerers {
   /** The client's name, as servers see it. Default 'mcp-rally'. */
   name?: string
@@ -64,6 +65,7 @@ export interface ClientOptions extends Answerers {
   logger?: Logger
 }
 
+/** Headers of every request, or a function that returns them for each. */
 export type HeadersOption = HeaderValues | (() => HeaderValues | Promise<HeaderValues>)
 
 export type HeaderValues = Readonly<Record<string, string>>
@@ -80,8 +82,10 @@ export interface FetchInit {
   redirect: 'manual'
 }
 
+/** A log message of the server. */
 export type LogEntry = Pick<LoggingMessageNotificationParams, 'level' | 'logger' | 'data'>
 
+/** Options of one call. */
 export interface CallOptions {
   /** Cancels the call, here and on the server. Default: none. */
   signal?: AbortSignal
@@ -95,26 +99,31 @@ export interface CallOptions {
   meta?: Readonly<Record<string, unknown>>
 }
 
+/** Options of `client.readResource()`. */
 export interface ReadOptions extends CallOptions {
   /** Asks the server even if the cached result is still fresh. Default false. */
   refresh?: boolean
 }
 
+/** Options of the lists. */
 export interface ListOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'> {
   /** Asks the server even if the cached list is still fresh. Default false. */
   refresh?: boolean
 }
 
+/** Options of `client.request()`. */
 export interface RequestOptions extends Pick<CallOptions, 'signal' | 'timeoutMs' | 'onProgress'> {
   /** True if the server may get the request twice: then it is sent again when its response was lost. Default false. */
   isIdempotent?: boolean
 }
 
+/** Options of waiting for a task. */
 export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {
   /** Stops waiting. The task keeps running. Default: none. */
   signal?: AbortSignal
 }
 
+/** How far a call is. */
 export interface ProgressUpdate {
   readonly progress: number
   readonly total?: number

@@ -16,16 +16,19 @@ export const MAX_DEPTH = 100
 /** A round that waits for answers. `client.resume()` continues from it. */
 export type PendingCall = PendingTool | PendingPrompt | PendingResource
 
+/** A call of a tool that waits for answers, as JSON that can be saved. */
 export interface PendingTool extends PendingRound {
   readonly method: 'tools/call'
   readonly params: { readonly name: string; readonly arguments?: Readonly<Record<string, unknown>> }
 }
 
+/** A prompt that waits for answers, as JSON that can be saved. */
 export interface PendingPrompt extends PendingRound {
   readonly method: 'prompts/get'
   readonly params: { readonly name: string; readonly arguments?: Readonly<Record<string, string>> }
 }
 
+/** A resource that waits for answers, as JSON that can be saved. */
 export interface PendingResource extends PendingRound {
   readonly method: 'resources/read'
   readonly params: { readonly uri: string }

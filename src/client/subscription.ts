@@ -22,6 +22,7 @@ export interface Subscription {
   uris?: readonly string[]
 }
 
+/** What `client.subscribe()` yields: a list or a resource changed, or changes may have been missed. */
 export type ServerChange =
   /** Always the first: the server reports changes from now on. `accepted` is the part of the subscription that it supports. */
   | { readonly type: 'acknowledged'; readonly accepted: Subscription }

@@ -41,6 +41,7 @@ export class InputRequired {
   }
 }
 
+/** What a handler that takes its rounds by hand asks for, and the state it gets back. */
 export interface InputRequiredOptions {
   /** The questions, by key: made with `elicit`, `visit`, `sample` or `roots`, or as the protocol writes them. Without any, the client sends the call again with the state. Default: none. */
   inputRequests?: Readonly<Record<string, Question | InputRequest>>

@@ -28,6 +28,7 @@ export type Asks = Readonly<Record<string, Schema>>
 /** The answers to declared questions, by key, or by key with an index for use in a loop: `item`, `item[3]`. */
 export type Answers<A extends Asks> = { readonly [K in keyof A & string as K | `${K}[${string}]`]: Output<A[K]> }
 
+/** What `io.elicit` returns: unlike `io.ask`, it does not throw if the user declines. */
 export type ElicitationAnswer<T> = { action: 'accept'; content: T } | { action: 'decline' } | { action: 'cancel' }
 
 /** A deadline of a question. */
@@ -38,6 +39,7 @@ export interface AskOptions<F> {
   readonly otherwise?: F
 }
 
+/** One option of `io.choose`: the value, with a title for people if they should read something else. */
 export type ChoiceOption = string | { readonly value: string; readonly title: string }
 type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
 
@@ -62,6 +64,7 @@ const UNKNOWN_CLIENT: ClientInfo = {
 const NO_META = Object.freeze({})
 const NO_OPTIONS: StepOptions = Object.freeze({})
 
+/** The second argument of every handler: asks, does steps, waits, and knows the caller. */
 export class Io<A extends Asks = {}> {
   /** Never set. It lets TypeScript pass this `io` to a helper that asks fewer questions, and to no helper that asks more. */
   declare readonly '~asks'?: A

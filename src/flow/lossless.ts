@@ -11,6 +11,7 @@
  * }
  */
 // `T` is in a branch that does not narrow it: TypeScript infers a union such as `Circle | Square` only from there.
+/** What a step may return: a value that is the same after it went through JSON. */
 export type Recordable<T> = IsLossless<T> extends false ? Lossless<T> | Promise<Lossless<T>> : T | Promise<T>
 
 type IsLossless<T> = [T] extends [Lossless<T>] ? true : false

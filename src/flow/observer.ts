@@ -48,6 +48,7 @@ export interface Observer {
  */
 export type Observation<End> = void | ((end: End) => void) | { end?(end: End): void; run?<T>(work: () => T): T }
 
+/** A request that an observer is told about. */
 export interface ObservedRound {
   /** Such as `tools/call`. */
   readonly method: string
@@ -64,6 +65,7 @@ export interface ObservedRound {
   readonly transport: 'tcp' | 'pipe' | undefined
 }
 
+/** How a request was answered. */
 export interface RoundEnd {
   /** `error` is a JSON-RPC error, and `tool_error` a tool's result with `isError`. */
   readonly outcome: 'complete' | 'tool_error' | 'input_required' | 'task' | 'cancelled' | 'error'
@@ -71,6 +73,7 @@ export interface RoundEnd {
   readonly error?: { readonly code: number; readonly message: string }
 }
 
+/** A pass that an observer is told about, and the flow it belongs to. */
 export interface ObservedFlow {
   readonly method: string
   readonly target: string
@@ -84,6 +87,7 @@ export interface ObservedFlow {
   readonly trace: string | undefined
 }
 
+/** How a pass ended. */
 export interface FlowEnd {
   /** `done` and `failed` end the flow. After the others another pass continues it. */
   readonly outcome: 'done' | 'failed' | 'cancelled' | 'asks' | 'waiting' | 'deferred' | 'detached'
@@ -91,6 +95,7 @@ export interface FlowEnd {
   readonly error?: unknown
 }
 
+/** One attempt of a step that an observer is told about. */
 export interface ObservedStep {
   readonly key: string
   /** 1 for the first attempt. */
@@ -98,11 +103,13 @@ export interface ObservedStep {
   readonly flow: ObservedFlow
 }
 
+/** How an attempt of a step ended. */
 export interface StepEnd {
   readonly outcome: 'completed' | 'failed'
   readonly error?: unknown
 }
 
+/** A question that an observer is told about. */
 export interface ObservedAsk {
   readonly key: string
   /** The capability that the question needs first, such as `elicitation.form`. Empty for an answer to a round by hand. */
@@ -110,11 +117,13 @@ export interface ObservedAsk {
   readonly flow: ObservedFlow
 }
 
+/** How a question ended in this pass. */
 export interface AskEnd {
   /** `open`: the pass ended without an answer. A later pass asks again or has the answer. */
   readonly outcome: 'accept' | 'decline' | 'cancel' | 'open'
 }
 
+/** What a flow waits for. */
 export interface ObservedWait {
   /** For the answers of the client, for a time, or for an event from outside. */
   readonly for: 'answers' | 'time' | 'event'
@@ -125,11 +134,13 @@ export interface ObservedWait {
   readonly flow: ObservedFlow
 }
 
+/** How a wait ended on this instance. */
 export interface WaitEnd {
   /** `released`: nothing waits here any more. The flow continues in another pass, perhaps elsewhere. */
   readonly outcome: 'over' | 'released'
 }
 
+/** A task that this worker runs. */
 export interface ObservedTask {
   readonly tool: string
   /** A digest that names the task. */
@@ -142,6 +153,7 @@ export interface ObservedTask {
   readonly trace: string | undefined
 }
 
+/** How this worker released a task. */
 export interface TaskEnd {
   /** `released`: it waits, or another worker continues it. `lost`: another worker has it, or it was cancelled. */
   readonly outcome: 'completed' | 'failed' | 'released' | 'lost'

@@ -26,6 +26,7 @@ export interface Question {
   fit(answer: Record<string, unknown>): Fit | Promise<Fit>
 }
 
+/** What a client must be able to do for a question, as the protocol names it. */
 export type Capability =
   | 'elicitation.form'
   | 'elicitation.url'
@@ -90,6 +91,7 @@ export class FormQuestion implements Question {
   }
 }
 
+/** Options of `io.visit()`. */
 export interface VisitOptions {
   /** Returns true once the user has completed the visit. Accepting only means that the user agrees to open the page. */
   done: (visit: { token: string; signal: AbortSignal }) => boolean | Promise<boolean>

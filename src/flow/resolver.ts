@@ -23,8 +23,10 @@ export interface OutcomeOf<T, in Args = unknown> {
   readonly of: Resolver<T, Args>
 }
 
+/** A declared need of a tool: a resolver, or the `outcome` of one. */
 export type Requirement<T = unknown, Args = never> = Resolver<T, Args> | OutcomeOf<T, Args>
 
+/** The declared needs of a tool, by name. */
 export type Requirements<Args = never> = Readonly<Record<string, Requirement<unknown, Args>>>
 
 /** The values that a handler gets for its declared needs. */
@@ -44,6 +46,7 @@ type ArgsOf<N> = { [K in keyof N]: (args: ArgsOfNeed<N[K]>) => void }[keyof N] e
 type ArgsOfNeed<N> =
   N extends OutcomeOf<unknown, infer Args> ? Args : N extends Resolver<unknown, infer Args> ? Args : never
 
+/** Options of `resolver()`. */
 export interface ResolverOptions<T, N extends Requirements, A extends Asks, Args> {
   /** Other values that are resolved before this one, by the names that `run` uses. Default: none. */
   needs?: N

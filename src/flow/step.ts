@@ -10,6 +10,7 @@ import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
 import { signalOf } from './step-run.ts'
 
+/** What the function of a step gets: its idempotency key, a signal, and a function that reports progress. */
 export interface StepContext {
   /** The same for every run of this step in this flow. Pass it to other services, so that a step that runs twice has one effect. */
   readonly idempotencyKey: string
@@ -23,8 +24,10 @@ export interface StepContext {
   readonly log: (level: LogLevel, data: unknown, logger?: string) => void
 }
 
+/** The levels of log messages that a handler sends to its client. */
 export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency'
 
+/** Options of `io.step()`. */
 export interface StepOptions extends RetryOptions {
   /** A store that all instances share. Only one pass of the flow runs the step; the others use its result. Default: none. */
   once?: OnceStore

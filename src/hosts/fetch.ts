@@ -12,6 +12,7 @@ import { HttpEndpoint, MAX_WAITING_BYTES, refusal } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
 import { load } from './load.ts'
 
+/** Serves one request of the Fetch API. */
 export type FetchHandler = (request: Request) => Promise<Response>
 
 export function fetchHandler(app: App, options: HttpOptions = {}): FetchHandler {

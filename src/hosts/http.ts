@@ -19,6 +19,7 @@ import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
 import { checkLimits, heapShare, load, loadLimits } from './load.ts'
 
+/** How requests over HTTP are admitted, authenticated and bounded, on every host. */
 export interface HttpOptions extends AdmissionOptions, LoadOptions {
   /** Says who is calling. Default: every caller is anonymous, and states are bound to that. */
   authenticate?: Authenticate

@@ -5,6 +5,7 @@ import { Cancel } from '../protocol/cancel.ts'
 import type { JSONRPCNotification, JSONRPCResponse } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 
+/** Options of `send()`. */
 export interface SendOptions {
   /** The principal of the caller, if nothing else about it matters. Default: that of `caller`. */
   principal?: string
@@ -16,7 +17,12 @@ export interface SendOptions {
   onNotification?: (notification: JSONRPCNotification) => void
 }
 
-/** Sends one message to an app. Resolves to its response, or to `undefined` when there is none, as to a notification. */
+/**
+ * Sends one message to an app. Resolves to its response, or to `undefined` when there is none, as to a notification.
+ *
+ * @example
+ * const response = await send(app, { jsonrpc: '2.0', id: 1, method: 'tools/list', params })
+ */
 export async function send(app: App, message: object, options: SendOptions = {}): Promise<JSONRPCResponse | undefined> {
   const { principal, signal, onNotification } = options
   const { caller = principal === undefined ? undefined : { principal } } = options

@@ -26,6 +26,9 @@ export type NodeHandler = (request: IncomingMessage, response: ServerResponse, b
 /**
  * The request listener alone, to mount in a server of your own. Takes messages at every path. If something else has read the body,
  * such as `express.json()`, it takes `request.body`, or what you pass as its third argument.
+ *
+ * @example
+ * express().all('/mcp', nodeHandler(app)).listen(3000)
  */
 export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
   return handlerOf(atCaller(nodeHandler, () => new HttpEndpoint(app, options)))

@@ -17,6 +17,7 @@ import { refuseEarly } from './refuse-early.ts'
 import type { Stop } from './signals.ts'
 import { forgetSignals, stopOnSignals } from './signals.ts'
 
+/** Options of `serve()`. */
 export interface ServeOptions extends HttpOptions, HealthOptions {
   /** 0 takes any free port. Default 3000. */
   port?: number
@@ -42,6 +43,7 @@ export interface ServeOptions extends HttpOptions, HealthOptions {
   handleSignals?: boolean
 }
 
+/** A server that listens: its address, and the function that closes it. */
 export interface Serving {
   readonly url: string
   readonly port: number
@@ -68,7 +70,12 @@ const LAST_RESPONSES_MS = 1_000
 
 const SWEEP_MS = 20
 
-/** Serves an app over HTTP. Resolves when the server listens. */
+/**
+ * Serves an app over HTTP. Resolves when the server listens.
+ *
+ * @example
+ * const { url, close } = await serve(app, { port: 3000 })
+ */
 export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { port = 3000, host = '127.0.0.1', path = '/mcp', drainMs = DEFAULT_DRAIN_MS, handleSignals = true } = options
   const { maxConnections = DEFAULT_MAX_CONNECTIONS, headersMs = DEFAULT_HEADERS_MS } = options

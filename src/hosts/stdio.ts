@@ -14,6 +14,7 @@ import { overloaded } from './load.ts'
 import type { LocalPage } from './local-page.ts'
 import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/message-kind.ts'
 
+/** Options of `stdio()`. */
 export interface StdioOptions {
   /** Default `process.stdin`. */
   input?: Readable

@@ -6,6 +6,7 @@ import { ClientTelemetry } from './client.ts'
 import { Instruments } from './instruments.ts'
 import { ServerTelemetry } from './server.ts'
 
+/** Options of the observers for OpenTelemetry. */
 export interface OtelOptions {
   /** Makes the spans. Default: the global one. */
   tracerProvider?: TracerProvider

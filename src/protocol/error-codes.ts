@@ -17,6 +17,7 @@ export type RallyErrorCode =
   | ClientErrorCode
   | TestingErrorCode
 
+/** Codes of errors about messages. */
 export type ProtocolErrorCode =
   /** A JSON-RPC error; `rpcCode` and `data` say which. A server sent it, or a handler threw it to end its call. */
   | 'PROTOCOL'
@@ -58,6 +59,7 @@ export type SetupErrorCode =
   /** The app was closed and cannot be served again. Create a new one. */
   | 'APP_CLOSED'
 
+/** Codes of errors about schemas and forms. */
 export type SchemaErrorCode =
   /** The schema cannot be used: it has no JSON Schema, is too large or too deep, or uses an unknown dialect. */
   | 'SCHEMA_INVALID'
@@ -138,6 +140,7 @@ export type EventErrorCode =
   /** The value does not match the schema of the event, or is too large. The event is still open. */
   | 'EVENT_MISMATCH'
 
+/** Codes of errors about stores and tasks. */
 export type StoreErrorCode =
   /** The store was closed, and was then used. */
   | 'STORE_CLOSED'
@@ -162,6 +165,7 @@ export type StoreErrorCode =
   /** A message is larger than the whole mailbox in memory. Use a shared mailbox, or send less. */
   | 'MAILBOX_FULL'
 
+/** Codes of errors about who is calling. */
 export type AuthErrorCode =
   /** The caller is refused; `status` is the HTTP status. See `AuthenticationError`. */
   | 'AUTHENTICATION_FAILED'

@@ -17,6 +17,7 @@ export interface Logger {
 /** The levels of Rally's log, from the least to the most severe. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 
+/** The levels of a `Logger`. */
 export type LoggerLevel = (typeof LOG_LEVELS)[number]
 
 /** A logger of pino takes the fields first, and prints the stack of an error that has the name `err`. */

@@ -24,6 +24,7 @@ export interface Skill {
   _meta?: Meta
 }
 
+/** The frontmatter of a SKILL.md. */
 export interface SkillFrontmatter {
   name: string
   /** Tells the model what the skill is for, and when to use it. */

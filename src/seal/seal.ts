@@ -105,9 +105,9 @@ export function createSeal(options: SealOptions): Seal {
  * A client cannot choose the id, and gets the same one only for the same request: another principal, method, target or argument makes
  * another id, as another key does. All instances that mint with the same secret agree on it.
  */
-function keyedFlowId(secret: KeyObject, audience: string): NonNullable<Seal['keyedFlowId']> {
+function keyedFlowId(secret: () => KeyObject, audience: string): NonNullable<Seal['keyedFlowId']> {
   return (idempotencyKey, { method, target, argumentsDigest, principal = null }) =>
-    createHmac('sha256', secret)
+    createHmac('sha256', secret())
       .update(JSON.stringify([audience, method, target, argumentsDigest, principal, idempotencyKey]))
       .digest('base64url')
       .slice(0, FLOW_ID_LENGTH)
@@ -118,7 +118,8 @@ const FLOW_ID_LENGTH = 22
 
 interface Encryption {
   readonly ephemeral: boolean
-  readonly flowIds: KeyObject | undefined
+  /** A function, because a Worker has no random numbers for an ephemeral key before its first request. */
+  readonly flowIds: (() => KeyObject) | undefined
   for(purpose: Purpose): StateCodec
 }
 
@@ -182,8 +183,11 @@ function positive(name: string, value: number | undefined, fallback: number): nu
 function readEncryption({ keys, codec }: SealOptions, now: () => number): Encryption {
   if (!codec) {
     const ring = keys === undefined ? ephemeral() : isKeyring(keys) ? keys : keyring(keys)
-    const { flowIds } = ring.minting
-    return { ephemeral: ring.ephemeral, flowIds, for: (purpose) => tokens(ring, purpose, { now }) }
+    return {
+      ephemeral: ring.ephemeral,
+      flowIds: () => ring.minting.flowIds,
+      for: (purpose) => tokens(ring, purpose, { now }),
+    }
   }
   if (keys !== undefined) {
     throw new RallyError('OPTION_INVALID', 'Pass `keys` or `codec`, not both: a codec has its own keys.')

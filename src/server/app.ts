@@ -55,6 +55,7 @@ const DETACH = 'Call io.detach() before it, so that the flow continues as a task
 
 type ListedType = 'tools' | 'prompts' | 'resources'
 
+/** What an app has on every host: registering, serving messages, draining. `rally()` creates one. */
 export class App {
   readonly info: Implementation
   readonly logger: Logger

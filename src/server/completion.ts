@@ -7,6 +7,7 @@ import type { Guarded } from './visibility.ts'
 /** A list, of which the values that start with the typed text are suggested, or a function that finds values. */
 export type CompletionSource = readonly string[] | CompletionFunction
 
+/** Suggests values for an argument of a prompt or a variable of a template. */
 export type CompletionFunction = (
   value: string,
   context: CompletionContext,

@@ -11,6 +11,7 @@ import { RallyError } from '../protocol/errors.ts'
 import type { Checked } from '../schema/standard.ts'
 import type { Visible } from './visibility.ts'
 
+/** Options that tools, prompts and resources have in common. */
 export interface HandlerOptions<A extends Asks, N> {
   /** The schemas of the questions that the handler asks, by key. Default: schemas are passed to `io.ask`. */
   asks?: A

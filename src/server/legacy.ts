@@ -21,6 +21,7 @@ export interface Legacy {
   interrupt(): void
 }
 
+/** Times and limits of sessions with 2025-era clients. */
 export interface LegacyOptions {
   /** How long a client may take to answer the questions of one round, in milliseconds. Default 300 000. */
   askMs?: number

@@ -3,6 +3,7 @@ import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts
 import type { NoRoom } from '../protocol/shared-limit.ts'
 import type { UsageProblem } from '../store/usage.ts'
 
+/** How much a client may send and keep open. */
 export interface LimitOptions {
   /** The longest JSON-RPC id and progress token, in bytes. Default 1 024. */
   maxIdBytes?: number

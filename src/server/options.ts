@@ -22,6 +22,7 @@ import { readLimits } from './limits.ts'
 import type { Extensions, ListOptions } from './registry.ts'
 import type { Bus } from './subscriptions.ts'
 
+/** What an app is, how it seals state, and its limits. */
 export interface AppOptions {
   /** The name of the server, for clients and logs. */
   name: string

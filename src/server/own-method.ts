@@ -17,6 +17,7 @@ import { checkNone, prepareHandler } from './handler.ts'
 import { DEEPEST, invalidParams } from './request.ts'
 import type { Guarded } from './visibility.ts'
 
+/** Options of `app.method()`. */
 export interface MethodOptions<P extends Schema> extends Pick<
   HandlerOptions<{}, {}>,
   'scopes' | 'visible' | 'timeoutMs'
@@ -37,6 +38,7 @@ export type MethodHandler<P extends Schema> = (
   context: MethodContext,
 ) => MethodResult | Promise<MethodResult>
 
+/** What the handler of a method of your own returns: a JSON object. */
 export type MethodResult = Readonly<Record<string, unknown>>
 
 export interface RegisteredMethod extends Guarded {

@@ -17,6 +17,7 @@ import { invalidParams } from './request.ts'
 import type { Target } from './round.ts'
 import { tellFailure } from './failure.ts'
 
+/** Options of `app.prompt()`. */
 export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
   title?: string
   description?: string
@@ -31,12 +32,14 @@ export interface PromptOptions<I extends Schema, A extends Asks, N> extends Hand
 /** A text or a content block becomes one message of the user. */
 export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResult | InputRequired
 
+/** The messages of a prompt, where a string is not enough. */
 export interface PromptResult {
   messages: PromptMessage[]
   description?: string
   _meta?: Meta
 }
 
+/** Makes the messages of a prompt. Like a tool, it may ask and take several rounds. */
 export type PromptHandler<I extends Schema, A extends Asks, N> = (
   args: Output<I>,
   io: Io<A>,

@@ -4,6 +4,7 @@ import type { Logger } from '../protocol/logger.ts'
 /** What an orchestrator or a load balancer wants to know. `reason` says nothing that the public must not read. */
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly reason: string }
 
+/** Options of `app.readiness()`. */
 export interface ReadinessOptions {
   /** How late the event loop may be, in milliseconds. Default 1 000. */
   maxLagMs?: number

@@ -38,11 +38,13 @@ interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<C
   _meta?: Meta
 }
 
+/** Options of `app.resource()`. */
 export interface ResourceOptions<A extends Asks, N> extends ReadOptions<A, N> {
   /** The size in bytes. Default: unknown. */
   size?: number
 }
 
+/** Options of `app.resourceTemplate()`. */
 export interface TemplateOptions<A extends Asks, N> extends ReadOptions<A, N> {
   /** Suggestions for variables, by name. Default: none. */
   complete?: Readonly<Record<string, CompletionSource>>
@@ -62,13 +64,16 @@ export type ReadReturn =
 export type ResourceContent = Loose<TextResourceContents> | Loose<BlobResourceContents>
 type Loose<T extends { uri: string }> = Omit<T, 'uri'> & { uri?: string }
 
+/** The contents of a resource, where a string or bytes are not enough. */
 export interface ReadResult extends Partial<CacheHints> {
   contents: ResourceContent[]
   _meta?: Meta
 }
 
+/** Reads a resource. Like a tool, it may ask and take several rounds. */
 export type ResourceReader<A extends Asks, N> = (io: Io<A>, needs: ResolvedNeeds<N>) => ReadReturn | Promise<ReadReturn>
 
+/** Reads a resource of a template. It gets the variables of the URI. */
 export type TemplateReader<T extends string, A extends Asks, N> = (
   variables: TemplateVariables<T>,
   io: Io<A>,

@@ -18,6 +18,7 @@ interface SkillGuard {
   visible?: Visible
 }
 
+/** Options of `app.skill()`. */
 export interface SkillOptions extends SkillGuard {
   /** Tells the model what the skill is for, and when to use it. */
   description: string

@@ -14,6 +14,7 @@ export type TaskMode =
   /** Never, even if its handler calls `io.detach()`. */
   | 'never'
 
+/** Limits and times of tasks. */
 export interface TasksOptions {
   /** How long a task is stored after its creation, in milliseconds. `null` stores it for ever. Default 86 400 000 (one day). */
   ttlMs?: number | null

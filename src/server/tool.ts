@@ -19,6 +19,7 @@ import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { TaskMode } from './tasks.ts'
 
+/** Options of `app.tool()`. */
 export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
   /** Tells the model what the tool does, and when to use it. Default: none. */
   description?: string

@@ -1,5 +1,6 @@
 // What a mailbox is: it keeps events for a client that will fetch them later, perhaps from another instance.
 
+/** Keeps events for readers on any instance. A store has one. */
 export interface Mailbox {
   /**
    * Stores an event under a number in a channel, for `keepMs`. The first event under a number stays: a later one is dropped, equal or
@@ -17,6 +18,7 @@ export interface Mailbox {
   watch(channel: string, arrived: () => void): () => void
 }
 
+/** An event that a mailbox keeps until it is read. */
 export interface StoredEvent {
   readonly number: number
   readonly text: string

@@ -25,6 +25,7 @@ export interface OnceStore {
   bytes?(owner: string): number | Promise<number>
 }
 
+/** What a store answers to a claim: the caller has the key, another caller has it, or the key was used and this is its record. */
 export type OnceClaim =
   /** The caller holds the key now, under this fence. */
   | { kind: 'yours'; fence: string }

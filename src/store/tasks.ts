@@ -7,6 +7,7 @@
 // 5. A store that cannot be reached rejects. It never answers as if a task did not exist.
 import { RallyError } from '../protocol/errors.ts'
 
+/** Keeps tasks. Its invariants are those that every store is tested with. */
 export interface TaskStore {
   /** Creates the task, due at once. If a task of this id exists, that one stays unchanged. Returns the task that exists then. */
   create(task: NewTask): Promise<TaskRecord>
@@ -63,8 +64,10 @@ export interface TaskStore {
   watch(listener: (event: TaskEvent) => void): () => void
 }
 
+/** The status of a task, as the protocol names it. */
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
+/** A task to create. */
 export interface NewTask {
   readonly id: string
   /** The owner's name, opaque to the store. The empty string: the caller was not authenticated. */
@@ -81,6 +84,7 @@ export interface NewTask {
   readonly ttlMs: number | null
 }
 
+/** A task as its store has it. */
 export interface TaskRecord {
   readonly id: string
   readonly owner: string
@@ -101,6 +105,7 @@ export interface TaskRecord {
 
 export type TaskVersion = Pick<TaskRecord, 'id' | 'version'>
 
+/** What the tasks of an owner use. */
 export interface TaskUsage {
   /** How many have not ended. */
   readonly open: number
@@ -111,6 +116,7 @@ export interface TaskUsage {
 /** A position in the list of an owner's tasks. */
 export type TaskPosition = Pick<TaskRecord, 'id' | 'createdAt'>
 
+/** Which task a worker asks for. */
 export interface ClaimRequest {
   /** The owner whose task was claimed last. */
   readonly after: string
@@ -124,11 +130,13 @@ export interface ClaimRequest {
   readonly leaseMs: number
 }
 
+/** Proof that a worker holds a task. A write with an older lease is refused. */
 export interface TaskLease {
   readonly id: string
   readonly fence: number
 }
 
+/** A task with the lease that a worker has on it. */
 export interface ClaimedTask extends TaskRecord, TaskLease {
   /** The whole journal as the text of a JSON array: what `create` or the last `change` set, and everything appended since. */
   readonly journal: string
@@ -136,6 +144,7 @@ export interface ClaimedTask extends TaskRecord, TaskLease {
   readonly lost: boolean
 }
 
+/** A lease that was prolonged, with the current version of its task. */
 export interface RenewedLease extends TaskLease {
   readonly version: number
 }
@@ -163,6 +172,7 @@ export interface TaskChange {
   readonly release?: boolean
 }
 
+/** What watchers of a store are told: a task may be due, or a task has changed. */
 export type TaskEvent =
   | { readonly type: 'due' }
   | { readonly type: 'changed'; readonly id: string; readonly version: number }

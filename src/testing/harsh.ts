@@ -21,6 +21,7 @@ import type { Subject, ToolCallOptions } from './subject.ts'
 import { handlerSubject, toolSubject } from './subject.ts'
 import { ReplayCheck, ReplayMismatch, lastingError, shown } from './replay-check.ts'
 
+/** Options of `harsh()`. */
 export interface HarshOptions<Args, A extends Asks, N = {}> extends RunOptions<Args, A, N>, HarshRunOptions {}
 
 /** How `harsh` runs what it tests. */

@@ -16,6 +16,7 @@ export type Handler<Args, A extends Asks, R, N = {}> = (
   needs: ResolvedNeeds<N>,
 ) => R | Promise<R>
 
+/** Options that `harsh` and `straight` have in common. */
 export interface RunOptions<Args, A extends Asks, N = {}> {
   /** The arguments of the handler. Every pass gets a copy. Default: `{}`. */
   args?: Args
@@ -34,6 +35,7 @@ export interface RunOptions<Args, A extends Asks, N = {}> {
   caller?: TestCaller
 }
 
+/** What `harsh` and `straight` found out about a flow. */
 export interface Report<R = unknown> {
   /** The return value of the handler; `undefined` if it failed. */
   readonly result: R | undefined

@@ -16,6 +16,7 @@ export interface Answerers {
   onRoots?: (question: RootsQuestion, context: AnswerContext) => Answer<Root[]>
 }
 
+/** Asks the model for the server. */
 export type SampleAnswerer = (question: SampleQuestion, context: AnswerContext) => Answer<CreateMessageResult>
 
 export type Answer<T> = T | Promise<T>
@@ -25,11 +26,13 @@ export type FormAnswer =
   | { action: 'accept'; content?: Readonly<Record<string, unknown>> }
   | { action: 'decline' | 'cancel' }
 
+/** What the user did with a page to visit. */
 export interface VisitAnswer {
   /** `accept` means that the user agreed to visit the page. */
   action: 'accept' | 'decline' | 'cancel'
 }
 
+/** What an answerer gets beside the question. */
 export interface AnswerContext {
   /** The server that asks, as it describes itself. */
   readonly server: ServerInfo

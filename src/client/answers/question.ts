@@ -6,6 +6,7 @@ import { isObject, withinSize } from '../../protocol/json.ts'
 import { reasonOf, shown } from '../../protocol/text.ts'
 import { fits, isText, MAX_BYTES } from '../server-text.ts'
 
+/** A question of the server: a form, a page to visit, a sample of the model, or the roots. */
 export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | RootsQuestion
 
 /** A form for the user to fill in. */

@@ -33,6 +33,7 @@ export interface OAuthOptions {
 /** Returns the address that the browser was redirected to, with its query. */
 export type OnAuthorize = (page: URL, context: AuthorizeContext) => string | URL | Promise<string | URL>
 
+/** What `authorize` gets beside the address of the page: who asks for which scopes, and for which server. */
 export interface AuthorizeContext {
   /** The authorization server that the page belongs to. Show it to the user. */
   readonly issuer: string

@@ -12,6 +12,7 @@ import type { SavedTask } from '../saved.ts'
 import { isText, MAX_BYTES, MAX_LENGTH, shortened } from '../server-text.ts'
 import { readError } from '../transports/message.ts'
 
+/** The status of a task, as the protocol names it. */
 export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
 
 /** A task at one moment. The last three are final. */
@@ -31,27 +32,32 @@ export interface TaskSummary {
   readonly pollIntervalMs?: number
 }
 
+/** A task that runs. */
 export interface WorkingTask extends TaskSummary {
   readonly status: 'working'
 }
 
+/** A task that waits for answers. */
 export interface AskingTask extends TaskSummary {
   readonly status: 'input_required'
   /** All open questions. A question that was answered a moment ago may still be among them. */
   readonly questions: readonly ServerQuestion[]
 }
 
+/** A task that ended with a result. */
 export interface CompletedTask extends TaskSummary {
   readonly status: 'completed'
   /** A failure that the model should read is a result with `isError`. */
   readonly result: CallToolResult
 }
 
+/** A task that ended with an error. */
 export interface FailedTask extends TaskSummary {
   readonly status: 'failed'
   readonly error: ProtocolError
 }
 
+/** A task that was cancelled. */
 export interface CancelledTask extends TaskSummary {
   readonly status: 'cancelled'
 }

@@ -32,6 +32,7 @@ export interface TaskOrigin {
 /** After this time the response that created the task is too old to stand for its current state. */
 const FRESH_MS = 1_000
 
+/** A call that became a task: its status, its questions, its result. */
 export class ClientTask {
   readonly id: string
   readonly #context: ClientContext

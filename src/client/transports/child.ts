@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { Lines } from '../../protocol/lines.ts'
 
+/** A server that is started as a program, and talks over its standard streams. */
 export interface ServerCommand {
   /** The program to run. */
   readonly command: string

@@ -74,4 +74,5 @@ export interface BlobResourceContents {
   _meta?: Meta
 }
 
+/** A part of a result or a message: text, an image, audio, a link, or a resource. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource

@@ -2,6 +2,7 @@
 import type { ContentBlock, Role } from './content.ts'
 import type { CacheHints, Icon, Meta, RequestMeta, ResultMeta } from './meta.ts'
 
+/** An entry in the list of prompts. */
 export interface Prompt {
   name: string
   title?: string
@@ -18,6 +19,7 @@ export interface PromptArgument {
   required?: boolean
 }
 
+/** One message of a prompt. */
 export interface PromptMessage {
   role: Role
   content: ContentBlock
@@ -30,6 +32,7 @@ export interface ListPromptsResult extends CacheHints {
   _meta?: ResultMeta
 }
 
+/** The messages of a prompt, as the server sent them. */
 export interface GetPromptResult {
   resultType: 'complete'
   description?: string

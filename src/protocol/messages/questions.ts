@@ -192,6 +192,7 @@ export interface ListRootsResult {
   roots: Root[]
 }
 
+/** A folder that the client tells the server about. */
 export interface Root {
   /** A `file:` URI. */
   uri: string

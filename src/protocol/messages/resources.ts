@@ -2,6 +2,7 @@
 import type { Annotations, BlobResourceContents, TextResourceContents } from './content.ts'
 import type { CacheHints, Icon, Meta, ResultMeta } from './meta.ts'
 
+/** An entry in the list of resources. */
 export interface Resource {
   uri: string
   name: string
@@ -15,6 +16,7 @@ export interface Resource {
   _meta?: Meta
 }
 
+/** An entry in the list of resource templates. */
 export interface ResourceTemplate {
   /** RFC 6570. */
   uriTemplate: string
@@ -42,6 +44,7 @@ export interface ListResourceTemplatesResult extends CacheHints {
   _meta?: ResultMeta
 }
 
+/** The contents of a resource, as the server sent them. */
 export interface ReadResourceResult extends CacheHints {
   resultType: 'complete'
   contents: (TextResourceContents | BlobResourceContents)[]

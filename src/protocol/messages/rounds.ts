@@ -23,6 +23,7 @@ export type InputRequests = Record<string, InputRequest>
 
 export type InputResponse = ElicitResult | CreateMessageResult | ListRootsResult
 
+/** The answers of a round, by the keys of their questions. */
 export type InputResponses = Record<string, InputResponse>
 
 /** The params of every request that may take several rounds. */

@@ -2,6 +2,7 @@
 import type { ContentBlock } from './content.ts'
 import type { CacheHints, Icon, Meta, ResultMeta } from './meta.ts'
 
+/** An entry in the list of tools. */
 export interface Tool {
   name: string
   title?: string
@@ -29,6 +30,7 @@ export interface ListToolsResult extends CacheHints {
   _meta?: ResultMeta
 }
 
+/** The result of a tool. */
 export interface CallToolResult {
   resultType: 'complete'
   content: ContentBlock[]

@@ -3,6 +3,7 @@
 /** Drafts of the protocol that are spoken only if both sides name them. */
 export const OPT_IN = ['2026-06-XX', '2026-02-03-draft'] as const
 
+/** A draft of the protocol that an app serves only if its options name it. */
 export type OptInRevision = (typeof OPT_IN)[number]
 
 /** Reads and writes the rounds of one revision. The form on our side is always the one of 2026-07-28. */

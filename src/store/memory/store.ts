@@ -7,6 +7,7 @@ import { MemoryMailbox } from './mailbox.ts'
 import { MemoryOnceStore } from './once.ts'
 import { MemoryTasks } from './tasks.ts'
 
+/** Options of `new MemoryStore()`. */
 export interface MemoryStoreOptions {
   /** The clock. Default `Date.now`. */
   readonly now?: () => number

@@ -8,6 +8,7 @@ import { PostgresOnceStore } from './once.ts'
 import { createPool, type NotifyMode, type PoolLike } from './pool.ts'
 import { PostgresTasks } from './tasks.ts'
 
+/** Options of `postgres()`. */
 export interface PostgresOptions {
   /** The schema of the tables in the database. It is created if it does not exist. Default `rally`. */
   readonly schema?: string
@@ -25,6 +26,9 @@ export interface PostgresOptions {
  * A store in PostgreSQL 15 or later, for all instances that use the same database. Pass a URL, which needs the package pg, or a pool.
  * You end your own pool yourself; the store uses one of its connections to listen for events, unless `notify` is `poll`. It connects
  * with the first query.
+ *
+ * @example
+ * const app = rally({ name: 'cloud', version: '1.0.0', store: postgres('postgres://127.0.0.1/rally') })
  */
 export function postgres(target: string | PoolLike, options: PostgresOptions = {}): Store {
   const database = atCaller(

@@ -10,6 +10,7 @@ import { SqliteOnceStore } from './once.ts'
 import { upgrade } from './schema.ts'
 import { SqliteTasks } from './tasks.ts'
 
+/** Options of `sqlite()`. */
 export interface SqliteOptions {
   /**
    * `full`: a write survives a power failure. `normal`: faster; a write survives the death of the process, but a power failure may lose
@@ -22,7 +23,12 @@ export interface SqliteOptions {
   readonly now?: () => number
 }
 
-/** Opens the file, or creates it. `':memory:'` is a database that ends with the store. */
+/**
+ * Opens the file, or creates it. `':memory:'` is a database that ends with the store.
+ *
+ * @example
+ * const app = rally({ name: 'cloud', version: '1.0.0', store: sqlite('tasks.db') })
+ */
 export function sqlite(path: string, options: SqliteOptions = {}): Store {
   const { synchronous = 'full', pollMs = 50, now = Date.now } = options
   const database = atCaller(sqlite, () => openDatabase(path, { synchronous }))
