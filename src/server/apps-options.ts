@@ -4,6 +4,7 @@ import { RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 
+/** Options of questions in MCP Apps. */
 export interface AppsOptions {
   /** How long a call of `rally_result` waits for the user, in milliseconds. Default 25 000. */
   waitMs?: number

@@ -7,6 +7,7 @@ import type { CheckedAppsOptions } from './apps-options.ts'
 import { readSharedOptions } from './apps-options.ts'
 import type { Reply } from './reply.ts'
 
+/** Options of questions on a page by a link. */
 export interface PageOptions {
   /**
    * The address of the page as users reach it, such as 'https://mcp.example.com/ask'. Hosts serve it at that path. It must be https,
@@ -44,6 +45,7 @@ export interface PageRequest {
 /** The principal, as `authenticate` names it for the client; where to log in; or nothing, which is a 401. */
 export type PageVisitor = string | { readonly principal: string } | { readonly redirect: string } | undefined | null
 
+/** Says who visits a page of questions, or where to send somebody who is not logged in. */
 export type IdentifyVisitor = (request: PageRequest) => PageVisitor | Promise<PageVisitor>
 
 export interface CheckedPageOptions extends CheckedAppsOptions {

@@ -1,7 +1,7 @@
 import type { Rally } from 'mcp-rally'
 import { MemoryStore } from 'mcp-rally'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { refundsApp } from '../../examples/ask-anywhere.ts'
+import { refundsApp } from '../../examples/07-ask-anywhere.ts'
 import { callTool, Page, peer, VIEW } from '../apps/peer.ts'
 import { linkIn, Visitor } from '../apps/visitor.ts'
 
