@@ -28,6 +28,7 @@ test('what is published is the compiled code, its types and the documents, and n
     'README.md',
     'SECURITY.md',
     'bench/README.md',
+    'bench/results-all.json',
     'package.json',
   ])
   const code = compiled.filter(
