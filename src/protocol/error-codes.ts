@@ -12,6 +12,7 @@ export type RallyErrorCode =
   | StateErrorCode
   | EventErrorCode
   | StoreErrorCode
+  | OperationsErrorCode
   | AuthErrorCode
   | LegacyErrorCode
   | ClientErrorCode
@@ -164,6 +165,19 @@ export type StoreErrorCode =
   | 'STORE_JOURNAL'
   /** A message is larger than the whole mailbox in memory. Use a shared mailbox, or send less. */
   | 'MAILBOX_FULL'
+
+/** `app.tasks` and `rally tasks`. */
+export type OperationsErrorCode =
+  /** No task has this id, or it was deleted. */
+  | 'TASK_UNKNOWN'
+  /** The task has ended, so it cannot be cancelled or answered any more. */
+  | 'TASK_ENDED'
+  /** The task cannot be retried: it has not failed, its journal is not kept, it has no such key, or it was retried already. */
+  | 'TASK_NOT_RETRYABLE'
+  /** `before` is not a position that an earlier page returned. Pass `next` of that page, or a Date. */
+  | 'TASK_CURSOR'
+  /** A store of your own lacks the functions `find`, `inspect` or `remove`. */
+  | 'STORE_UNSUPPORTED'
 
 /** Codes of errors about who is calling. */
 export type AuthErrorCode =

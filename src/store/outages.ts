@@ -46,18 +46,23 @@ export class StoreOutages {
   tasks(store: TaskStore): TaskStore {
     return {
       ...(store.createAndClaim && {
-        createAndClaim: (task, leaseMs) =>
-          this.#guard(() => store.createAndClaim?.(task, leaseMs) ?? store.create(task)),
+        createAndClaim: (task, leaseMs, worker) =>
+          this.#guard(() => store.createAndClaim?.(task, leaseMs, worker) ?? store.create(task)),
       }),
       ...(store.claimMany && {
         claimMany: (request, limit) => this.#guard(() => store.claimMany?.(request, limit) ?? []),
       }),
       ...(store.changeAndClaim && {
-        changeAndClaim: (id, precondition, change, leaseMs) =>
+        changeAndClaim: (id, precondition, change, leaseMs, worker) =>
           this.#guard(
-            () => store.changeAndClaim?.(id, precondition, change, leaseMs) ?? store.change(id, precondition, change),
+            () =>
+              store.changeAndClaim?.(id, precondition, change, leaseMs, worker) ??
+              store.change(id, precondition, change),
           ),
       }),
+      ...(store.find && { find: (query) => this.#guard(() => store.find?.(query) ?? { tasks: [] }) }),
+      ...(store.inspect && { inspect: (id) => this.#guard(() => store.inspect?.(id)) }),
+      ...(store.remove && { remove: (ids) => this.#guard(() => store.remove?.(ids) ?? 0) }),
       create: (task) => this.#guard(() => store.create(task)),
       read: (id) => this.#guard(() => store.read(id)),
       versions: (ids) => this.#guard(() => store.versions(ids)),
@@ -147,7 +152,12 @@ export function logUnlessOutage(logger: Logger, message: string, details: { read
 }
 
 /** The store works: it refused what it was given. */
-const CALLERS_MISTAKES: ReadonlySet<string | number> = new Set(['STORE_LIMIT', 'STORE_JOURNAL', 'MAILBOX_FULL'])
+const CALLERS_MISTAKES: ReadonlySet<string | number> = new Set([
+  'STORE_LIMIT',
+  'STORE_JOURNAL',
+  'MAILBOX_FULL',
+  'TASK_CURSOR',
+])
 
 const NOTHING_WRITTEN: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',

@@ -3,16 +3,20 @@
 // 1. When a promise resolves, the write survives the death of the process.
 // 2. Every claim gives the task a new, higher fence. A write under an older fence changes nothing.
 // 3. Times are given as spans from the store's own clock, so that the clocks of the instances do not matter.
-// 4. A task that has outlived its ttl does not exist for any caller, swept or not.
+// 4. A task that has outlived its ttl, and the `keepMs` of its end, does not exist for any caller, swept or not.
 // 5. A store that cannot be reached rejects. It never answers as if a task did not exist.
 import { RallyError } from '../protocol/errors.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from './operations.ts'
 
 /** Keeps tasks. Its invariants are those that every store is tested with. */
 export interface TaskStore {
   /** Creates the task, due at once. If a task of this id exists, that one stays unchanged. Returns the task that exists then. */
   create(task: NewTask): Promise<TaskRecord>
-  /** Like `create`. If this call creates the task, it also claims it. Optional: without it, the worker claims the task later. */
-  createAndClaim?(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask>
+  /**
+   * Like `create`. If this call creates the task, it also claims it for `worker`. Optional: without it, the worker claims the task
+   * later.
+   */
+  createAndClaim?(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask>
   /** Returns `undefined` if there is no such task. */
   read(id: string): Promise<TaskRecord | undefined>
   /** The versions of the tasks of these ids that exist, in any order: a cheap way to learn which of many have changed. */
@@ -52,11 +56,18 @@ export interface TaskStore {
     precondition: TaskPrecondition,
     change: TaskChange,
     leaseMs: number,
+    worker?: string,
   ): Promise<number | ClaimedTask | undefined>
   /** What the tasks of an owner use that have not outlived their ttl. */
   usage(owner: string): Promise<TaskUsage>
   /** Deletes tasks that have outlived their ttl, a bounded number per call. Returns how many it deleted. */
   sweep(): Promise<number>
+  /** Finds tasks of any owner, for operations. Optional, as are the next two: without them, `app.tasks` cannot do what needs them. */
+  find?(query: TaskQuery): Promise<FoundTasks>
+  /** The whole task with its journal, without claiming it. */
+  inspect?(id: string): Promise<InspectedTask | undefined>
+  /** Deletes those of these tasks that have ended. Returns how many there were. */
+  remove?(ids: readonly string[]): Promise<number>
   /**
    * Calls the listener when a task falls due or changes, on any instance. It may call too often, and it may miss an event: callers also
    * poll. Returns a function that stops it.
@@ -128,6 +139,8 @@ export interface ClaimRequest {
    */
   readonly running?: readonly TaskLease[]
   readonly leaseMs: number
+  /** Who claims, for operations. The store keeps it until the next claim. */
+  readonly worker?: string | undefined
 }
 
 /** Proof that a worker holds a task. A write with an older lease is refused. */
@@ -142,6 +155,8 @@ export interface ClaimedTask extends TaskRecord, TaskLease {
   readonly journal: string
   /** True if the previous worker let its lease expire instead of releasing the task. */
   readonly lost: boolean
+  /** What that worker said of itself in its claim. */
+  readonly lostWorker?: string | undefined
 }
 
 /** A lease that was prolonged, with the current version of its task. */
@@ -155,7 +170,7 @@ export interface TaskPrecondition {
   readonly version?: number
 }
 
-/** A field that is left out stays as it is. A status that ends the task also releases its lease and deletes its journal. */
+/** A field that is left out stays as it is. A status that ends the task also releases its lease, and deletes its journal without `keepMs`. */
 export interface TaskChange {
   readonly status?: TaskStatus
   readonly message?: string | undefined
@@ -170,6 +185,8 @@ export interface TaskChange {
   readonly dueMs?: number | null
   /** Releases the lease. */
   readonly release?: boolean
+  /** With a status that ends the task: keeps the journal, and keeps the task for so long from now, also if its ttl ends earlier. */
+  readonly keepMs?: number
 }
 
 /** What watchers of a store are told: a task may be due, or a task has changed. */

@@ -13,6 +13,7 @@ import { holding } from './contract/holding.ts'
 import { lateWriting } from './contract/late-writing.ts'
 import { listing } from './contract/listing.ts'
 import { making } from './contract/making.ts'
+import { operations } from './contract/operations.ts'
 import { telling } from './contract/telling.ts'
 import { ttl } from './contract/ttl.ts'
 import { usage } from './contract/usage.ts'
@@ -47,5 +48,6 @@ function taskStoreContract(name: string, open: Open<TaskStore>): void {
     ttl(() => hands)
     telling(() => hands)
     usage(() => hands)
+    operations(() => hands)
   })
 }

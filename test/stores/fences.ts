@@ -41,6 +41,9 @@ export class Fences {
       },
       usage: (owner) => tasks.usage(owner),
       sweep: () => tasks.sweep(),
+      find: (query) => tasks.find(query),
+      inspect: (id) => tasks.inspect(id),
+      remove: (ids) => tasks.remove(ids),
       watch: (listener) => tasks.watch(listener),
     }
   }

@@ -54,6 +54,9 @@ function atTheTime(given: TaskStore, setClock: () => Promise<unknown>): Required
     change: (id, precondition, change) => at(() => tasks.change(id, precondition, change)),
     usage: (owner) => at(() => tasks.usage(owner)),
     sweep: () => at(() => tasks.sweep()),
+    find: (query) => at(() => tasks.find(query)),
+    inspect: (id) => at(() => tasks.inspect(id)),
+    remove: (ids) => at(() => tasks.remove(ids)),
     watch: (listener) => tasks.watch(listener),
   }
 }

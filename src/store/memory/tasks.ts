@@ -1,4 +1,6 @@
 // Tasks in the memory of one process. The simplest form of the contract: the other stores are tested against it.
+import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import { cursorOf, MAX_FOUND, MAX_LOOKED, readCursor } from '../operations.ts'
 import type {
   ClaimedTask,
   ClaimRequest,
@@ -26,6 +28,9 @@ interface MemoryTask {
   leaseUntil: number | null
   /** When it falls due, once no worker has a lease. */
   dueAt: number | null
+  /** When it is deleted; `null` if never. */
+  expiresAt: number | null
+  claimedBy: string | undefined
   /** The entries of its journal, as they were given. */
   journal: string[]
 }
@@ -54,9 +59,9 @@ export class MemoryTasks implements TaskStore {
     return task.record
   }
 
-  async createAndClaim(newTask: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
+  async createAndClaim(newTask: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
     const existing = this.#find(newTask.id)
-    return existing === undefined ? this.#lease(this.#insert(newTask), leaseMs) : existing.record
+    return existing === undefined ? this.#lease(this.#insert(newTask), leaseMs, worker) : existing.record
   }
 
   #insert(newTask: NewTask): MemoryTask {
@@ -67,6 +72,8 @@ export class MemoryTasks implements TaskStore {
       fence: 0,
       leaseUntil: null,
       dueAt: now,
+      expiresAt: newTask.ttlMs === null ? null : now + newTask.ttlMs,
+      claimedBy: undefined,
       journal: [entriesOf(newTask.journal)],
     }
     this.#tasks.set(newTask.id, task)
@@ -74,12 +81,14 @@ export class MemoryTasks implements TaskStore {
     return task
   }
 
-  #lease(task: MemoryTask, leaseMs: number): ClaimedTask {
+  #lease(task: MemoryTask, leaseMs: number, worker: string | undefined): ClaimedTask {
     const lost = task.leaseUntil !== null
     task.fence = this.#lastFence += 1
     task.leaseUntil = this.#now() + leaseMs
     this.#schedule(task)
-    return { ...task.record, fence: task.fence, journal: journalOf(task.journal), lost }
+    const lostWorker = lost ? task.claimedBy : undefined
+    task.claimedBy = worker
+    return { ...task.record, fence: task.fence, journal: journalOf(task.journal), lost, lostWorker }
   }
 
   async read(id: string): Promise<TaskRecord | undefined> {
@@ -95,8 +104,8 @@ export class MemoryTasks implements TaskStore {
 
   async list(owner: string, limit: number, after?: TaskPosition): Promise<TaskRecord[]> {
     const all: TaskRecord[] = []
-    for (const { record } of this.#tasks.values()) {
-      if (record.owner === owner && !this.#isExpired(record)) all.push(record)
+    for (const task of this.#tasks.values()) {
+      if (task.record.owner === owner && !this.#isExpired(task)) all.push(task.record)
     }
     return all
       .filter((task) => after === undefined || byAge(after, task) < 0)
@@ -119,7 +128,7 @@ export class MemoryTasks implements TaskStore {
     return claimed
   }
 
-  #claim({ after, except, running = [], leaseMs }: ClaimRequest): ClaimedTask | undefined {
+  #claim({ after, except, running = [], leaseMs, worker }: ClaimRequest): ClaimedTask | undefined {
     const runningFences = new Set(running.map(({ fence }) => fence))
     let task: MemoryTask | undefined
     for (const each of this.#scheduled) {
@@ -127,7 +136,7 @@ export class MemoryTasks implements TaskStore {
       if (each.leaseUntil !== null && runningFences.has(each.fence)) continue
       if (task === undefined || comesBefore(each, task, after)) task = each
     }
-    return task && this.#lease(task, leaseMs)
+    return task && this.#lease(task, leaseMs, worker)
   }
 
   async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
@@ -159,10 +168,11 @@ export class MemoryTasks implements TaskStore {
     precondition: TaskPrecondition,
     change: TaskChange,
     leaseMs: number,
+    worker?: string,
   ): Promise<number | ClaimedTask | undefined> {
     const task = this.#change(id, precondition, change)
     if (task === undefined) return undefined
-    return task.leaseUntil === null && this.#isDue(task) ? this.#lease(task, leaseMs) : task.record.version
+    return task.leaseUntil === null && this.#isDue(task) ? this.#lease(task, leaseMs, worker) : task.record.version
   }
 
   #change(id: string, precondition: TaskPrecondition, change: TaskChange): MemoryTask | undefined {
@@ -180,7 +190,8 @@ export class MemoryTasks implements TaskStore {
     if (isEnd(status)) {
       task.leaseUntil = null
       task.dueAt = null
-      task.journal = []
+      if (change.keepMs === undefined) task.journal = []
+      else if (task.expiresAt !== null) task.expiresAt = Math.max(task.expiresAt, now + change.keepMs)
     }
     this.#schedule(task)
     this.#watchers.notify({ type: 'changed', id, version })
@@ -190,8 +201,9 @@ export class MemoryTasks implements TaskStore {
   async usage(owner: string): Promise<TaskUsage> {
     let open = 0
     let bytes = 0
-    for (const { record, journal } of this.#tasks.values()) {
-      if (record.owner !== owner || this.#isExpired(record)) continue
+    for (const task of this.#tasks.values()) {
+      const { record, journal } = task
+      if (record.owner !== owner || this.#isExpired(task)) continue
       const { request, state, outcome = '', status } = record
       if (!isEnd(status)) open += 1
       for (const text of [request, state, outcome, ...journal]) bytes += Buffer.byteLength(text)
@@ -203,11 +215,44 @@ export class MemoryTasks implements TaskStore {
     let swept = 0
     for (const task of this.#tasks.values()) {
       if (swept === MAX_SWEPT) break
-      if (!this.#isExpired(task.record)) continue
+      if (!this.#isExpired(task)) continue
       this.#drop(task)
       swept += 1
     }
     return swept
+  }
+
+  async find(query: TaskQuery): Promise<FoundTasks> {
+    const after = query.cursor === undefined ? undefined : Number(readCursor(query.cursor).minor)
+    const limit = Math.min(query.limit, MAX_FOUND)
+    const tasks: TaskRecord[] = []
+    let looked = 0
+    // In the order of their creation.
+    for (const task of [...this.#tasks.values()].toReversed()) {
+      if (after !== undefined && task.number >= after) continue
+      if (tasks.length === limit || looked === MAX_LOOKED) return { tasks, next: cursorOf(0, task.number + 1) }
+      looked += 1
+      if (!this.#isExpired(task) && matches(query, task.record)) tasks.push(task.record)
+    }
+    return { tasks }
+  }
+
+  async inspect(id: string): Promise<InspectedTask | undefined> {
+    const task = this.#find(id)
+    if (task === undefined) return undefined
+    const { record, journal, claimedBy, leaseUntil, dueAt, expiresAt } = task
+    const times = {
+      leaseUntil: leaseUntil ?? undefined,
+      dueAt: dueAt ?? undefined,
+      expiresAt: expiresAt ?? undefined,
+    }
+    return { ...record, journal: journalOf(journal), claimedBy, ...times }
+  }
+
+  async remove(ids: readonly string[]): Promise<number> {
+    const ended = [...new Set(ids)].flatMap((id) => this.#find(id) ?? []).filter(({ record }) => isEnd(record.status))
+    for (const task of ended) this.#drop(task)
+    return ended.length
   }
 
   watch(listener: (event: TaskEvent) => void): () => void {
@@ -216,7 +261,7 @@ export class MemoryTasks implements TaskStore {
 
   #find(id: string): MemoryTask | undefined {
     const task = this.#tasks.get(id)
-    if (task === undefined || !this.#isExpired(task.record)) return task
+    if (task === undefined || !this.#isExpired(task)) return task
     this.#drop(task)
     return undefined
   }
@@ -231,13 +276,13 @@ export class MemoryTasks implements TaskStore {
     else this.#scheduled.add(task)
   }
 
-  #isExpired({ ttlMs, createdAt }: TaskRecord): boolean {
-    return ttlMs !== null && createdAt + ttlMs <= this.#now()
+  #isExpired({ expiresAt }: MemoryTask): boolean {
+    return expiresAt !== null && expiresAt <= this.#now()
   }
 
   #isDue(task: MemoryTask): boolean {
     const at = readyAt(task)
-    return at !== null && at <= this.#now() && !this.#isExpired(task.record)
+    return at !== null && at <= this.#now() && !this.#isExpired(task)
   }
 }
 
@@ -252,6 +297,13 @@ function isLeased(task: MemoryTask, fence: number): boolean {
 
 function holds({ fence, version }: TaskPrecondition, task: MemoryTask): boolean {
   return (fence === undefined || isLeased(task, fence)) && (version === undefined || task.record.version === version)
+}
+
+function matches(query: TaskQuery, { owner, status, request, state, createdAt }: TaskRecord): boolean {
+  const { statuses, requestPrefix = '', statePrefix = '', createdBefore = Infinity } = query
+  if (query.owner !== undefined && owner !== query.owner) return false
+  if (statuses !== undefined && !statuses.includes(status)) return false
+  return createdAt < createdBefore && request.startsWith(requestPrefix) && state.startsWith(statePrefix)
 }
 
 /** Whether task `a` is claimed before task `b`. Owners go by name, those after `after` first; tasks of one owner by due time. */

@@ -3,6 +3,7 @@
 // 1. One instance at a time changes the schema, in one transaction. The others wait, and find it changed.
 // 2. An instance that finds the schema up to date needs no permission to change it.
 // 3. A schema of a newer version is left alone.
+// 4. What earlier versions neither know nor need is added without a new version, so that their instances can start beside newer ones.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
 import type { ConnectionLike, NotifyMode, PoolLike } from './pool.ts'
@@ -14,6 +15,17 @@ const LOCK_MS = 120_000
 /** Each entry upgrades the schema by one version. Never change a released entry: add another. */
 const UPGRADES: readonly ((schema: string) => string)[] = [version1]
 
+/** Rule 4. Nullable columns, and indexes. */
+const ADDED_COLUMN = 'claimed_by'
+const ADDED_INDEX = 'tasks_created'
+
+function additions(schema: string): string {
+  return `
+    ALTER TABLE ${schema}.tasks ADD COLUMN IF NOT EXISTS ${ADDED_COLUMN} text;
+    CREATE INDEX IF NOT EXISTS ${ADDED_INDEX} ON ${schema}.tasks (created_at);
+  `
+}
+
 export async function setUp(pool: PoolLike, name: string, notify: NotifyMode): Promise<void> {
   const connection = await pool.connect()
   // The query on a lost connection rejects too. Without a listener, the error of the connection would end the process.
@@ -21,7 +33,7 @@ export async function setUp(pool: PoolLike, name: string, notify: NotifyMode): P
   let failed = true
   try {
     if (notify === 'listen') await refusePooler(pool, connection)
-    if (!isCurrent(name, await versionOf(connection, name))) await upgrade(connection, name)
+    if (!(await isUpToDate(connection, name))) await upgrade(connection, name)
     failed = false
   } finally {
     connection.release(failed)
@@ -50,7 +62,25 @@ async function upgrade(connection: ConnectionLike, name: string): Promise<void> 
     for (const next of UPGRADES.slice(version)) await connection.query({ text: next(schema) })
     await connection.query({ text: `UPDATE ${schema}.version SET version = $1`, values: [UPGRADES.length] })
   }
+  if (!(await hasAdditions(connection, name))) await connection.query({ text: additions(schema) })
   await connection.query({ text: 'COMMIT' })
+}
+
+async function isUpToDate(connection: ConnectionLike, name: string): Promise<boolean> {
+  return isCurrent(name, await versionOf(connection, name)) && (await hasAdditions(connection, name))
+}
+
+async function hasAdditions(connection: ConnectionLike, name: string): Promise<boolean> {
+  const { rows } = await connection.query({
+    text: `
+      SELECT 1 FROM pg_namespace n
+      JOIN pg_class t ON t.relnamespace = n.oid AND t.relname = 'tasks'
+      JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = $2
+      JOIN pg_class i ON i.relnamespace = n.oid AND i.relname = $3
+      WHERE n.nspname = $1`,
+    values: [name, ADDED_COLUMN, ADDED_INDEX],
+  })
+  return rows.length > 0
 }
 
 /** Returns 0 if the schema has no tables. Reads the catalog's tables, because a failed lookup by name may be cached. */

@@ -68,23 +68,23 @@ function lockedText(tasks: string, items: string): string {
 
 /**
  * One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. $9 is the lease with
- * which it claims them, or null.
+ * which it claims them, or null, and $10 who claims them.
  */
 function createText(schema: string): string {
   return `
     INSERT INTO ${schema}.tasks AS t (
       id, owner, request, state, journal, message, poll_ms, ttl_ms, expires_at, status, created_at, updated_at, due_at,
-      version, fence, lease_until, journal_from, journal_to
+      version, fence, lease_until, claimed_by, journal_from, journal_to
     )
     SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW}, ${NOW},
-      1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END, ${NOW} + lease_ms, 0, 0
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[])
-      AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms)
+      1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END, ${NOW} + lease_ms, claimed_by, 0, 0
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[],
+      $10::text[]) AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms, claimed_by)
     ON CONFLICT (id) DO UPDATE SET
       owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
       message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
       status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-      due_at = excluded.due_at, lease_until = excluded.lease_until, fence = greatest(t.fence, excluded.fence), outcome = NULL,
+      due_at = excluded.due_at, lease_until = excluded.lease_until, claimed_by = excluded.claimed_by, fence = greatest(t.fence, excluded.fence), outcome = NULL,
       version = 1, journal_from = t.journal_to
       WHERE t.expires_at <= ${NOW}
     RETURNING id, created_at, fence, journal_from > 0 AS replaced`
@@ -111,6 +111,10 @@ export const WRITE_COLUMNS = {
   releases: 'boolean',
   /** The lease with which the task is claimed, if it is due and nobody has one. */
   lease_ms: 'bigint',
+  /** Who claims it then. */
+  worker: 'text',
+  /** How long the task is kept at least, if this ends it. */
+  keep_ms: 'bigint',
 } as const
 
 /** A task that the statement claims is returned as a whole. */
@@ -145,6 +149,8 @@ function writeText(schema: string): string {
         due_at = ${due},
         fence = CASE WHEN ${isClaimed} THEN nextval('${schema}.fences') ELSE t.fence END,
         lease_until = CASE WHEN ${isClaimed} THEN ${NOW} + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,
+        claimed_by = CASE WHEN ${isClaimed} THEN w.worker ELSE t.claimed_by END,
+        expires_at = CASE WHEN t.expires_at IS NOT NULL THEN greatest(t.expires_at, ${NOW} + w.keep_ms) END,
         updated_at = CASE WHEN w.is_change THEN greatest(t.updated_at, ${NOW}) ELSE t.updated_at END,
         version = t.version + w.is_change::int
       FROM locked w

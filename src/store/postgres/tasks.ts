@@ -2,6 +2,7 @@
 //
 // Operations on several tasks share a statement, which is one transaction (1). A write locks the task's row, so that its precondition is
 // checked against what the last writer left, not against what the statement saw when it began (2).
+import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
 import { toRecord, type RowDecoder, type TaskRow } from '../task-row.ts'
 import type {
   ClaimedTask,
@@ -24,6 +25,7 @@ import { Batches, type BatchItem } from './batches.ts'
 import { ClaimQueries, type ClaimValues } from './claim.ts'
 import type { PostgresDatabase, Row } from './database.ts'
 import { signals, type Listener } from './listener.ts'
+import { PostgresTaskQueries } from './operations.ts'
 import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
 import { Sweeper } from './sweeper.ts'
 import { asName, fromText, toName, toSpan, toText } from './text.ts'
@@ -51,6 +53,7 @@ export class PostgresTasks implements TaskStore {
   readonly #listener: Listener
   readonly #statements: TaskStatements
   readonly #claims: ClaimQueries
+  readonly #queries: PostgresTaskQueries
   readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
   readonly #creates = new Batches<Values, Created>('writes', (items) => this.#runCreates(items))
   readonly #writes = new Batches<Values, Written>('writes', (items) => this.#runWrites(items))
@@ -64,6 +67,7 @@ export class PostgresTasks implements TaskStore {
     this.#listener = listener
     this.#statements = taskStatements(database.schema)
     this.#claims = new ClaimQueries(database)
+    this.#queries = new PostgresTaskQueries(database)
     this.#sweeper = new Sweeper(database, 'tasks', ['id'])
     this.#otherParts = otherParts
   }
@@ -72,11 +76,11 @@ export class PostgresTasks implements TaskStore {
     return this.#create(task, null)
   }
 
-  createAndClaim(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
-    return this.#create(task, toSpan(leaseMs))
+  createAndClaim(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
+    return this.#create(task, toSpan(leaseMs), worker)
   }
 
-  async #create(task: NewTask, leaseMs: number | null): Promise<TaskRecord | ClaimedTask> {
+  async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
     const { id, owner, request, state, journal, message, pollMs, ttlMs } = task
     const values = [
       toName('id of a task', id),
@@ -88,6 +92,7 @@ export class PostgresTasks implements TaskStore {
       toSpan(pollMs),
       ttlMs === null ? null : toSpan(ttlMs),
       leaseMs,
+      textOrNull('worker', worker),
     ]
     for (;;) {
       const created = await this.#creates.add(batched(values))
@@ -156,7 +161,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
-    return (await this.#change(id, precondition, change, null))?.version
+    return (await this.#change(id, precondition, change))?.version
   }
 
   async changeAndClaim(
@@ -164,8 +169,9 @@ export class PostgresTasks implements TaskStore {
     precondition: TaskPrecondition,
     change: TaskChange,
     leaseMs: number,
+    worker?: string,
   ): Promise<number | ClaimedTask | undefined> {
-    const written = await this.#change(id, precondition, change, toSpan(leaseMs))
+    const written = await this.#change(id, precondition, change, { leaseMs: toSpan(leaseMs), worker })
     return written?.claimed ?? written?.version
   }
 
@@ -173,12 +179,13 @@ export class PostgresTasks implements TaskStore {
     id: string,
     precondition: TaskPrecondition,
     change: TaskChange,
-    leaseMs: number | null,
+    claim?: { readonly leaseMs: number; readonly worker: string | undefined },
   ): Promise<Written | undefined> {
     const name = asName(id)
     if (name === undefined) return undefined
-    const { status, state, outcome, journal, dueMs, release = false } = change
+    const { status, state, outcome, journal, dueMs, release = false, keepMs } = change
     const ends = status !== undefined && isEnd(status)
+    const drops = ends && keepMs === undefined
     return this.#writes.add(
       writing({
         id: name,
@@ -190,11 +197,13 @@ export class PostgresTasks implements TaskStore {
         message: textOrNull('message', change.message),
         state: textOrNull('state', state),
         outcome: textOrNull('outcome', outcome),
-        journal: ends ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
+        journal: drops ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
         has_due: ends || dueMs !== undefined,
         due_ms: ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
         releases: ends || release,
-        lease_ms: leaseMs,
+        lease_ms: claim?.leaseMs ?? null,
+        worker: textOrNull('worker', claim?.worker),
+        keep_ms: ends && keepMs !== undefined ? toSpan(keepMs) : null,
       }),
     )
   }
@@ -208,6 +217,18 @@ export class PostgresTasks implements TaskStore {
   async sweep(): Promise<number> {
     const [tasks] = await Promise.all([this.#sweeper.sweep(), ...this.#otherParts.map((part) => part.sweep())])
     return tasks
+  }
+
+  find(query: TaskQuery): Promise<FoundTasks> {
+    return this.#queries.find(query)
+  }
+
+  inspect(id: string): Promise<InspectedTask | undefined> {
+    return this.#queries.inspect(id)
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#queries.remove(ids)
   }
 
   watch(listener: (event: TaskEvent) => void): () => void {
@@ -225,7 +246,7 @@ export class PostgresTasks implements TaskStore {
   async #runCreates(items: readonly Values[]): Promise<Map<string, Created>> {
     const rows = await this.#database.run(this.#statements.create, columnsOf(items))
     // Nobody waits for a task that is claimed already.
-    if (rows.length > 0 && items.some(({ values }) => values.at(-1) === null)) this.#listener.send([signals.due])
+    if (rows.length > 0 && items.some(({ values }) => values[CREATE_LEASE] === null)) this.#listener.send([signals.due])
     for (const row of rows) {
       if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
     }
@@ -261,7 +282,8 @@ export class PostgresTasks implements TaskStore {
     const record = recordOf(row)
     const lease = { id: record.id, fence: Number(row['fence']) }
     const journal = row['whole'] === true ? partsOf(row) : await this.#journalOf(lease)
-    return journal && { ...record, ...lease, journal: journalOf(journal), lost: row['lost'] === true }
+    const lostWorker = typeof row['lost_worker'] === 'string' ? fromText(row['lost_worker']) : undefined
+    return journal && { ...record, ...lease, journal: journalOf(journal), lost: row['lost'] === true, lostWorker }
   }
 
   /** The journal, read in a statement after the claim. `undefined` if the lease is already lost. */
@@ -271,14 +293,18 @@ export class PostgresTasks implements TaskStore {
   }
 }
 
-function claimValues({ after, except, running = [], leaseMs }: ClaimRequest): ClaimValues {
+function claimValues({ after, except, running = [], leaseMs, worker }: ClaimRequest): ClaimValues {
   return {
     leaseMs: toSpan(leaseMs),
     after: asName(after) ?? '',
     except: except === undefined ? undefined : asName(except),
     fences: running.map(({ fence }) => fence),
+    worker: textOrNull('worker', worker),
   }
 }
+
+/** The lease among the values of `create`. */
+const CREATE_LEASE = 8
 
 type WriteColumn = keyof typeof WRITE_COLUMNS
 const WRITE_NAMES = Object.keys(WRITE_COLUMNS) as WriteColumn[]

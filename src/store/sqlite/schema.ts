@@ -67,9 +67,15 @@ export const UPGRADES: readonly string[] = [
    CREATE INDEX rally_letter_until ON rally_letter (until);`,
 ]
 
+/**
+ * Columns that earlier versions neither know nor need. They are added without a new version of the schema, so processes of earlier
+ * versions can open the file too, before and after. Each must be nullable, and in a table that all statements name the columns of.
+ */
+const ADDED_COLUMNS = [{ table: 'rally_task', column: 'claimed_by', type: 'TEXT' }] as const
+
 /** Many processes may call this for one file at once: the first upgrades it, and the others find it upgraded. */
 export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): void {
-  if (retryWhileBusy(() => versionOf(database)) === upgrades.length) return
+  if (retryWhileBusy(() => isUpToDate(database, upgrades))) return
   retryWhileBusy(() => database.exec('BEGIN IMMEDIATE'))
   try {
     const version = versionOf(database)
@@ -78,6 +84,8 @@ export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = 
     database.exec('CREATE TABLE IF NOT EXISTS rally_schema (version INTEGER NOT NULL)')
     database.exec('DELETE FROM rally_schema')
     database.prepare('INSERT INTO rally_schema VALUES (?)').run([upgrades.length])
+    for (const { table, column, type } of missingColumns(database))
+      database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
     database.exec('COMMIT')
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK')
@@ -85,8 +93,22 @@ export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = 
   }
 }
 
+/** True if the tables are those of this version, so that nothing has to be changed. */
+export function isUpToDate(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): boolean {
+  return versionOf(database) === upgrades.length && missingColumns(database).length === 0
+}
+
+/** None if their table does not exist either. */
+function missingColumns(database: SqliteDatabase): readonly (typeof ADDED_COLUMNS)[number][] {
+  const find = database.prepare('SELECT name FROM pragma_table_info(?)')
+  return ADDED_COLUMNS.filter(({ table, column }) => {
+    const names = (find.all([table]) as { name: string }[]).map(({ name }) => name)
+    return names.length > 0 && !names.includes(column)
+  })
+}
+
 /** Returns 0 for a file without these tables. */
-function versionOf(database: SqliteDatabase): number {
+export function versionOf(database: SqliteDatabase): number {
   const [table] = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'rally_schema'`).all([])
   if (table === undefined) return 0
   const [row] = database.prepare('SELECT version FROM rally_schema').all([]) as { version?: unknown }[]

@@ -8,8 +8,8 @@ const LEASED = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
 
 export const SQL = {
   create: `INSERT INTO rally_task (id, owner, status, message, poll_ms, ttl_ms, created_at, updated_at, expires_at, version, fence,
-      due_at, change_number, lease_until, is_due)
-    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`,
+      due_at, change_number, lease_until, is_due, claimed_by)
+    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`,
   createText: 'INSERT INTO rally_task_text VALUES (?, ?, ?, NULL)',
   read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
   versions: `SELECT id, version FROM rally_task WHERE id IN (SELECT value FROM json_each(?)) AND ${ALIVE}`,
@@ -24,12 +24,12 @@ export const SQL = {
   /** Marks tasks whose time has come, those that have waited longest first. */
   markDue: `UPDATE rally_task SET is_due = 1 WHERE seq IN (
     SELECT seq FROM rally_task WHERE is_due = 0 AND ready_at IS NOT NULL AND ready_at <= ? ORDER BY ready_at LIMIT ?)`,
-  dueAfter: `SELECT seq, owner, lease_until, expires_at FROM rally_task
+  dueAfter: `SELECT seq, owner, lease_until, expires_at, claimed_by FROM rally_task
     WHERE is_due = 1 AND owner > ? ORDER BY owner, ready_at LIMIT 1`,
-  dueFrom: `SELECT seq, owner, lease_until, expires_at FROM rally_task
+  dueFrom: `SELECT seq, owner, lease_until, expires_at, claimed_by FROM rally_task
     WHERE is_due = 1 AND owner >= ? ORDER BY owner, ready_at LIMIT 1`,
   nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS number',
-  claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0 WHERE seq = ?',
+  claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0, claimed_by = ? WHERE seq = ?',
   readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
 
@@ -41,7 +41,7 @@ export const SQL = {
 
   current: `SELECT seq, status, message, version, fence, lease_until, due_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
   change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
-    is_due = ?, change_number = ? WHERE seq = ?`,
+    is_due = ?, expires_at = max(expires_at, ?), change_number = ? WHERE seq = ?`,
   changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
   nextChange: 'UPDATE rally_count SET changes = changes + 1 RETURNING changes AS number',
 
@@ -50,6 +50,7 @@ export const SQL = {
   drop: 'DELETE FROM rally_task WHERE seq = ?',
   dropText: 'DELETE FROM rally_task_text WHERE task = ?',
   dropEntries: 'DELETE FROM rally_task_entry WHERE task = ?',
+  endedOfId: `SELECT seq FROM rally_task WHERE id = ? AND status NOT IN ('working', 'input_required')`,
 
   lastChange: 'SELECT changes AS number FROM rally_count',
   changedSince:
@@ -61,6 +62,7 @@ export interface DueRow {
   readonly owner: string
   readonly lease_until: number | null
   readonly expires_at: number | null
+  readonly claimed_by: string | null
 }
 
 export interface CurrentRow {

@@ -1,4 +1,5 @@
 // Tasks in SQLite. A write has the file for itself, inside its transaction, so it can read first and then write.
+import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
 import { toRecord } from '../task-row.ts'
 import type { RowDecoder, TaskRow } from '../task-row.ts'
 import type {
@@ -22,6 +23,7 @@ import { ChangeFeed } from './change-feed.ts'
 import type { SqliteStatement } from './driver.ts'
 import type { SqliteFile } from './file.ts'
 import type { GroupCommit } from './group-commit.ts'
+import { SqliteTaskQueries } from './operations.ts'
 import type { ChangedRow, CurrentRow, DueRow } from './statements.ts'
 import { SQL } from './statements.ts'
 import { fromPlain, toPlain } from './text.ts'
@@ -35,6 +37,7 @@ const decoder: RowDecoder = { name: fromPlain, json: (stored) => stored }
 interface NewLease {
   readonly fence: number
   readonly until: number
+  readonly worker: string | undefined
 }
 
 interface Changed {
@@ -50,6 +53,7 @@ export class SqliteTasks implements TaskStore {
   readonly #commits: GroupCommit
   readonly #now: () => number
   readonly #sql: Statements
+  readonly #queries: SqliteTaskQueries
   readonly #watchers = new Watchers<TaskEvent>()
   readonly #feed: ChangeFeed
 
@@ -58,6 +62,7 @@ export class SqliteTasks implements TaskStore {
     this.#now = now
     const prepared = Object.entries(SQL).map(([name, sql]) => [name, database.prepare(sql)])
     this.#sql = Object.fromEntries(prepared) as Statements
+    this.#queries = new SqliteTaskQueries(database)
     this.#feed = new ChangeFeed(externalWrites, {
       last: () => this.#counter('lastChange'),
       report: (after) => this.#report(after),
@@ -68,15 +73,15 @@ export class SqliteTasks implements TaskStore {
     return this.#create(task, null)
   }
 
-  createAndClaim(task: NewTask, leaseMs: number): Promise<TaskRecord | ClaimedTask> {
-    return this.#create(task, leaseMs)
+  createAndClaim(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
+    return this.#create(task, leaseMs, worker)
   }
 
-  async #create(task: NewTask, leaseMs: number | null): Promise<TaskRecord | ClaimedTask> {
+  async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
     const entries = entriesOf(task.journal)
     const [record, isNew] = await this.#commits.write((): [TaskRecord | ClaimedTask, boolean] => {
       const now = this.#now()
-      const lease = leaseMs === null ? undefined : { fence: this.#counter('nextFence'), until: now + leaseMs }
+      const lease = leaseMs === null ? undefined : { fence: this.#counter('nextFence'), until: now + leaseMs, worker }
       if (!this.#insert(task, entries, now, lease)) {
         const [existing] = this.#sql.read.all([toPlain(task.id), now]) as TaskRow[]
         if (existing !== undefined) return [toRecord(existing, decoder), false]
@@ -164,8 +169,9 @@ export class SqliteTasks implements TaskStore {
     precondition: TaskPrecondition,
     change: TaskChange,
     leaseMs: number,
+    worker?: string,
   ): Promise<number | ClaimedTask | undefined> {
-    const changed = await this.#change(id, precondition, change, leaseMs)
+    const changed = await this.#change(id, precondition, change, { leaseMs, worker })
     return changed?.claimed ?? changed?.version
   }
 
@@ -173,12 +179,12 @@ export class SqliteTasks implements TaskStore {
     id: string,
     precondition: TaskPrecondition,
     change: TaskChange,
-    leaseMs: number | null,
+    claim: Pick<ClaimRequest, 'leaseMs' | 'worker'> | null,
   ): Promise<Changed | undefined> {
     const journal = change.journal === undefined ? undefined : entriesOf(change.journal)
     const changed = await this.#commits.write(() => {
       const [task] = this.#sql.current.all([toPlain(id), this.#now()]) as CurrentRow[]
-      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, leaseMs) : undefined
+      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, claim) : undefined
     })
     if (changed === undefined) return undefined
     this.#watchers.notify({ type: 'changed', id, version: changed.version })
@@ -198,6 +204,22 @@ export class SqliteTasks implements TaskStore {
       const expired = this.#sql.expired.all([this.#now(), MAX_SWEPT]) as { seq: number }[]
       for (const { seq } of expired) this.#drop(seq)
       return expired.length
+    })
+  }
+
+  find(query: TaskQuery): Promise<FoundTasks> {
+    return this.#commits.read(() => this.#queries.find(query, this.#now()))
+  }
+
+  inspect(id: string): Promise<InspectedTask | undefined> {
+    return this.#commits.read(() => this.#queries.inspect(id, this.#now()))
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#commits.write(() => {
+      const ended = [...new Set(ids)].flatMap((id) => this.#sql.endedOfId.all([toPlain(id)]) as { seq: number }[])
+      for (const { seq } of ended) this.#drop(seq)
+      return ended.length
     })
   }
 
@@ -223,43 +245,57 @@ export class SqliteTasks implements TaskStore {
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs]
     const due = [lease?.fence ?? 0, now, this.#counter('nextChange'), lease?.until ?? null, lease === undefined ? 1 : 0]
-    const [row] = this.#sql.create.all([...names, ...times, ...due]) as { seq: number }[]
+    const worker = lease?.worker === undefined ? null : toPlain(lease.worker)
+    const [row] = this.#sql.create.all([...names, ...times, ...due, worker]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
     if (entries !== '') this.#sql.append.run([row.seq, entries])
     return true
   }
 
-  #apply(task: CurrentRow, change: TaskChange, journal: string | undefined, leaseMs: number | null): Changed {
+  #apply(
+    task: CurrentRow,
+    change: TaskChange,
+    journal: string | undefined,
+    claim: Pick<ClaimRequest, 'leaseMs' | 'worker'> | null,
+  ): Changed {
     const { seq } = task
     const now = this.#now()
-    const { status = task.status, state = null, outcome = null, dueMs, release = false } = change
+    const { status = task.status, state = null, outcome = null, dueMs, release = false, keepMs } = change
     const ends = isEnd(status)
     const message = 'message' in change ? (change.message === undefined ? null : toPlain(change.message)) : task.message
     const leaseUntil = release || ends ? null : task.lease_until
     const dueAt = ends || dueMs === null ? null : dueMs === undefined ? task.due_at : now + dueMs
     const readyAt = leaseUntil ?? dueAt
     const isDue = readyAt !== null && readyAt <= now
-    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), this.#counter('nextChange'), seq])
+    // No task has expired by 0. `max` of a missing time is none, so a task without a ttl stays without one.
+    const keepUntil = ends && keepMs !== undefined ? now + keepMs : 0
+    const number = this.#counter('nextChange')
+    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), keepUntil, number, seq])
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
-    if (ends || journal !== undefined) this.#sql.dropEntries.run([seq])
-    if (!ends && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
-    const claimed = leaseMs !== null && isDue && leaseUntil === null ? this.#lease(seq, false, leaseMs) : undefined
+    const drops = ends && keepMs === undefined
+    if (drops || journal !== undefined) this.#sql.dropEntries.run([seq])
+    if (!drops && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
+    const claimed = claim !== null && isDue && leaseUntil === null ? this.#lease(seq, claim) : undefined
     return { version: task.version + 1, isDue: isDue && claimed === undefined, claimed }
   }
 
-  #claimNext({ after, except, leaseMs }: ClaimRequest): ClaimedTask | undefined {
+  #claimNext(request: ClaimRequest): ClaimedTask | undefined {
+    const { after, except } = request
     const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
-    return due && this.#lease(due.seq, due.lease_until !== null, leaseMs)
+    return due && this.#lease(due.seq, request, due.lease_until === null ? undefined : due)
   }
 
-  #lease(seq: number, lost: boolean, leaseMs: number): ClaimedTask {
+  /** `lost` is the row as the worker left it that was lost. */
+  #lease(seq: number, { leaseMs, worker }: Pick<ClaimRequest, 'leaseMs' | 'worker'>, lost?: DueRow): ClaimedTask {
     const fence = this.#counter('nextFence')
-    this.#sql.claim.run([fence, this.#now() + leaseMs, seq])
+    this.#sql.claim.run([fence, this.#now() + leaseMs, worker === undefined ? null : toPlain(worker), seq])
     const [row] = this.#sql.readClaimed.all([seq]) as TaskRow[]
     if (row === undefined) throw new Error('The row of the claimed task is missing.')
     const entries = this.#sql.entries.all([seq]) as { text: string }[]
-    return { ...toRecord(row, decoder), fence, journal: journalOf(entries.map(({ text }) => text)), lost }
+    const journal = journalOf(entries.map(({ text }) => text))
+    const lostWorker = typeof lost?.claimed_by === 'string' ? fromPlain(lost.claimed_by) : undefined
+    return { ...toRecord(row, decoder), fence, journal, lost: lost !== undefined, lostWorker }
   }
 
   /** Renewed in the same transaction as the claim, they are not due. */
