@@ -3,9 +3,11 @@
 //
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
+import { hash } from 'node:crypto'
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
+import type { TaskOutcome } from './outcome.ts'
 import type { StoredSource } from '../server/source.ts'
 
 /** The call that became the task, and what its client supports. */
@@ -23,6 +25,8 @@ export interface TaskRequest {
   readonly can: number
   /** Where that request came from. Missing in tasks of earlier releases. */
   readonly source?: StoredSource
+  /** The id of the failed task that this one retries. */
+  readonly retryOf?: string
 }
 
 /** What has come for a key. Without `value`: a pass has used it. */
@@ -33,6 +37,12 @@ export interface TaskEvent {
 }
 
 export interface TaskFlowState {
+  /** How the task ended, for operations. It is the first member of the text, so that a store can look for it. */
+  ended?: Exclude<TaskOutcome, 'cancelled'>
+  /** The key of the call whose failure ended the task. */
+  failedKey?: string | undefined
+  /** True if the journal of a task that failed is kept. */
+  isKept?: boolean
   /** The version of the tool when the journal was started. */
   version: string | undefined
   /** The flow's state, as `writeFlowState` returns it. */
@@ -55,6 +65,8 @@ export interface TaskFlowState {
   retries?: Tries
   /** How many workers left it to others while the journal had this size, because they do not have the tool or its version. */
   left?: Tries
+  /** What has happened so far, for operations, as `TaskHistory` writes it. Missing in tasks of earlier releases. */
+  history?: unknown
 }
 
 interface Tries {
@@ -90,7 +102,12 @@ export function newState(
 }
 
 export function writeState(state: TaskFlowState): string {
-  return JSON.stringify(state)
+  return JSON.stringify(state.ended === undefined ? state : { ended: state.ended, ...state })
+}
+
+/** What is left of the state of a task that has ended and that nobody can retry. */
+export function endedState({ version, passes, history }: TaskFlowState, ended: TaskFlowState['ended']): TaskFlowState {
+  return { ...newState(version, undefined), passes, ...(ended !== undefined && { ended }), history }
 }
 
 export function readState(text: string): TaskFlowState {
@@ -171,6 +188,11 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
   const count = tries?.bytes === bytes ? tries.count + 1 : 1
   state[which] = { bytes, count }
   return count
+}
+
+/** The store can tell owners apart, but never learns their names. */
+export function ownerOf(principal: string | undefined): string {
+  return principal === undefined ? '' : hash('sha256', principal, 'base64url')
 }
 
 /** True for a handler that handles its rounds by hand: it gets the answers of a round together. */

@@ -1,0 +1,98 @@
+// The task that retries a task that has failed: a new one with the same flow id, so that all its steps have the same idempotency keys.
+//
+// 1. What the journal holds before `from` is kept. The entry `from` and all that settled after it is removed.
+// 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
+// 3. Its id is derived from the one of the failed task. So two retries of one task are the same task, whoever makes them.
+import { createHmac } from 'node:crypto'
+import type { FlowState } from '../flow/flow-state.ts'
+import { writeFlowState } from '../flow/flow-state.ts'
+import type { AnswerPayload, Entry } from '../flow/journal.ts'
+import { Journal } from '../flow/journal.ts'
+import { RallyError } from '../protocol/errors.ts'
+import type { InspectedTask } from '../store/operations.ts'
+import type { NewTask, TaskRecord } from '../store/tasks.ts'
+import { readHistory, writeHistory } from './history.ts'
+import { outcomeOf } from './outcome.ts'
+import type { TaskFlowState, TaskRequest } from './state.ts'
+import { flowStateOf, newState, readState, writeState } from './state.ts'
+
+/** How many keys an error message names. */
+const MAX_NAMED = 20
+
+/** `from` is the key of the first entry to do again. Default: the call that failed, if the journal has it, or else nothing. */
+export function retryOf(task: InspectedTask, from: string | undefined, now: number): NewTask {
+  const state = readState(task.state)
+  checkFailed(task, state)
+  const request = JSON.parse(task.request) as TaskRequest
+  const journal = Journal.read(task.journal)
+  const flowState = flowStateOf(state)
+  const first = journal.get(from ?? state.failedKey ?? '')
+  if (from !== undefined && first === undefined) throw noSuchKey(from, journal)
+  if (first !== undefined) cutFrom(first, journal, flowState)
+  const answers: Record<string, Record<string, unknown>> = {}
+  for (const [key, { open, raw, at }] of Object.entries(state.answers)) {
+    // An answer that came with the call is for any question of the first pass.
+    if (open === undefined) answers[key] = raw
+    else if (!flowState.held.has(key)) flowState.held.set(key, { ...open, answer: { raw }, at })
+    flowState.open.delete(key)
+  }
+  return {
+    id: retryIdOf(task),
+    owner: task.owner,
+    request: JSON.stringify({ ...request, retryOf: task.id }),
+    state: writeState({
+      ...newState(state.version, writeFlowState(flowState), answers),
+      passes: state.passes,
+      history: historyWithRetry(state.history, first?.key ?? '', now),
+    }),
+    journal: journal.text(),
+    message: undefined,
+    pollMs: task.pollMs,
+    ttlMs: task.ttlMs,
+  }
+}
+
+/** The id of the task that retries this one, whether it exists or not. */
+export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
+  const { flowId } = JSON.parse(request) as TaskRequest
+  return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
+}
+
+function cutFrom(first: Entry, journal: Journal, flowState: FlowState): void {
+  const cut = journal.cut(first)
+  for (const { key } of cut) flowState.waits?.delete(key)
+  for (const { tag, key, payload } of cut.slice(1)) {
+    if (tag !== 'a') continue
+    const [pin, asked, action, value] = payload as AnswerPayload
+    flowState.held.set(key, { pin, asked, answer: { action, value } })
+  }
+}
+
+/** The new task shows what happened to the one before it, too. */
+function historyWithRetry(stored: unknown, key: string, now: number): unknown {
+  const { rows, dropped } = readHistory(stored)
+  return writeHistory({ rows: [...rows, { type: 'retry', at: now, until: now, worker: undefined, key }], dropped })
+}
+
+function checkFailed(task: InspectedTask, state: TaskFlowState): void {
+  const outcome = outcomeOf(task)
+  if (outcome === undefined) throw notRetryable('it has not ended. Wait for its end, or cancel it')
+  if (outcome === 'ok') throw notRetryable('it has not failed')
+  if (outcome === 'cancelled') throw notRetryable('it was cancelled, and its journal was deleted. Call the tool again')
+  if (state.isKept !== true)
+    throw notRetryable(
+      'its journal was not kept: `tasks.keepFailedMs` was 0 when it failed, or an earlier version ran it. Call the tool again',
+    )
+}
+
+function noSuchKey(key: string, journal: Journal): RallyError {
+  const keys = Array.from({ length: journal.length }, (_, i) => journal.at(i)?.key ?? '')
+  const named = keys.slice(0, MAX_NAMED).map((each) => `"${each}"`)
+  const rest = keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : ''
+  const has = keys.length === 0 ? 'Nothing was recorded' : `It has ${named.join(', ')}${rest}`
+  return notRetryable(`its journal has no entry "${key}". ${has}`)
+}
+
+function notRetryable(why: string): RallyError {
+  return new RallyError('TASK_NOT_RETRYABLE', `The task cannot be retried: ${why}.`)
+}
