@@ -1,5 +1,5 @@
 // mcp-rally: the app, its errors and its types. The hosts that need Node are in mcp-rally/node.
-export { rally, type Rally, type RallyOptions } from './rally.ts'
+export { rally, type Rally, type RallyOptions, type RallyTasks } from './rally.ts'
 export type { FetchHandler } from './hosts/fetch.ts'
 export type { HttpOptions } from './hosts/http.ts'
 export {
@@ -90,6 +90,19 @@ export type {
   TaskStore,
   TaskUsage,
 } from './store/tasks.ts'
+export type { FoundTasks, InspectedTask, TaskQuery } from './store/operations.ts'
+export type {
+  PayloadPlace,
+  TaskDetails,
+  TaskGetOptions,
+  TaskList,
+  TaskListOptions,
+  TaskPruneOptions,
+  TaskRetryOptions,
+  TaskSummary,
+} from './tasks/operations.ts'
+export type { TaskOutcome } from './tasks/outcome.ts'
+export type { TaskTimelineEntry } from './tasks/timeline.ts'
 export type { AppsOptions } from './server/apps-options.ts'
 export type { IdentifyVisitor, PageOptions, PageRequest, PageVisitor } from './server/page.ts'
 export type { SignalOutcome, TaskMode, TasksOptions } from './server/tasks.ts'
@@ -106,6 +119,7 @@ export type {
   FlowErrorCode,
   HandlerErrorCode,
   LegacyErrorCode,
+  OperationsErrorCode,
   ProtocolErrorCode,
   RallyErrorCode,
   SchemaErrorCode,

@@ -3,6 +3,7 @@ import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { atCaller, RallyError } from './protocol/errors.ts'
 import { isObject } from './protocol/json.ts'
+import type { InputResponse } from './protocol/messages.ts'
 import { shown } from './protocol/text.ts'
 import type { OptInRevision } from './protocol/revisions/rounds.ts'
 import { OPT_IN } from './protocol/revisions/rounds.ts'
@@ -19,6 +20,16 @@ import type { PageOptions } from './server/page.ts'
 import { readPageOptions } from './server/page.ts'
 import type { TasksOptions } from './server/tasks.ts'
 import { readTasksOptions, TaskEngine } from './tasks/engine.ts'
+import type {
+  TaskDetails,
+  TaskGetOptions,
+  TaskList,
+  TaskListOptions,
+  TaskOperations,
+  TaskPruneOptions,
+  TaskRetryOptions,
+  TaskSummary,
+} from './tasks/operations.ts'
 import type { Store } from './store/store.ts'
 
 /**
@@ -66,6 +77,8 @@ export interface RallyOptions extends AppOptions {
 export class Rally extends App {
   /** Serves one HTTP request. Pass it to Hono, Bun, Deno or Workers. */
   readonly fetch: FetchHandler
+  /** What operators do with the tasks of the app: list, look into, cancel, answer, retry and delete them. Needs a store. */
+  readonly tasks: RallyTasks
 
   constructor(given: RallyOptions) {
     const options = withDevelopment(given)
@@ -77,6 +90,7 @@ export class Rally extends App {
     const asksInPages = asking.apps !== undefined || asking.page !== undefined
     checkStore(store)
     const shared = store && { mailbox: store.mailbox }
+    let engine: TaskEngine | undefined
     super(options, {
       legacy:
         legacy === false
@@ -86,15 +100,73 @@ export class Rally extends App {
                 const { LegacyServer } = await import('./legacy/server.ts')
                 return new LegacyServer(host, { ...shared, ...legacy }, optedIn)
               }),
-      tasks: store && ((host) => new TaskEngine(host, store.tasks, taskOptions)),
+      tasks: store && ((host) => (engine = new TaskEngine(host, store.tasks, taskOptions))),
       apps: asksInPages ? (host) => new AppsSwitch(host, asking, store) : undefined,
     })
+    this.tasks = new RallyTasks(engine)
     // Loaded with the first request, because an app behind another host never needs it.
     let handler: Promise<FetchHandler> | undefined
     this.fetch = async (request) => {
       handler ??= import('./hosts/fetch.ts').then(({ fetchHandler }) => fetchHandler(this, options.http))
       return (await handler)(request)
     }
+  }
+}
+
+/** What operators do with the tasks of an app, whoever the tasks belong to. Nothing of it is on the wire: see docs/operations.md. */
+export class RallyTasks {
+  readonly #engine: TaskEngine | undefined
+  #loaded: Promise<TaskOperations> | undefined
+
+  constructor(engine: TaskEngine | undefined) {
+    this.#engine = engine
+  }
+
+  /** Lists tasks, the newest first, page by page. */
+  async list(options?: TaskListOptions): Promise<TaskList> {
+    return (await this.#operations()).list(options)
+  }
+
+  /** One task: its arguments, its questions or result, and its timeline. */
+  async get(id: string, options?: TaskGetOptions): Promise<TaskDetails> {
+    return (await this.#operations()).get(id, options)
+  }
+
+  /** Cancels a task. */
+  async cancel(id: string): Promise<void> {
+    return (await this.#operations()).cancel(id)
+  }
+
+  /**
+   * Answers questions of a task in place of its client.
+   *
+   * @example
+   * await app.tasks.answer(id, { approve: { action: 'accept', content: { confirm: true } } })
+   */
+  async answer(id: string, answers: Readonly<Record<string, InputResponse>>): Promise<void> {
+    return (await this.#operations()).answer(id, answers)
+  }
+
+  /**
+   * Makes a new task of one that ended in error or was given up. It continues after what was recorded, and its steps have the same
+   * idempotency keys. `from` is the key of the first thing to do again.
+   *
+   * @example
+   * const { id } = await app.tasks.retry(failed.id, { from: 'charge' })
+   */
+  async retry(id: string, options?: TaskRetryOptions): Promise<TaskSummary> {
+    return (await this.#operations()).retry(id, options)
+  }
+
+  /** Deletes tasks that have ended. Returns how many. */
+  async prune(options: TaskPruneOptions): Promise<number> {
+    return (await this.#operations()).prune(options)
+  }
+
+  #operations(): Promise<TaskOperations> {
+    if (this.#engine === undefined)
+      throw new RallyError('STORE_REQUIRED', '`app.tasks` needs a store. Pass one to rally({ store }).')
+    return (this.#loaded ??= this.#engine.operations())
   }
 }
 

@@ -23,6 +23,8 @@ import type { Interruptible, Underway } from './underway.ts'
  */
 export interface Carrier<T> {
   readonly host: PassHost
+  /** Default: those of the host. */
+  readonly observers?: Observers | undefined
   readonly kind: FlowCarrier
   readonly flow: Flow
   readonly journal: Journal

@@ -179,6 +179,11 @@ export class Observers {
     this.#logger = logger
   }
 
+  /** These observers, and one more. */
+  with(observer: Observer): Observers {
+    return new Observers([...this.#all, observer], this.#logger)
+  }
+
   round(round: ObservedRound): Begun<RoundEnd> {
     return this.#begin((observer) => observer.round?.(round))
   }

@@ -32,7 +32,7 @@ export interface FlowTarget<Host, Request> extends TargetName {
  * for the whole pass: a handler that never waits is done before this returns.
  */
 export function runTarget<T>(target: RunTarget, args: unknown, carrier: Carrier<T>): Promise<T> {
-  const { observers } = carrier.host
+  const { observers = carrier.host.observers } = carrier
   if (observers !== undefined) return runObserved(observers, target, args, carrier)
   return runPass(target, args, carrier, undefined)
 }

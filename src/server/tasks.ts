@@ -45,6 +45,13 @@ export interface TasksOptions {
    * serve every path that ends in `/events/<token>`. Default: events have no `url`, only a `token`.
    */
   eventsUrl?: string
+  /**
+   * How long a task that ended in error or was given up is kept with its journal, in milliseconds from its end, so that `app.tasks.retry`
+   * can continue it. It is kept longer than its ttl if need be. 0 deletes the journal when the task ends. Default 259 200 000 (three days).
+   */
+  keepFailedMs?: number
+  /** The name of this instance in the timelines of tasks. Default: the host name and the process id. */
+  worker?: string
 }
 
 /** A flow that becomes a task, and the request in which it does. */

@@ -1,6 +1,6 @@
 // How a task ends: with a result, or with the error of a call that failed as a whole.
 import type { Ending } from '../flow/carrier.ts'
-import { FlowError } from '../flow/errors.ts'
+import { Declined, Expired, FlowError, StepFailed } from '../flow/errors.ts'
 import type { EndedFlow } from '../flow/run.ts'
 import { endText } from '../flow/run.ts'
 import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
@@ -8,6 +8,9 @@ import type { AppServices } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import type { TaskChange } from '../store/tasks.ts'
+import { isErrorText } from './outcome.ts'
+import type { TaskFlowState } from './state.ts'
+import { endedState, writeState } from './state.ts'
 
 export async function endingOf(
   tool: RegisteredTool,
@@ -24,6 +27,46 @@ export async function endingOf(
 export function failedWith(error: unknown): TaskChange {
   const shown = error instanceof ProtocolError ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
   return { status: 'failed', outcome: errorText(shown), message: shown.message }
+}
+
+/** The ending with the last state of the task. Of a task that failed, state and journal are kept, so that it can be retried. */
+export function writeEnding(
+  state: TaskFlowState,
+  ending: TaskChange,
+  outcome: Ending,
+  keepFailedMs: number,
+): TaskChange {
+  const hasFailed = outcome.kind === 'failed' || ending.status === 'failed' || isErrorText(ending.outcome)
+  if (!hasFailed) return { ...ending, state: writeState(endedState(state, 'ok')) }
+  return { ...ending, ...keep({ ...state, ended: 'error', failedKey: failedKeyOf(outcome) }, keepFailedMs) }
+}
+
+/** The same for a task that no worker could run. Changes the state, which is written with the rest of the change. */
+export function giveUp(state: TaskFlowState, keepFailedMs: number): Pick<TaskChange, 'keepMs'> {
+  state.ended = 'gave_up'
+  if (keepFailedMs === 0) return {}
+  state.isKept = true
+  return { keepMs: keepFailedMs }
+}
+
+/** How many errors an error may be around. */
+const MOST_CAUSES = 10
+
+/** The key of the step or question whose failure the handler threw, if it did. */
+function failedKeyOf(outcome: Ending): string | undefined {
+  if (outcome.kind !== 'failed') return undefined
+  let error: unknown = outcome.error
+  for (let i = 0; i < MOST_CAUSES && error instanceof Error; i += 1) {
+    if (error instanceof StepFailed) return error.step
+    if (error instanceof Declined || error instanceof Expired) return error.key
+    error = error.cause
+  }
+  return outcome.key
+}
+
+function keep(state: TaskFlowState, keepFailedMs: number): Pick<TaskChange, 'state' | 'keepMs'> {
+  if (keepFailedMs === 0) return { state: writeState(endedState(state, state.ended)) }
+  return { state: writeState({ ...state, isKept: true }), keepMs: keepFailedMs }
 }
 
 /** A failure of the store, which neither the handler nor its client can do anything about. */

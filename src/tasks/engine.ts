@@ -1,6 +1,6 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
 import { storedSource } from '../server/source.ts'
-import { createHmac, hash } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
@@ -13,8 +13,9 @@ import { invalidParams } from '../server/request.ts'
 import type { SignalOutcome, TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
 import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
+import type { TaskOperations } from './operations.ts'
 import type { TaskRequest } from './state.ts'
-import { isByHand, newState, readState, takeAnswers, writeState } from './state.ts'
+import { isByHand, newState, ownerOf, readState, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { shown } from '../protocol/text.ts'
@@ -147,6 +148,15 @@ export class TaskEngine implements Tasks {
     return this.#followers.follow(ids, (task) => onTask(taskText(task)))
   }
 
+  /** What operators do. Loaded with the first use. */
+  async operations(): Promise<TaskOperations> {
+    const { TaskOperations: Operations } = await import('./operations.ts')
+    return new Operations(this.#store, () => {
+      // An app that only looks after tasks does not run them.
+      if (this.#worker.isWorking) this.#worker.pull()
+    })
+  }
+
   async reachStore(): Promise<void> {
     await this.#store.read(NO_TASK)
   }
@@ -219,7 +229,7 @@ export class TaskEngine implements Tasks {
     }
     let claimed: ClaimedTask | undefined
     try {
-      const task = await this.#store.createAndClaim?.(newTask, place.leaseMs)
+      const task = await this.#store.createAndClaim?.(newTask, place.leaseMs, place.worker)
       if (task !== undefined && 'fence' in task) claimed = task
       // The task of a repeated last round exists already, and has its worker.
       return task as TaskRecord
@@ -274,7 +284,7 @@ export class TaskEngine implements Tasks {
     }
     let claimed: ClaimedTask | undefined
     try {
-      const changed = await this.#store.changeAndClaim?.(id, { version }, change, place.leaseMs)
+      const changed = await this.#store.changeAndClaim?.(id, { version }, change, place.leaseMs, place.worker)
       if (typeof changed === 'object') claimed = changed
       return changed !== undefined
     } finally {
@@ -300,11 +310,6 @@ function bytesOf({ request, state, journal }: NewTask): number {
 
 function requireTasks({ capabilities }: RequestInfo): void {
   if (!hasCapability(capabilities, 'tasks')) throw noTask()
-}
-
-/** The store can tell owners apart, but never learns their names. */
-function ownerOf(principal: string | undefined): string {
-  return principal === undefined ? '' : hash('sha256', principal, 'base64url')
 }
 
 /** A client may ask for a shorter ttl than the option, never for a longer one. */
@@ -336,6 +341,7 @@ type CheckedTasksOptions = Required<Omit<TasksOptions, 'eventsUrl'>> & {
 export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
   const { ttlMs = 86_400_000, pollMs = 1_000, leaseMs = 15_000 } = options
   const { concurrency = 32, maxJournalBytes = 1_048_576, timeoutMs = 3_600_000 } = options
+  const { keepFailedMs = 259_200_000, worker = defaultWorker() } = options
   const { watchdogMs: givenWatchdogMs = Math.max(2 * leaseMs, LEAST_WATCHDOG_MS) } = options
   const watchdogMs = givenWatchdogMs === false ? 0 : givenWatchdogMs
   const spans = {
@@ -345,6 +351,7 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
     maxJournalBytes,
     timeoutMs,
     ...(watchdogMs !== 0 && { watchdogMs }),
+    ...(keepFailedMs !== 0 && { keepFailedMs }),
   }
   for (const [name, value] of Object.entries(spans)) {
     if (!Number.isSafeInteger(value) || value < 1) {
@@ -362,7 +369,9 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
     )
   }
   const eventsUrl = options.eventsUrl === undefined ? undefined : readEventsUrl(options.eventsUrl)
-  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs, eventsUrl }
+  if (typeof worker !== 'string' || worker === '')
+    throw new RallyError('OPTION_INVALID', `\`tasks.worker\` must be a string that is not empty, got ${shown(worker)}.`)
+  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs, keepFailedMs, worker, eventsUrl }
 }
 
 /** Without a slash at its end. */
@@ -375,4 +384,10 @@ function readEventsUrl(url: unknown): string {
     'OPTION_INVALID',
     `\`tasks.eventsUrl\` must be an http or https URL that ends in /events, got ${shown(url)}.`,
   )
+}
+
+/** Runtimes other than Node may have no host name. */
+function defaultWorker(): string {
+  const { hostname } = process.getBuiltinModule?.('node:os') ?? {}
+  return `${hostname?.() ?? 'instance'}:${process.pid ?? 0}`
 }

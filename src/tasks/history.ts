@@ -116,6 +116,7 @@ export class TaskHistory implements Observer {
     const now = this.#now()
     this.#claim.until = now
     this.#claim.how = how
+    if (how === 'released') this.#joinIdleClaims()
     for (const row of this.#rows) {
       if (row.until !== undefined || row.dueAt === undefined || row.dueAt > now) continue
       // As long as the task has not ended, the answer to a question may be on its way into a pass.
@@ -166,6 +167,16 @@ export class TaskHistory implements Observer {
     const row: HistoryRow = { type, at, until: undefined, worker, key, ...(attempt !== undefined && { attempt }) }
     this.#rows.push(row)
     return row
+  }
+
+  /** A task may be claimed many times only to be left to another worker. Of such claims in a row, one row tells. */
+  #joinIdleClaims(): void {
+    const [one, other] = this.#rows.slice(-2)
+    if (other !== this.#claim || one?.type !== 'claim' || one.how !== 'released' || other?.until === undefined) return
+    this.#rows.pop()
+    one.until = other.until
+    one.worker = other.worker
+    this.#claim = one
   }
 
   #openRow(type: HistoryType, key: string): HistoryRow | undefined {

@@ -66,10 +66,10 @@ export class Lease {
   }
 
   /** Ends the task. Answers that arrived meanwhile are too late. */
-  end(makeEnding: () => TaskChange): Promise<void> {
+  end(makeEnding: (state: TaskFlowState) => TaskChange): Promise<void> {
     return this.#next(async () => {
       const { id, fence } = this.#task
-      const version = await this.#store.change(id, { fence }, makeEnding())
+      const version = await this.#store.change(id, { fence }, makeEnding(this.state))
       if (version === undefined) throw new LeaseLost()
       this.#version = version
     })

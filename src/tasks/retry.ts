@@ -26,11 +26,14 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   const request = JSON.parse(task.request) as TaskRequest
   const journal = Journal.read(task.journal)
   const flowState = flowStateOf(state)
+  const recorded = new Set(Object.keys(state.answers).filter((key) => journal.get(key) !== undefined))
   const first = journal.get(from ?? state.failedKey ?? '')
   if (from !== undefined && first === undefined) throw noSuchKey(from, journal)
   if (first !== undefined) cutFrom(first, journal, flowState)
   const answers: Record<string, Record<string, unknown>> = {}
   for (const [key, { open, raw, at }] of Object.entries(state.answers)) {
+    // The journal tells what became of it.
+    if (recorded.has(key)) continue
     // An answer that came with the call is for any question of the first pass.
     if (open === undefined) answers[key] = raw
     else if (!flowState.held.has(key)) flowState.held.set(key, { ...open, answer: { raw }, at })

@@ -13,7 +13,8 @@ import type { EventSource } from '../flow/event-source.ts'
 import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
 import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
 import { Journal } from '../flow/journal.ts'
-import type { ObservedTask, Observers, TaskEnd } from '../flow/observer.ts'
+import type { ObservedTask, TaskEnd } from '../flow/observer.ts'
+import { Observers } from '../flow/observer.ts'
 import type { Pass } from '../flow/pass.ts'
 import type { SavedFlow } from '../flow/run.ts'
 import { resumable, runTarget, VersionChanged } from '../flow/run.ts'
@@ -24,8 +25,10 @@ import type { AppServices } from '../server/context.ts'
 import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
-import { endingOf, isInterrupted, StoreFault } from './ending.ts'
+import { isEnd } from '../store/tasks.ts'
+import { endingOf, giveUp, isInterrupted, StoreFault, writeEnding } from './ending.ts'
 import type { EventTokens } from './events.ts'
+import { readClaimNote, TaskHistory } from './history.ts'
 import { Inbox } from './inbox.ts'
 import { Lease, LeaseLost } from './lease.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
@@ -45,6 +48,10 @@ export interface RunHost {
   readonly eventTokens: EventTokens
   /** Where events are posted, without the token. */
   readonly eventsUrl: string | undefined
+  /** How long the journal of a task that failed is kept. 0: not at all. */
+  readonly keepFailedMs: number
+  /** The name of this worker, for operations. */
+  readonly worker: string
   readonly trials: Trials
   /** True if this run must hand its task over at its next step. */
   readonly draining: (run: TaskRun) => boolean
@@ -69,6 +76,8 @@ export class TaskRun implements JournalWriter, TroubledRun {
   /** For observers. */
   #outcome: TaskEnd['outcome'] = 'released'
   readonly #inbox = new Inbox()
+  #history: TaskHistory | undefined
+  #observers: Observers | undefined
   /** The questions that the pass has shown, without those that it was given an answer to since. */
   #open = new Map<string, ShownQuestion>()
 
@@ -164,6 +173,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
   async #run(): Promise<void> {
     try {
       const request = JSON.parse(this.task.request) as TaskRequest
+      this.#beginHistory(request)
       if (!(await mayRun(this, request.tool))) return
       const tool = this.host.app.registry.tools.get(request.tool)
       if (tool === undefined) return await leave(this, `This instance has no tool "${request.tool}".`)
@@ -175,6 +185,16 @@ export class TaskRun implements JournalWriter, TroubledRun {
       this.#status.stop()
       this.host.endTrial(this)
     }
+  }
+
+  #beginHistory({ startedAt }: TaskRequest): void {
+    const { app, worker } = this.host
+    const { lost, lostWorker, journal } = this.task
+    const history = new TaskHistory(this.#lease.state.history, app.now, (key) => this.#inbox.receivedAt(key))
+    history.claimed(worker, lost ? (readClaimNote(lostWorker) ?? 'unknown') : undefined)
+    if (journal !== '[]') history.addEntries(Journal.read(journal), startedAt)
+    this.#history = history
+    this.#observers = (app.observers ?? new Observers([], app.logger)).with(history)
   }
 
   async #look(version: number): Promise<void> {
@@ -216,6 +236,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     this.#open = new Map()
     return {
       host: app,
+      observers: this.#observers,
       kind: 'store',
       flow: {
         id: flowId,
@@ -272,7 +293,10 @@ export class TaskRun implements JournalWriter, TroubledRun {
       flow,
       source,
     })
-    await this.#lease.end(() => ({ ...this.#status.take(), ...ending }))
+    await this.#lease.end((state) => {
+      this.#writeHistory(state, ending)
+      return { ...this.#status.take(), ...writeEnding(state, ending, outcome, this.host.keepFailedMs) }
+    })
     this.#outcome = ending.status === 'failed' ? 'failed' : 'completed'
     return undefined
   }
@@ -404,8 +428,10 @@ export class TaskRun implements JournalWriter, TroubledRun {
         used = usedKeys()
         for (const key of used) delete state.answers[key]
         const change = make(state)
-        if (change.status === 'failed') this.#outcome = 'failed'
-        return { ...status, ...change }
+        this.#writeHistory(state, change)
+        if (change.status !== 'failed') return { ...status, ...change }
+        this.#outcome = 'failed'
+        return { ...status, ...change, ...giveUp(state, this.host.keepFailedMs) }
       },
       (isNewer) => {
         this.#inbox.used(used)
@@ -413,6 +439,14 @@ export class TaskRun implements JournalWriter, TroubledRun {
         if (isNewer) this.#offerAnswers()
       },
     )
+  }
+
+  #writeHistory(state: TaskFlowState, { release, status }: TaskChange): void {
+    const history = this.#history
+    if (history === undefined) return
+    if (status !== undefined && isEnd(status)) history.released('ended')
+    else if (release === true) history.released('released')
+    state.history = history.write()
   }
 
   /** Gives new answers to the pass that runs. */

@@ -53,13 +53,16 @@ const OPEN: Readonly<Record<HistoryRow['type'], string>> = {
 export function timelineOf(task: InspectedTask, request: TaskRequest, state: TaskFlowState): TaskTimeline {
   const journal = Journal.read(task.journal)
   const history = historyNow(task, request, state, journal)
-  const entries = history.rows.map((row) => toEntry(row, valueOf(journal, row), isEnd(task.status)))
+  const entries = history.rows
+    .map((row) => toEntry(row, valueOf(journal, row), isEnd(task.status)))
+    .toSorted((a, b) => a.at.getTime() - b.at.getTime())
   const outcome = outcomeOf(task)
   if (outcome !== undefined) {
+    // Always the last, although the clock of the store may differ from those of the workers.
     const error = outcome === 'ok' || outcome === 'cancelled' ? undefined : errorIn(task)
     entries.push({ type: 'end', at: new Date(task.updatedAt), how: outcome, ...(error !== undefined && { error }) })
   }
-  return { entries: entries.toSorted((a, b) => a.at.getTime() - b.at.getTime()), dropped: history.dropped }
+  return { entries, dropped: history.dropped }
 }
 
 /** The stored history, with what has happened since it was written. */

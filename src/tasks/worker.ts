@@ -12,6 +12,7 @@ import { backoff } from '../protocol/backoff.ts'
 import type { AppServices } from '../server/context.ts'
 import { logUnlessOutage } from '../store/outages.ts'
 import type { EventTokens } from './events.ts'
+import { writeClaimNote } from './history.ts'
 import { TaskRun } from './run.ts'
 import type { ClaimedTask, TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
@@ -25,6 +26,9 @@ export interface WorkerOptions {
   readonly maxJournalBytes: number
   readonly timeoutMs: number
   readonly watchdogMs: number
+  readonly keepFailedMs: number
+  /** The name of this instance, for operations. */
+  readonly worker: string
 }
 
 /**
@@ -43,6 +47,8 @@ const root = new AsyncResource('RallyWorker')
 /** A place for a task that is claimed by the write that makes it due. */
 export interface ReservedPlace {
   readonly leaseMs: number
+  /** Who claims it. */
+  readonly worker: string
   /** Starts the task if the write claimed it. Gives the place back otherwise. Call it once, also if the write fails. */
   readonly settle: (task: ClaimedTask | undefined) => void
 }
@@ -93,6 +99,11 @@ export class Worker {
     root.runInAsyncScope(() => this.#start())
   }
 
+  /** True from `start` until it has drained. */
+  get isWorking(): boolean {
+    return this.#unwatch !== undefined
+  }
+
   /** Claims due tasks until all places are taken. */
   pull(): void {
     this.#mayBeDue = true
@@ -111,7 +122,7 @@ export class Worker {
       else if (this.#mayBeDue) this.pull()
       this.#finishIfIdle()
     }
-    return { leaseMs: this.#options.leaseMs, settle }
+    return { leaseMs: this.#options.leaseMs, worker: this.#claimNote(), settle }
   }
 
   drain(): void {
@@ -181,7 +192,7 @@ export class Worker {
     const running = [...this.#runs.values()].map(({ lease }) => lease)
     const { except, most } = this.#mostOf()
     const limit = Math.min(this.#freePlaces, most, MAX_CLAIMED)
-    const request = { after: this.#lastOwner, except, running, leaseMs }
+    const request = { after: this.#lastOwner, except, running, leaseMs, worker: this.#claimNote() }
     this.#leftOut = except !== undefined
     const isOne = limit === 1 || this.#store.claimMany === undefined
     const tasks = isOne ? [await this.#store.claim(request)] : await this.#store.claimMany?.(request, limit)
@@ -195,6 +206,10 @@ export class Worker {
     return started === (isOne ? 1 : limit)
   }
 
+  #claimNote(): string {
+    return writeClaimNote({ worker: this.#options.worker, at: this.#app.now() })
+  }
+
   #begin(task: ClaimedTask): void {
     const run = new TaskRun(task, {
       app: this.#app,
@@ -204,6 +219,8 @@ export class Worker {
       eventTokens: this.#options.eventTokens,
       eventsUrl: this.#options.eventsUrl,
       timeoutMs: this.#options.timeoutMs,
+      keepFailedMs: this.#options.keepFailedMs,
+      worker: this.#options.worker,
       trials: this.#trials,
       draining: (each) => this.#isDraining || (this.#alone !== undefined && this.#alone !== each),
       alone: (each) => this.#waitUntilAlone(each),

@@ -4,6 +4,7 @@ import { MemoryOnceStore, rally } from 'mcp-rally'
 import { onTestFinished, vi } from 'vitest'
 import { Caller } from './caller.ts'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../../src/store/operations.ts'
 import type { Store } from '../../src/store/store.ts'
 import type {
   TaskPrecondition,
@@ -198,6 +199,18 @@ export class View implements TaskStore {
 
   usage(owner: string): Promise<TaskUsage> {
     return this.#reach('usage', [owner], () => this.#tasks.usage(owner))
+  }
+
+  find(query: TaskQuery): Promise<FoundTasks> {
+    return this.#reach('find', [query], () => this.#tasks.find?.(query) ?? Promise.reject(new Error('It cannot.')))
+  }
+
+  inspect(id: string): Promise<InspectedTask | undefined> {
+    return this.#reach('inspect', [id], async () => this.#tasks.inspect?.(id))
+  }
+
+  remove(ids: readonly string[]): Promise<number> {
+    return this.#reach('remove', [ids], async () => this.#tasks.remove?.(ids) ?? 0)
   }
 
   sweep(): Promise<number> {

@@ -1,0 +1,632 @@
+// What operators do with tasks: list, look into, cancel, answer, retry and delete them.
+import type { Rally, TaskTimelineEntry } from 'mcp-rally'
+import { MemoryStore, rally, ToolError } from 'mcp-rally'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import type { Store } from '../../src/store/store.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
+import { accept } from '../wire/messages.ts'
+import { Caller } from './caller.ts'
+import type { Instance } from './office.ts'
+import { LEASE_MS, Office, opened } from './office.ts'
+
+/** What the world outside of the tasks does. */
+class World {
+  readonly ran: { key: string; idempotencyKey: string; on: string }[] = []
+  broken = new Set<string>()
+
+  get keys(): string[] {
+    return this.ran.map(({ key }) => key)
+  }
+
+  /** Three steps, with a question after the first and one after the third. */
+  order =
+    (on = 'one') =>
+    (app: Rally): void => {
+      app.tool('order', { task: 'always', input: z.object({ item: z.string() }) }, async ({ item }, io) => {
+        const step = (key: string): Promise<string> =>
+          io.step(key, ({ idempotencyKey }) => {
+            this.ran.push({ key, idempotencyKey, on })
+            if (this.broken.has(key)) throw new Error(`${key} is down`)
+            return `${key} ${item}`
+          })
+        await step('reserve')
+        const size = await io.choose('size', 'Which size?', ['S', 'L'])
+        await step('charge')
+        const note = await io.choose('note', 'Which note?', ['none', 'thanks'])
+        await step('ship')
+        return `${item} ${size} ${note}`
+      })
+    }
+}
+
+async function answered(caller: Caller, id: string, key: string, choice: string): Promise<void> {
+  await caller.asked(id, key)
+  await caller.update(id, { [key]: accept({ choice }) })
+}
+
+/** An order whose third step has failed. */
+async function failedOrder(): Promise<{ world: World; caller: Caller; office: Office; id: string; app: Rally }> {
+  const world = new World()
+  world.broken.add('ship')
+  const { caller, office, instance } = opened(world.order())
+  const id = await caller.begin('order', { item: 'hat' })
+  await answered(caller, id, 'size', 'L')
+  await answered(caller, id, 'note', 'thanks')
+  expect((await caller.ended(id)).result?.isError).toBe(true)
+  return { world, caller, office, id, app: instance.app }
+}
+
+describe('list', () => {
+  function staffed(): { app: Rally; ada: Caller; bob: Caller } {
+    const { office, instance } = opened((app) => {
+      app.tool('ok', { task: 'always' }, () => 'Fine.')
+      app.tool('throws', { task: 'always' }, () => {
+        throw new ToolError('No.')
+      })
+      app.tool('says', { task: 'always' }, () => ({ content: [], isError: true }))
+      app.tool('asks', { task: 'always' }, async (_args, io) => String(await io.confirm('sure', 'Sure?')))
+    })
+    return {
+      app: instance.app,
+      ada: new Caller(office, instance.app, 'ada'),
+      bob: new Caller(office, instance.app, 'bob'),
+    }
+  }
+
+  test('has the tasks of all principals, the newest first, with their outcomes', async () => {
+    const { app, ada, bob } = staffed()
+    const ids = [await ada.begin('ok'), await bob.begin('throws'), await ada.begin('says'), await ada.begin('asks')]
+    for (const id of [ids[0], ids[2]]) await ada.ended(id ?? '')
+    await bob.ended(ids[1] ?? '')
+    await ada.asked(ids[3] ?? '', 'sure')
+    const { tasks, next } = await app.tasks.list()
+    expect(next).toBeUndefined()
+    expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
+    expect(tasks.map(({ tool, status, outcome, principal }) => [tool, status, outcome, principal])).toEqual([
+      ['asks', 'input_required', undefined, 'ada'],
+      ['says', 'completed', 'error', 'ada'],
+      ['throws', 'completed', 'error', 'bob'],
+      ['ok', 'completed', 'ok', 'ada'],
+    ])
+  })
+
+  test('is filtered by status, outcome, tool, principal and time, and has pages', async () => {
+    const { app, ada, bob } = staffed()
+    const [ok, thrown, asking] = [await ada.begin('ok'), await bob.begin('throws'), await bob.begin('asks')]
+    await ada.ended(ok)
+    await bob.ended(thrown)
+    await bob.asked(asking, 'sure')
+    const ids = async (options: Parameters<Rally['tasks']['list']>[0]): Promise<string[]> =>
+      (await app.tasks.list(options)).tasks.map(({ id }) => id)
+    expect(await ids({ status: 'input_required' })).toEqual([asking])
+    expect(await ids({ outcome: 'error' })).toEqual([thrown])
+    expect(await ids({ outcome: 'ok' })).toEqual([ok])
+    expect(await ids({ outcome: 'cancelled' })).toEqual([])
+    expect(await ids({ tool: 'ok' })).toEqual([ok])
+    expect(await ids({ tool: 'o' })).toEqual([])
+    expect(await ids({ principal: 'bob' })).toEqual([asking, thrown])
+    expect(await ids({ principal: null })).toEqual([])
+    expect(await ids({ principal: 'bob', status: 'completed' })).toEqual([thrown])
+    expect(await ids({ before: new Date(0) })).toEqual([])
+    const { tasks, next = '' } = await app.tasks.list({ limit: 2 })
+    expect(tasks).toHaveLength(2)
+    expect(await ids({ before: next })).toEqual([ok])
+  })
+
+  test('refuses a wrong position, limit or time', async () => {
+    const { app } = opened(() => {}).instance
+    await expect(app.tasks.list({ before: 'what' })).rejects.toMatchObject({ code: 'TASK_CURSOR' })
+    await expect(app.tasks.list({ before: new Date(Number.NaN) })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
+    await expect(app.tasks.list({ limit: 0 })).rejects.toThrow(
+      'app.tasks.list(): `limit` must be a whole number from 1 to 1000, got 0.',
+    )
+  })
+})
+
+test('an app without a store, and a store without these functions, say what is missing', async () => {
+  await expect(rally({ name: 'a', version: '1' }).tasks.list()).rejects.toThrow('`app.tasks` needs a store.')
+  const { tasks, once, mailbox } = new MemoryStore()
+  const { create, read, versions, list, claim, renew, append, change, usage, sweep, watch } = tasks
+  const own = { create, read, versions, list, claim, renew, append, change, usage, sweep, watch }
+  const store: Store = { tasks: own, once, mailbox, close: async () => {} }
+  const { tasks: operations } = rally({ name: 'a', version: '1', store })
+  await expect(operations.list()).rejects.toMatchObject({ code: 'STORE_UNSUPPORTED' })
+})
+
+describe('get', () => {
+  test('tells what happened, when, by whom, and what it came to', async () => {
+    const { app, id } = await failedOrder()
+    const details = await app.tasks.get(id)
+    expect(details).toMatchObject({
+      id,
+      tool: 'order',
+      arguments: { item: 'hat' },
+      status: 'completed',
+      outcome: 'error',
+      canRetry: true,
+      result: { isError: true },
+    })
+    expect(brief(details.timeline)).toEqual([
+      'claim  released',
+      'step reserve completed "reserve hat"',
+      'ask size accept {"choice":"L"}',
+      'claim  released',
+      'step charge completed "charge hat"',
+      'ask note accept {"choice":"thanks"}',
+      'claim  ended',
+      'step ship failed Error: ship is down',
+      'end  error',
+    ])
+    for (const { type, worker, at, until } of details.timeline) {
+      if (type !== 'end') expect(worker).toBe(details.timeline[0]?.worker)
+      if (type !== 'end') expect(until?.getTime()).toBeGreaterThanOrEqual(at.getTime())
+    }
+    expect(details.timeline[0]?.worker).toMatch(/:\d+$/)
+  })
+
+  test('shows no payload if that is wished, or what a function makes of it', async () => {
+    const { app, id } = await failedOrder()
+    const details = await app.tasks.get(id, { redact: true })
+    expect(details).not.toHaveProperty('arguments')
+    expect(details).not.toHaveProperty('result')
+    expect(details.timeline.filter((entry) => 'value' in entry)).toEqual([])
+    expect(JSON.stringify(details)).not.toMatch(/hat|thanks/)
+    const marked = await app.tasks.get(id, { redact: (_payload, { kind, key }) => `${kind} ${key ?? ''}` })
+    expect(marked).toMatchObject({ arguments: 'arguments ', result: 'result ' })
+    expect(marked.timeline.flatMap(({ value }) => value ?? [])).toEqual([
+      'step reserve',
+      'answer size',
+      'step charge',
+      'answer note',
+    ])
+  })
+
+  test('of a task that waits: its questions, and since when', async () => {
+    const world = new World()
+    const { caller, instance } = opened(world.order())
+    const id = await caller.begin('order', { item: 'hat' })
+    await caller.asked(id, 'size')
+    const details = await instance.app.tasks.get(id)
+    expect(details.questions).toMatchObject({ size: { params: { message: 'Which size?' } } })
+    expect(brief(details.timeline)).toEqual([
+      'claim  released',
+      'step reserve completed "reserve hat"',
+      'ask size open',
+    ])
+    expect(details).toMatchObject({ canRetry: false, status: 'input_required' })
+    const hidden = await instance.app.tasks.get(id, { redact: true })
+    expect(hidden).not.toHaveProperty('questions')
+  })
+
+  test('of a task that has ended well: the timeline without payloads, because its journal is deleted', async () => {
+    const world = new World()
+    const { caller, instance } = opened(world.order())
+    const id = await caller.begin('order', { item: 'hat' })
+    await answered(caller, id, 'size', 'S')
+    await answered(caller, id, 'note', 'none')
+    expect(await caller.said(id)).toBe('hat S none')
+    const { timeline, outcome, canRetry } = await instance.app.tasks.get(id)
+    expect({ outcome, canRetry }).toEqual({ outcome: 'ok', canRetry: false })
+    expect(brief(timeline).filter((line) => !line.startsWith('claim'))).toEqual([
+      'step reserve completed',
+      'ask size accept',
+      'step charge completed',
+      'ask note accept',
+      'step ship completed',
+      'end  ok',
+    ])
+  })
+
+  test('of sleeps, attempts and deadlines', async () => {
+    const office = new Office()
+    office.shareClock()
+    const { app } = office.instance((each) => {
+      each.tool('slow', { task: 'always' }, async (_args, io) => {
+        await io.sleep('night', 60_000)
+        await io.step(
+          'load',
+          ({ attempt }) => {
+            if (attempt < 2) throw new Error('db down')
+          },
+          { retries: 3, backoff: { firstMs: 30_000, maxMs: 30_000 } },
+        )
+        await io.ask('sure', 'Sure?', z.object({ yes: z.boolean() }), { withinMs: 60_000, otherwise: { yes: false } })
+        return 'Done.'
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('slow')
+    const sleeping = async (until: (entries: string[]) => boolean): Promise<void> => {
+      while (!until(brief((await app.tasks.get(id)).timeline))) await office.changed()
+    }
+    await sleeping((lines) => lines.includes('claim  released') && lines.includes('wait night waiting'))
+    expect(await app.tasks.get(id)).toMatchObject({ dueAt: new Date(office.now + 60_000) })
+    office.elapse(60_001)
+    await sleeping((lines) => lines.includes('wait load waiting') && !lines.includes('claim  running'))
+    office.elapse(60_001)
+    await caller.asked(id, 'sure')
+    office.elapse(60_001)
+    await caller.said(id)
+    const { timeline } = await app.tasks.get(id)
+    expect(brief(timeline).filter((line) => !line.startsWith('claim'))).toEqual([
+      'wait night over',
+      'step load failed Error: db down',
+      'wait load over',
+      'step load #2 completed',
+      'ask sure expired',
+      'end  ok',
+    ])
+  })
+
+  test('of a lost worker: its name, and what it did, from the journal', async () => {
+    const office = new Office()
+    const blocked = gate<void>()
+    const reached = gate<void>()
+    const tools = (app: Rally): void => {
+      app.tool('work', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        await io.step('two', async () => {
+          reached.open()
+          await blocked.promise
+        })
+      })
+    }
+    const first = office.instance(tools, { tasks: { worker: 'web-1' } })
+    const id = await new Caller(office, first.app).begin('work')
+    await reached.promise
+    const running = await first.app.tasks.get(id)
+    expect(running).toMatchObject({ worker: 'web-1' })
+    expect(brief(running.timeline)).toEqual(['claim  running', 'step one completed 1'])
+    first.view.kill()
+    blocked.open()
+    const second = office.instance(tools, { tasks: { worker: 'web-2' } })
+    office.skipWaits()
+    office.elapse(LEASE_MS + 1)
+    await new Caller(office, second.app).said(id)
+    const { timeline } = await second.app.tasks.get(id)
+    expect(timeline.map(({ type, key = '', how, worker }) => [type, key, how, worker])).toEqual([
+      ['claim', '', 'lost', 'web-1'],
+      ['step', 'one', 'completed', 'web-1'],
+      ['claim', '', 'ended', 'web-2'],
+      ['step', 'two', 'completed', 'web-2'],
+      ['end', '', 'ok', undefined],
+    ])
+  })
+
+  test('of a task that no worker could run: it gave up, and can be retried', async () => {
+    const office = new Office()
+    const world = new World()
+    const front = office.instance(world.order(), { tasks: { concurrency: 0 } })
+    const caller = new Caller(office, front.app)
+    const id = await caller.begin('order', { item: 'hat' })
+    office.skipWaits()
+    const worker = office.instance(() => {}, { tasks: { worker: 'web-1' } })
+    await caller.ended(id)
+    const { app } = front
+    const details = await app.tasks.get(id)
+    expect(details).toMatchObject({ status: 'failed', outcome: 'gave_up', canRetry: true })
+    expect((await app.tasks.list({ outcome: 'gave_up' })).tasks.map((task) => task.id)).toEqual([id])
+    // A hundred claims in which nothing happened are one row.
+    expect(brief(details.timeline)).toEqual(['claim  released', 'claim  ended', 'end  gave_up'])
+    expect(details.timeline.at(-1)?.error).toMatch(/after 120 retries\. This instance has no tool "order"/)
+    worker.app.interrupt()
+    office.instance(world.order())
+    const retried = await app.tasks.retry(id)
+    await answered(caller, retried.id, 'size', 'S')
+    await answered(caller, retried.id, 'note', 'none')
+    expect(await caller.said(retried.id)).toBe('hat S none')
+  })
+
+  test('of a call that became a task in the middle: what was done before', async () => {
+    const { caller, instance } = opened((app) => {
+      app.tool('late', {}, async (_args, io) => {
+        await io.step('before', () => 1)
+        await io.detach()
+        await io.step('after', () => 2)
+        return 'Done.'
+      })
+    })
+    const id = await caller.begin('late')
+    await caller.said(id)
+    const { timeline } = await instance.app.tasks.get(id)
+    expect(timeline.find(({ key }) => key === 'before')).toMatchObject({ type: 'step', how: 'completed' })
+    expect(timeline.find(({ key }) => key === 'before')).not.toHaveProperty('worker')
+    expect(brief(timeline).at(-1)).toBe('end  ok')
+  })
+
+  test('of tasks that earlier versions ended, with their outcome and without a timeline', async () => {
+    const { office, instance } = opened(() => {})
+    const request = JSON.stringify({ tool: 'old', args: {}, flowId: 'f', startedAt: 1, round: 0, revision: 'r', declared: 0, can: 0 })
+    const state = JSON.stringify({ version: null, carry: null, passes: 1, shown: {}, wires: {}, answers: {} })
+    const ends = {
+      fine: { status: 'completed', outcome: '{"content":[]}' },
+      thrown: { status: 'completed', outcome: '{"content":[{"type":"text","text":"No."}],"isError":true}' },
+      broken: { status: 'failed', outcome: '{}', message: 'Internal error' },
+      lost: { status: 'failed', outcome: '{}', message: 'The task failed: 5 workers were lost while they ran it.' },
+    } as const
+    for (const [id, change] of Object.entries(ends)) {
+      await office.tasks.create({ id, owner: '', request, state, journal: '[]', message: undefined, pollMs: 1, ttlMs: null })
+      await office.tasks.change(id, {}, change)
+    }
+    const { tasks } = instance.app
+    expect((await tasks.list()).tasks.map(({ id, outcome }) => `${id} ${outcome}`)).toEqual([
+      'lost gave_up',
+      'broken error',
+      'thrown error',
+      'fine ok',
+    ])
+    expect((await tasks.get('thrown')).timeline).toMatchObject([{ type: 'end', how: 'error', error: 'No.' }])
+    await expect(tasks.retry('thrown')).rejects.toThrow('The task cannot be retried: its journal was not kept')
+  })
+
+  test('of a task that does not exist says so', async () => {
+    const { app } = opened(() => {}).instance
+    await expect(app.tasks.get('none')).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+    await expect(app.tasks.cancel('none')).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+    await expect(app.tasks.retry('none')).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+    await expect(app.tasks.answer('none', {})).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+  })
+})
+
+describe('retry', () => {
+  test('continues with the step that failed, under the same idempotency keys, in a new task of the same owner', async () => {
+    const { app, caller, world, id } = await failedOrder()
+    world.broken.clear()
+    const retried = await app.tasks.retry(id)
+    expect(retried).toMatchObject({ tool: 'order', retryOf: id, status: 'working' })
+    expect(await caller.said(retried.id)).toBe('hat L thanks')
+    expect(world.keys).toEqual(['reserve', 'charge', 'ship', 'ship'])
+    const [, , first, second] = world.ran
+    expect(second?.idempotencyKey).toBe(first?.idempotencyKey)
+    expect(await app.tasks.get(id)).toMatchObject({ outcome: 'error', retriedAs: retried.id, canRetry: false })
+    const { timeline, outcome } = await app.tasks.get(retried.id)
+    expect(outcome).toBe('ok')
+    expect(brief(timeline).filter((line) => !line.startsWith('claim'))).toEqual([
+      'step reserve completed',
+      'ask size accept',
+      'step charge completed',
+      'ask note accept',
+      'step ship failed Error: ship is down',
+      'retry ship made',
+      'step ship completed',
+      'end  ok',
+    ])
+  })
+
+  test('from an earlier step does all again that settled after it, and holds the answers', async () => {
+    const { app, caller, world, id } = await failedOrder()
+    world.broken.clear()
+    const retried = await app.tasks.retry(id, { from: 'charge' })
+    // Nobody is asked for the note again: the question is the same.
+    expect(await caller.said(retried.id)).toBe('hat L thanks')
+    expect(world.keys).toEqual(['reserve', 'charge', 'ship', 'charge', 'ship'])
+  })
+
+  test('from a question asks it again, and keeps the answers to later ones', async () => {
+    const { app, caller, world, id } = await failedOrder()
+    world.broken.clear()
+    const retried = await app.tasks.retry(id, { from: 'size' })
+    await answered(caller, retried.id, 'size', 'S')
+    expect(await caller.said(retried.id)).toBe('hat S thanks')
+    expect(world.keys).toEqual(['reserve', 'charge', 'ship', 'charge', 'ship'])
+  })
+
+  test('asks a later question again if it has changed', async () => {
+    let size = 'L'
+    let isDown = true
+    const { caller, instance } = opened((app) => {
+      app.tool('order', { task: 'always' }, async (_args, io) => {
+        const stock = await io.step('stock', () => size)
+        const yes = await io.confirm('fits', `Is ${stock} right?`)
+        await io.step('ship', () => {
+          if (isDown) throw new Error('down')
+        })
+        return `${stock} ${yes}`
+      })
+    })
+    const id = await caller.begin('order')
+    await caller.asked(id, 'fits')
+    await caller.update(id, { fits: accept({ confirm: true }) })
+    await caller.ended(id)
+    ;[size, isDown] = ['S', false]
+    const retried = await instance.app.tasks.retry(id, { from: 'stock' })
+    expect(await caller.asked(retried.id, 'fits')).toEqual({ fits: expect.stringContaining('Is S right?') })
+    await caller.update(retried.id, { fits: accept({ confirm: true }) })
+    expect(await caller.said(retried.id)).toBe('S true')
+  })
+
+  test('sleeps again what was slept after that', async () => {
+    const office = new Office()
+    office.shareClock()
+    let isDown = true
+    const { app } = office.instance((each) => {
+      each.tool('slow', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        await io.sleep('night', 60_000)
+        await io.step('two', () => {
+          if (isDown) throw new Error('down')
+        })
+        return 'Done.'
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('slow')
+    const asleep = async (task: string): Promise<void> => {
+      while ((await app.tasks.get(task)).dueAt?.getTime() !== office.now + 60_000) await office.changed()
+    }
+    await asleep(id)
+    office.elapse(60_001)
+    await caller.ended(id)
+    isDown = false
+    const retried = await app.tasks.retry(id, { from: 'one' })
+    await asleep(retried.id)
+    office.elapse(60_001)
+    expect(await caller.said(retried.id)).toBe('Done.')
+  })
+
+  test('of a step that was out of attempts has all of them again', async () => {
+    const attempts: number[] = []
+    let isDown = true
+    const { caller, instance } = opened((app) => {
+      app.tool('load', { task: 'always' }, (_args, io) =>
+        io.step(
+          'load',
+          ({ attempt }) => {
+            attempts.push(attempt)
+            if (isDown) throw new Error('db down')
+            return 'Loaded.'
+          },
+          { retries: 2, backoff: { firstMs: 1, maxMs: 1 } },
+        ),
+      )
+    })
+    const id = await caller.begin('load')
+    await caller.ended(id)
+    isDown = false
+    const retried = await instance.app.tasks.retry(id)
+    expect(await caller.said(retried.id)).toBe('Loaded.')
+    expect(attempts).toEqual([1, 2, 3, 1])
+  })
+
+  test('of one that fails again can be retried in turn, and a second retry of the first is refused', async () => {
+    const { app, caller, world, id } = await failedOrder()
+    const second = await app.tasks.retry(id)
+    await caller.ended(second.id)
+    await expect(app.tasks.retry(id)).rejects.toThrow(`it was retried already, as ${second.id}.`)
+    world.broken.clear()
+    const third = await app.tasks.retry(second.id)
+    expect(await caller.said(third.id)).toBe('hat L thanks')
+    expect(new Set(world.ran.filter(({ key }) => key === 'ship').map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
+  })
+
+  test('continues with the step that failed if the handler threw an error around it', async () => {
+    let isDown = true
+    const { caller, instance } = opened((app) => {
+      app.tool('wraps', { task: 'always' }, async (_args, io) => {
+        try {
+          return await io.step('load', () => {
+            if (isDown) throw new Error('db down')
+            return 'Loaded.'
+          })
+        } catch (cause) {
+          throw new Error('Cannot load.', { cause })
+        }
+      })
+    })
+    const id = await caller.begin('wraps')
+    await caller.ended(id)
+    isDown = false
+    expect(await caller.said((await instance.app.tasks.retry(id)).id)).toBe('Loaded.')
+  })
+
+  test('names the keys there are if it is asked for one that is not', async () => {
+    const { app, id } = await failedOrder()
+    await expect(app.tasks.retry(id, { from: 'chrage' })).rejects.toMatchObject({
+      code: 'TASK_NOT_RETRYABLE',
+      message:
+        'The task cannot be retried: its journal has no entry "chrage". It has "reserve", "size", "charge", "note", "ship".',
+    })
+  })
+
+  test('is refused for a task that runs, has ended well, or was cancelled', async () => {
+    const world = new World()
+    const { caller, instance } = opened(world.order())
+    const { tasks } = instance.app
+    const id = await caller.begin('order', { item: 'hat' })
+    await caller.asked(id, 'size')
+    await expect(tasks.retry(id)).rejects.toThrow('it has not ended')
+    await tasks.cancel(id)
+    await expect(tasks.retry(id)).rejects.toThrow('it was cancelled')
+    await expect(tasks.cancel(id)).rejects.toMatchObject({ code: 'TASK_ENDED' })
+    expect(await tasks.get(id)).toMatchObject({ status: 'cancelled', outcome: 'cancelled' })
+  })
+
+  test('is possible for `keepFailedMs`, also beyond the ttl, and never with 0', async () => {
+    const failing = (app: Rally): void => {
+      app.tool('fails', { task: 'always' }, () => {
+        throw new Error('No.')
+      })
+    }
+    const office = new Office()
+    const { app } = office.instance(failing, { tasks: { ttlMs: 1_000, keepFailedMs: 5_000 } })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('fails')
+    await caller.ended(id)
+    office.elapse(4_900)
+    expect(await app.tasks.get(id)).toMatchObject({ canRetry: true })
+    office.elapse(200)
+    await expect(app.tasks.get(id)).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+
+    const { instance, caller: other } = opened(failing, { tasks: { keepFailedMs: 0 } })
+    const gone = await other.begin('fails')
+    await other.ended(gone)
+    expect(await instance.app.tasks.get(gone)).toMatchObject({ outcome: 'error', canRetry: false })
+    await expect(instance.app.tasks.retry(gone)).rejects.toThrow('its journal was not kept')
+  })
+})
+
+test('an operator answers in place of the client', async () => {
+  const world = new World()
+  const { caller, instance } = opened(world.order())
+  const { tasks } = instance.app
+  const id = await caller.begin('order', { item: 'hat' })
+  await caller.asked(id, 'size')
+  await expect(tasks.answer(id, { colour: accept({}) })).rejects.toThrow(
+    'app.tasks.answer(): the task does not ask "colour". It asks "size".',
+  )
+  await expect(tasks.answer(id, {})).rejects.toMatchObject({ code: 'ANSWER_INVALID' })
+  await tasks.answer(id, { size: accept({ choice: 'S' }) })
+  await caller.asked(id, 'note')
+  await tasks.answer(id, { note: accept({ choice: 'none' }) })
+  expect(await caller.said(id)).toBe('hat S none')
+  await expect(tasks.answer(id, { note: accept({ choice: 'none' }) })).rejects.toMatchObject({ code: 'TASK_ENDED' })
+})
+
+test('old tasks that have ended are deleted, and no others', async () => {
+  const store = new MemoryStore()
+  const app = rally({ name: 'shop', version: '1', store, logger: { warn: () => {}, error: () => {} } })
+  new World().order()(app)
+  app.tool('ok', { task: 'always' }, () => 'Fine.')
+  app.tool('throws', { task: 'always' }, () => {
+    throw new Error('No.')
+  })
+  app.work()
+  onTestFinished(() => app.interrupt())
+  const heard: (() => void)[] = []
+  store.tasks.watch(() => {
+    for (const hear of heard.splice(0)) hear()
+  })
+  const caller = new Caller({ changed: () => new Promise((resolve) => void heard.push(resolve)) }, app)
+  const [ok, thrown, open] = [await caller.begin('ok'), await caller.begin('throws'), await caller.begin('order', { item: 'hat' })]
+  await caller.ended(ok)
+  await caller.ended(thrown)
+  await caller.asked(open, 'size')
+  expect(await app.tasks.prune({ olderThanMs: 60_000 })).toBe(0)
+  expect(await app.tasks.prune({ olderThanMs: 0, outcome: 'error' })).toBe(1)
+  expect(await app.tasks.prune({ olderThanMs: 0 })).toBe(1)
+  expect((await app.tasks.list()).tasks.map(({ id }) => id)).toEqual([open])
+  await expect(app.tasks.prune({ olderThanMs: -1 })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
+})
+
+test('the timeline adds no operation of the store to the life of a task', async () => {
+  const world = new World()
+  const operations: string[] = []
+  const { caller, instance }: { caller: Caller; instance: Instance } = opened(world.order())
+  instance.view.after = (operation) => void operations.push(operation)
+  const id = await caller.begin('order', { item: 'hat' })
+  await answered(caller, id, 'size', 'S')
+  await answered(caller, id, 'note', 'none')
+  await caller.said(id)
+  const writes = operations.filter((operation) => ['create', 'append', 'change'].includes(operation))
+  // Three steps and two answers are recorded; it is parked and answered twice, and ends.
+  expect(writes.toSorted()).toEqual([...Array(5).fill('append'), ...Array(5).fill('change'), 'create'])
+})
+
+/** One line for each entry. */
+function brief(timeline: readonly TaskTimelineEntry[]): string[] {
+  return timeline.map(({ type, key = '', how, attempt = 1, error, value }) => {
+    const [retry, told] = [attempt > 1 ? ` #${attempt}` : '', error !== undefined && type === 'step' ? ` ${error}` : '']
+    return `${type} ${key}${retry} ${how}${told}${value === undefined ? '' : ` ${JSON.stringify(value)}`}`
+  })
+}
