@@ -19,7 +19,7 @@ const allowed = {
   tasks: ['protocol', 'schema', 'seal', 'store', 'flow', 'server'],
   client: ['protocol', 'schema'],
   dev: ['protocol', 'flow', 'server'],
-  cli: ['protocol', 'schema', 'client', 'dev'],
+  cli: ['protocol', 'schema', 'store', 'tasks', 'client', 'dev'],
   otel: ['protocol', 'flow', 'client'],
   testing: ['protocol', 'schema', 'seal', 'store', 'flow', 'server', 'hosts', 'tasks', 'client'],
 }

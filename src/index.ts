@@ -90,7 +90,7 @@ export type {
   TaskStore,
   TaskUsage,
 } from './store/tasks.ts'
-export type { FoundTasks, InspectedTask, TaskQuery } from './store/operations.ts'
+export type { FoundTasks, InspectedTask, TaskQuery } from './store/tasks.ts'
 export type {
   PayloadPlace,
   TaskDetails,

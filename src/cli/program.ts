@@ -15,6 +15,7 @@ import { addLogins } from './login.ts'
 import type { CommandLine, Server } from './server.ts'
 import { splitCommand, takeServer } from './server.ts'
 import { addTask, withoutDashes } from './task.ts'
+import { addTasks } from './tasks.ts'
 import { addTypes } from './types.ts'
 
 const EXAMPLES = `
@@ -28,6 +29,7 @@ const EXAMPLES = `
   rally resume pending.json
   rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
   rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
+  rally tasks show 8a6f1c52 --store tasks.db
   rally types http://127.0.0.1:3000/mcp > server.d.ts
   rally login https://mcp.example.com/mcp
   rally tools --config .mcp.json github
@@ -70,6 +72,7 @@ function newProgram(context: CommandContext): Command {
   addCall(program, context)
   addResume(program, context)
   addTask(program, context)
+  addTasks(program, context)
   addPrompt(program, context)
   addRead(program, context)
   addSkill(program, context)

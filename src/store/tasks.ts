@@ -6,7 +6,6 @@
 // 4. A task that has outlived its ttl, and the `keepMs` of its end, does not exist for any caller, swept or not.
 // 5. A store that cannot be reached rejects. It never answers as if a task did not exist.
 import { RallyError } from '../protocol/errors.ts'
-import type { FoundTasks, InspectedTask, TaskQuery } from './operations.ts'
 
 /** Keeps tasks. Its invariants are those that every store is tested with. */
 export interface TaskStore {
@@ -187,6 +186,42 @@ export interface TaskChange {
   readonly release?: boolean
   /** With a status that ends the task: keeps the journal, and keeps the task for so long from now, also if its ttl ends earlier. */
   readonly keepMs?: number
+}
+
+// For operations. No client can call any of it.
+
+/** Which tasks to find. What is left out does not matter. One call looks at a bounded number of tasks, however few of them match. */
+export interface TaskQuery {
+  readonly owner?: string
+  readonly statuses?: readonly TaskStatus[]
+  /** How the text of the request begins. */
+  readonly requestPrefix?: string
+  /** How the text of the state begins. */
+  readonly statePrefix?: string
+  /** Only tasks that were created before this time, in milliseconds since 1970. */
+  readonly createdBefore?: number
+  /** `next` of an earlier call, with the same query. */
+  readonly cursor?: string
+  readonly limit: number
+}
+
+/** The newest first. Tasks of the same millisecond are in any order, which stays the same. */
+export interface FoundTasks {
+  readonly tasks: readonly TaskRecord[]
+  /** Where to continue. `undefined` if there are no more. It may be there although no more match. */
+  readonly next?: string | undefined
+}
+
+export interface InspectedTask extends TaskRecord {
+  readonly journal: string
+  /** What the worker said that claimed it last. `undefined` if it was never claimed, or by an earlier version. */
+  readonly claimedBy: string | undefined
+  /** When the lease of that worker expires. `undefined` if no worker has a lease. */
+  readonly leaseUntil: number | undefined
+  /** When it falls due, once no worker has a lease. */
+  readonly dueAt: number | undefined
+  /** When it is deleted. `undefined`: never. */
+  readonly expiresAt: number | undefined
 }
 
 /** What watchers of a store are told: a task may be due, or a task has changed. */

@@ -4,7 +4,16 @@
 //    is lost with the worker; the next one adds what the journal tells of it.
 // 2. It is bounded, in rows and in the length of its texts, and holds no payload: neither arguments, nor answers, nor results.
 import type { AnswerPayload, Entry, Journal } from '../flow/journal.ts'
-import type { AskEnd, Observation, ObservedAsk, ObservedStep, ObservedWait, Observer, StepEnd, WaitEnd } from '../flow/observer.ts'
+import type {
+  AskEnd,
+  Observation,
+  ObservedAsk,
+  ObservedStep,
+  ObservedWait,
+  Observer,
+  StepEnd,
+  WaitEnd,
+} from '../flow/observer.ts'
 
 export type HistoryType = 'claim' | 'step' | 'ask' | 'wait' | 'retry'
 

@@ -3,7 +3,7 @@
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult, InputRequest, InputResponse } from '../protocol/messages.ts'
 import { shown as shownValue } from '../protocol/text.ts'
-import type { InspectedTask } from '../store/operations.ts'
+import type { InspectedTask } from '../store/tasks.ts'
 import type { TaskRecord, TaskStatus, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 import { readClaimNote } from './history.ts'
@@ -236,7 +236,9 @@ export class TaskOperations {
   }
 }
 
-type Filters = Partial<Pick<Parameters<NonNullable<TaskStore['find']>>[0], 'owner' | 'statuses' | 'requestPrefix' | 'statePrefix'>>
+type Filters = Partial<
+  Pick<Parameters<NonNullable<TaskStore['find']>>[0], 'owner' | 'statuses' | 'requestPrefix' | 'statePrefix'>
+>
 
 function filtersOf({ status, outcome, tool, principal }: TaskListOptions): Filters {
   const statuses = outcome === 'cancelled' ? 'cancelled' : status
@@ -312,7 +314,8 @@ function detailsOf(task: InspectedTask, retriedAs: string | undefined, redact: R
   const worker = task.leaseUntil === undefined ? undefined : readClaimNote(task.claimedBy)?.worker
   const args = redact(request.args, { kind: 'arguments', tool })
   const questions = questionsOf(state, tool, redact)
-  const result = task.status === 'completed' ? redact(JSON.parse(task.outcome ?? '{}'), { kind: 'result', tool }) : undefined
+  const result =
+    task.status === 'completed' ? redact(JSON.parse(task.outcome ?? '{}'), { kind: 'result', tool }) : undefined
   return {
     ...summaryOf(task),
     ...(args !== undefined && { arguments: args }),

@@ -20,7 +20,9 @@ export function outcomeOf({ status, state, outcome, message }: TaskRecord): Task
       if (ended === 'ok' || ended === 'error' || ended === 'gave_up') return ended
       // An earlier version ended it.
       if (status === 'completed') return isErrorText(outcome) ? 'error' : 'ok'
-      return /^The task failed(?: after \d+ retries\.|: \d+ workers were lost)/.test(message ?? '') ? 'gave_up' : 'error'
+      return /^The task failed(?: after \d+ retries\.|: \d+ workers were lost)/.test(message ?? '')
+        ? 'gave_up'
+        : 'error'
     }
   }
 }

@@ -1,7 +1,7 @@
 // The timeline of a task, for operations: its history, and what the journal and the state tell beyond it.
 import type { AnswerPayload } from '../flow/journal.ts'
 import { Journal } from '../flow/journal.ts'
-import type { InspectedTask } from '../store/operations.ts'
+import type { InspectedTask } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
 import type { HistoryRow } from './history.ts'
 import { readClaimNote, readHistory, TaskHistory } from './history.ts'

@@ -4,7 +4,7 @@ import { MemoryOnceStore, rally } from 'mcp-rally'
 import { onTestFinished, vi } from 'vitest'
 import { Caller } from './caller.ts'
 import { MemoryTasks } from '../../src/store/memory/tasks.ts'
-import type { FoundTasks, InspectedTask, TaskQuery } from '../../src/store/operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../../src/store/tasks.ts'
 import type { Store } from '../../src/store/store.ts'
 import type {
   TaskPrecondition,

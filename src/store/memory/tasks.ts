@@ -1,5 +1,5 @@
 // Tasks in the memory of one process. The simplest form of the contract: the other stores are tested against it.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { cursorOf, MAX_FOUND, MAX_LOOKED, readCursor } from '../operations.ts'
 import type {
   ClaimedTask,

@@ -28,6 +28,7 @@ export class PostgresDatabase {
   readonly schema: string
   readonly notify: NotifyMode
   readonly #schemaName: string
+  readonly #mustExist: boolean
   readonly #createPool: (() => Promise<OwnPool>) | undefined
   #pool: PoolLike | undefined
   #ownPool: OwnPool | undefined
@@ -35,8 +36,10 @@ export class PostgresDatabase {
   #opening: Promise<PoolLike> | undefined
   #isClosed = false
 
-  constructor(pool: PoolLike | (() => Promise<OwnPool>), schema: string, notify: NotifyMode) {
+  /** With `mustExist`, tables that are missing or of an earlier version are an error. */
+  constructor(pool: PoolLike | (() => Promise<OwnPool>), schema: string, notify: NotifyMode, mustExist = false) {
     this.notify = notify
+    this.#mustExist = mustExist
     this.schema = `"${schema}"`
     this.#schemaName = schema
     if (typeof pool === 'function') this.#createPool = pool
@@ -88,7 +91,7 @@ export class PostgresDatabase {
       this.#use(this.#ownPool)
     }
     const pool = this.#pool as PoolLike
-    await setUp(pool, this.#schemaName, this.notify)
+    await setUp(pool, this.#schemaName, this.notify, this.#mustExist)
     this.#isReady = true
     return pool
   }

@@ -2,7 +2,7 @@
 //
 // `looked` holds a bounded number of rows, in the order of an index, whatever is looked for. The texts of a task are returned only if the
 // task matches. A list of all tasks goes by `tasks_created`; a list of one owner's tasks by `tasks_of_owner`.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { cursorOf, MAX_FOUND, MAX_LOOKED, readCursor } from '../operations.ts'
 import { RECORD_COLUMNS, toRecord, type RowDecoder, type TaskRow } from '../task-row.ts'
 import { journalOf } from '../tasks.ts'

@@ -26,14 +26,15 @@ function additions(schema: string): string {
   `
 }
 
-export async function setUp(pool: PoolLike, name: string, notify: NotifyMode): Promise<void> {
+export async function setUp(pool: PoolLike, name: string, notify: NotifyMode, mustExist = false): Promise<void> {
   const connection = await pool.connect()
   // The query on a lost connection rejects too. Without a listener, the error of the connection would end the process.
   connection.on('error', () => {})
   let failed = true
   try {
     if (notify === 'listen') await refusePooler(pool, connection)
-    if (!(await isUpToDate(connection, name))) await upgrade(connection, name)
+    if (mustExist) await requireCurrent(connection, name)
+    else if (!(await isUpToDate(connection, name))) await upgrade(connection, name)
     failed = false
   } finally {
     connection.release(failed)
@@ -64,6 +65,17 @@ async function upgrade(connection: ConnectionLike, name: string): Promise<void> 
   }
   if (!(await hasAdditions(connection, name))) await connection.query({ text: additions(schema) })
   await connection.query({ text: 'COMMIT' })
+}
+
+async function requireCurrent(connection: ConnectionLike, name: string): Promise<void> {
+  const version = await versionOf(connection, name)
+  if (isCurrent(name, version) && (await hasAdditions(connection, name))) return
+  throw new RallyError(
+    'STORE_SCHEMA',
+    version === 0
+      ? `postgres(): the database has no tables of mcp-rally in the schema "${name}". Is it the right database, and the right schema?`
+      : `postgres(): the schema "${name}" has the tables of an earlier version. Start the app with this version first, which upgrades them.`,
+  )
 }
 
 async function isUpToDate(connection: ConnectionLike, name: string): Promise<boolean> {

@@ -35,6 +35,19 @@ export function postgres(target: string | PoolLike, options: PostgresOptions = {
     postgres,
     () => new PostgresDatabase(poolFor(target, options), schemaOf(options), notifyOf(options)),
   )
+  return storeOn(database)
+}
+
+/**
+ * The store whose tables are in this database, for operations. Creates nothing and upgrades nothing. It uses ordinary statements only, so
+ * that it works behind any pooler; workers find what it makes due within two seconds.
+ */
+export function existingPostgres(url: string, options: Pick<PostgresOptions, 'schema'> = {}): Store {
+  const pool = poolFor(url, { connections: 2, notify: 'poll' })
+  return storeOn(new PostgresDatabase(pool, schemaOf(options), 'poll', true))
+}
+
+function storeOn(database: PostgresDatabase): Store {
   const listener = new Listener(database)
   const once = new PostgresOnceStore(database)
   const mailbox = new PostgresMailbox(database, listener)

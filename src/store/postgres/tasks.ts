@@ -2,7 +2,7 @@
 //
 // Operations on several tasks share a statement, which is one transaction (1). A write locks the task's row, so that its precondition is
 // checked against what the last writer left, not against what the statement saw when it began (2).
-import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { toRecord, type RowDecoder, type TaskRow } from '../task-row.ts'
 import type {
   ClaimedTask,

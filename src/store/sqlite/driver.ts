@@ -3,7 +3,7 @@
 // 1. Every statement is run to its end: with `all` if it returns rows, with `run` if it does not. A statement that is left with unread
 //    rows keeps its connection on an old snapshot, and every later write fails.
 // 2. Parameters are strings, numbers and nulls. The driver ends the process on anything else.
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { loadLibsql } from '#libsql'
 import { RallyError } from '../../protocol/errors.ts'
@@ -37,6 +37,30 @@ export function openDatabase(path: string, { synchronous }: FileOptions): Sqlite
     database?.close()
     throw toStoreError(error)
   }
+}
+
+const HEADER = 'SQLite format 3\0'
+
+/** Opens a file that is there, and changes nothing in it. */
+export function openExisting(path: string): SqliteDatabase {
+  const file = resolve(path)
+  const header = Buffer.alloc(HEADER.length)
+  try {
+    const opened = openSync(file, 'r')
+    readSync(opened, header)
+    closeSync(opened)
+  } catch (cause) {
+    throw new RallyError(
+      'STORE_PATH',
+      `Cannot read the file ${file}. Check that it exists, and that you may read it.`,
+      {
+        cause,
+      },
+    )
+  }
+  if (header.toString('latin1') !== HEADER) throw new RallyError('STORE_PATH', `${file} is not a SQLite file.`)
+  const Driver = loadDriver()
+  return new Driver(file, { timeout: BUSY_MS })
 }
 
 /** Retries while another process holds the lock. It blocks the event loop, so use it only while opening a store. */

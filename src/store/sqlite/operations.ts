@@ -2,7 +2,7 @@
 //
 // Tasks have their `seq` in the order of their creation, so a list of all tasks needs no index of its own: such an index would cost every
 // write of every task. The texts of a task are read only if the task matches.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { cursorOf, MAX_FOUND, MAX_LOOKED, readCursor } from '../operations.ts'
 import type { RowDecoder, TaskRow } from '../task-row.ts'
 import { RECORD_COLUMNS, toRecord } from '../task-row.ts'

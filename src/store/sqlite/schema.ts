@@ -93,8 +93,20 @@ export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = 
   }
 }
 
+/** Throws if the file has no tables of this version. */
+export function requireCurrent(database: SqliteDatabase, path: string): void {
+  const version = retryWhileBusy(() => versionOf(database))
+  if (version > UPGRADES.length) throw tooNew(version, UPGRADES.length)
+  if (version === 0) throw new RallyError('STORE_PATH', `${path} is not a store: it has no tables of mcp-rally.`)
+  if (isUpToDate(database)) return
+  throw new RallyError(
+    'STORE_SCHEMA',
+    `${path} has the tables of an earlier version of mcp-rally. Start the app with this version first, which upgrades them.`,
+  )
+}
+
 /** True if the tables are those of this version, so that nothing has to be changed. */
-export function isUpToDate(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): boolean {
+function isUpToDate(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): boolean {
   return versionOf(database) === upgrades.length && missingColumns(database).length === 0
 }
 
@@ -108,7 +120,7 @@ function missingColumns(database: SqliteDatabase): readonly (typeof ADDED_COLUMN
 }
 
 /** Returns 0 for a file without these tables. */
-export function versionOf(database: SqliteDatabase): number {
+function versionOf(database: SqliteDatabase): number {
   const [table] = database.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'rally_schema'`).all([])
   if (table === undefined) return 0
   const [row] = database.prepare('SELECT version FROM rally_schema').all([]) as { version?: unknown }[]

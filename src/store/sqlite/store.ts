@@ -2,12 +2,12 @@
 import { resolve } from 'node:path'
 import { atCaller } from '../../protocol/errors.ts'
 import type { Store } from '../store.ts'
-import { IN_MEMORY, openDatabase, toStoreError } from './driver.ts'
+import { IN_MEMORY, openDatabase, openExisting, toStoreError } from './driver.ts'
 import { FileIdentity } from './file-identity.ts'
 import { SqliteFile } from './file.ts'
 import { SqliteMailbox } from './mailbox.ts'
 import { SqliteOnceStore } from './once.ts'
-import { upgrade } from './schema.ts'
+import { requireCurrent, upgrade } from './schema.ts'
 import { SqliteTasks } from './tasks.ts'
 
 /** Options of `sqlite()`. */
@@ -21,6 +21,19 @@ export interface SqliteOptions {
   readonly pollMs?: number
   /** The clock. Default `Date.now`. */
   readonly now?: () => number
+}
+
+/** Opens a file that a store has created, for operations. Creates nothing and upgrades nothing. */
+export function existingSqlite(path: string): Store {
+  const database = openExisting(path)
+  try {
+    requireCurrent(database, path)
+  } catch (error) {
+    throw toStoreError(error)
+  } finally {
+    database.close()
+  }
+  return sqlite(path)
 }
 
 /**

@@ -1,5 +1,5 @@
 // Tasks in SQLite. A write has the file for itself, inside its transaction, so it can read first and then write.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../operations.ts'
+import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { toRecord } from '../task-row.ts'
 import type { RowDecoder, TaskRow } from '../task-row.ts'
 import type {

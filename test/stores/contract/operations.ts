@@ -1,6 +1,6 @@
 // What operations need: finding tasks of any owner, looking into one, keeping what failed, deleting what has ended.
 import { describe, expect, test } from 'vitest'
-import type { TaskQuery } from '../../../src/store/operations.ts'
+import type { TaskQuery } from '../../../src/store/tasks.ts'
 import { MAX_LOOKED } from '../../../src/store/operations.ts'
 import type { TaskStore } from '../../../src/store/tasks.ts'
 import type { Hands } from './hands.ts'
