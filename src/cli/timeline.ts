@@ -123,9 +123,8 @@ function endingOf({ type, at, until, how, dueAt }: TaskTimelineEntry, now: numbe
 
 /** An error, and a payload if payloads are shown, on lines of their own. */
 function noteLines({ error, value }: TaskTimelineEntry): string[] {
-  const notes = [...(error === undefined ? [] : clean(error, LONGEST_NOTE).split('\n'))]
-  const payload = payloadText(value)
-  if (payload !== undefined) notes.push(payload)
+  const errors = error === undefined ? [] : clean(error, LONGEST_NOTE).split('\n')
+  const notes = [...errors, payloadText(value) ?? ''].filter((note) => note !== '')
   return notes.slice(0, MOST_NOTES).map((note) => `      ${note}`)
 }
 

@@ -85,7 +85,8 @@ function historyNow(
     const answeredAt = row.type === 'ask' && row.until === undefined ? answers[row.key]?.at : undefined
     if (answeredAt === undefined) continue
     row.until = Math.max(row.at, answeredAt)
-    row.how = String(answers[row.key]?.raw['action'] ?? 'answered')
+    const action = answers[row.key]?.raw['action']
+    row.how = typeof action === 'string' ? action : 'answered'
   }
   return { rows: TaskHistory.of(now).addEntries(journal, startedAt).rows, dropped }
 }

@@ -22,13 +22,14 @@ export class Terminal {
   raw = ''
   readonly ended: Promise<number>
   readonly #pty: IPty
-  readonly #screen = new xterm.Terminal({ cols: 100, rows: 60, scrollback: 2_000, allowProposedApi: true })
+  readonly #screen: xterm.Terminal
   readonly #waiting = new Set<() => void>()
   #isOver = false
 
-  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}, cols = 100) {
+    this.#screen = new xterm.Terminal({ cols, rows: 60, scrollback: 2_000, allowProposedApi: true })
     this.#pty = spawn('/bin/sh', ['-c', SHELL, 'sh', process.execPath, CLI, ...args], {
-      cols: 100,
+      cols,
       rows: 60,
       env: { PATH: process.env['PATH'], TERM: 'xterm-256color', ...env },
     })

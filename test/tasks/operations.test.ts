@@ -40,6 +40,12 @@ class World {
     }
 }
 
+function failing(app: Rally): void {
+  app.tool('fails', { task: 'always' }, () => {
+    throw new Error('No.')
+  })
+}
+
 async function answered(caller: Caller, id: string, key: string, choice: string): Promise<void> {
   await caller.asked(id, key)
   await caller.update(id, { [key]: accept({ choice }) })
@@ -57,23 +63,23 @@ async function failedOrder(): Promise<{ world: World; caller: Caller; office: Of
   return { world, caller, office, id, app: instance.app }
 }
 
-describe('list', () => {
-  function staffed(): { app: Rally; ada: Caller; bob: Caller } {
-    const { office, instance } = opened((app) => {
-      app.tool('ok', { task: 'always' }, () => 'Fine.')
-      app.tool('throws', { task: 'always' }, () => {
-        throw new ToolError('No.')
-      })
-      app.tool('says', { task: 'always' }, () => ({ content: [], isError: true }))
-      app.tool('asks', { task: 'always' }, async (_args, io) => String(await io.confirm('sure', 'Sure?')))
+function staffed(): { app: Rally; ada: Caller; bob: Caller } {
+  const { office, instance } = opened((app) => {
+    app.tool('ok', { task: 'always' }, () => 'Fine.')
+    app.tool('throws', { task: 'always' }, () => {
+      throw new ToolError('No.')
     })
-    return {
-      app: instance.app,
-      ada: new Caller(office, instance.app, 'ada'),
-      bob: new Caller(office, instance.app, 'bob'),
-    }
+    app.tool('says', { task: 'always' }, () => ({ content: [], isError: true }))
+    app.tool('asks', { task: 'always' }, async (_args, io) => String(await io.confirm('sure', 'Sure?')))
+  })
+  return {
+    app: instance.app,
+    ada: new Caller(office, instance.app, 'ada'),
+    bob: new Caller(office, instance.app, 'bob'),
   }
+}
 
+describe('list', () => {
   test('has the tasks of all principals, the newest first, with their outcomes', async () => {
     const { app, ada, bob } = staffed()
     const ids = [await ada.begin('ok'), await bob.begin('throws'), await ada.begin('says'), await ada.begin('asks')]
@@ -562,11 +568,6 @@ describe('retry', () => {
   })
 
   test('is possible for `keepFailedMs`, also beyond the ttl, and never with 0', async () => {
-    const failing = (app: Rally): void => {
-      app.tool('fails', { task: 'always' }, () => {
-        throw new Error('No.')
-      })
-    }
     const office = new Office()
     const { app } = office.instance(failing, { tasks: { ttlMs: 1_000, keepFailedMs: 5_000 } })
     const caller = new Caller(office, app)

@@ -471,6 +471,46 @@ export const serverPages: readonly Page[] = [
     ],
   },
   {
+    file: 'docs/operations.md',
+    given: `
+      import { MemoryStore, rally } from 'mcp-rally'
+      import { connect } from 'mcp-rally/client'
+      const app = rally({ name: 'docs', version: '1.0.0', store: new MemoryStore(), logger: { warn() {}, error() {} } })
+      let isDown = true
+      app.tool('order', { task: 'always' }, async (_args, io) => {
+        await io.step('reserve', () => 1)
+        await io.step('charge', () => {
+          if (isDown) throw new Error('the bank is down')
+        })
+        return 'Ordered.'
+      })
+      const client = await connect(app)
+      await client.callTool('order')
+      isDown = false
+    `,
+    snippets: [
+      {
+        has: 'app.tasks.retry(',
+        use: `
+          const newest = async () => (await app.tasks.list({ limit: 1 })).tasks[0]
+          while ((await newest())?.outcome === undefined) await new Promise((resolve) => setTimeout(resolve, 5))
+          console.log((await newest())?.outcome)
+          await client.close()
+          app.drain()
+          await app.idle()
+        `,
+        prints: [
+          'claim  ended ',
+          'step reserve completed ',
+          'step charge failed Error: the bank is down',
+          'end  error the bank is down',
+          'true',
+          'ok',
+        ],
+      },
+    ],
+  },
+  {
     file: 'docs/waiting.md',
     given: `
       import { MemoryStore, rally } from 'mcp-rally'
