@@ -60,9 +60,10 @@ test('every option of the page is one of the program', async () => {
   const { stdout: call } = await run('npx mcp-rally call --help')
   const { stdout: resume } = await run('npx mcp-rally resume --help')
   const { stdout: login } = await run('npx mcp-rally login --help')
+  const { stdout: tasks } = await run('npx mcp-rally tasks --help')
   const options = [...page.matchAll(/^\| `(?:-\w, )?(--[a-z-]+)`/gm)].map(([, option = '']) => option)
   expect(options.length).toBeGreaterThan(8)
-  expect(options.filter((option) => !`${stdout}${call}${resume}${login}`.includes(option))).toEqual([])
+  expect(options.filter((option) => !`${stdout}${call}${resume}${login}${tasks}`.includes(option))).toEqual([])
 })
 
 function app(): ReturnType<typeof rally> {
