@@ -371,7 +371,18 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
   const eventsUrl = options.eventsUrl === undefined ? undefined : readEventsUrl(options.eventsUrl)
   if (typeof worker !== 'string' || worker === '')
     throw new RallyError('OPTION_INVALID', `\`tasks.worker\` must be a string that is not empty, got ${shown(worker)}.`)
-  return { ttlMs, pollMs, leaseMs, concurrency, maxJournalBytes, timeoutMs, watchdogMs, keepFailedMs, worker, eventsUrl }
+  return {
+    ttlMs,
+    pollMs,
+    leaseMs,
+    concurrency,
+    maxJournalBytes,
+    timeoutMs,
+    watchdogMs,
+    keepFailedMs,
+    worker,
+    eventsUrl,
+  }
 }
 
 /** Without a slash at its end. */
