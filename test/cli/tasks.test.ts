@@ -47,11 +47,13 @@ async function listed(file: string, ...options: string[]): Promise<Listed> {
 async function outcome(file: string): Promise<{ id: string; outcome: string }> {
   const store = sqlite(file, { synchronous: 'normal', pollMs: 10 })
   const operations = new TaskOperations(store.tasks)
-  let changed = (): void => {}
-  store.tasks.watch(() => changed())
+  const waiting: (() => void)[] = []
+  store.tasks.watch(() => {
+    for (const resolve of waiting.splice(0)) resolve()
+  })
   try {
     for (;;) {
-      const next = new Promise<void>((resolve) => void (changed = resolve))
+      const next = new Promise<void>((resolve) => void waiting.push(resolve))
       const [task] = (await operations.list({ limit: 1 })).tasks
       if (task?.outcome !== undefined) return { id: task.id, outcome: task.outcome }
       await next
