@@ -105,9 +105,14 @@ export function writeState(state: TaskFlowState): string {
   return JSON.stringify(state.ended === undefined ? state : { ended: state.ended, ...state })
 }
 
-/** What is left of the state of a task that has ended and that nobody can retry. */
-export function endedState({ version, passes, history }: TaskFlowState, ended: TaskFlowState['ended']): TaskFlowState {
-  return { ...newState(version, undefined), passes, ...(ended !== undefined && { ended }), history }
+/** What is left of the state of a task that has ended and that nobody can retry. An event that comes again is still told so. */
+export function endedState(
+  { version, passes, history, events }: TaskFlowState,
+  ended: TaskFlowState['ended'],
+): TaskFlowState {
+  const state = { ...newState(version, undefined), passes, ...(ended !== undefined && { ended }), history }
+  if (events === undefined) return state
+  return { ...state, events: Object.fromEntries(Object.entries(events).map(([key, { at }]) => [key, { at }])) }
 }
 
 export function readState(text: string): TaskFlowState {

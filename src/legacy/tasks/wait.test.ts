@@ -247,7 +247,9 @@ test('an answer that the store cannot take ends the wait, and the log has the re
   const parts: string[] = []
   reply?.events?.({ send: (event) => void parts.push(event), isBehind: () => false, end: () => parts.push('end') })
   await vi.waitFor(() => expect(parts.join('')).toContain('Sure?'))
-  tasks.change = () => Promise.reject(new Error('The disk is full.'))
+  const fails = (): Promise<never> => Promise.reject(new Error('The disk is full.'))
+  tasks.change = fails
+  tasks.changeAndClaim = fails
   const [, id = ''] = /"id":"(ask-[\w-]+)"/.exec(parts.join('')) ?? []
   await client.answer(id, { action: 'accept', content: { confirm: true } })
   await vi.waitFor(() => expect(parts.at(-1)).toBe('end'))
