@@ -118,3 +118,9 @@ export class Page {
     return this.call({ id, tool, arguments: args, state, answers })
   }
 }
+
+/** Looks again after a turn of the event loop, in which tasks get their time. */
+export async function later<T>(look: () => Promise<T>): Promise<T> {
+  await new Promise(setImmediate)
+  return look()
+}
