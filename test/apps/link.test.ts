@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { accept, META } from '../wire/messages.ts'
 import { makeApp } from './app.ts'
 import type { Json, Send } from './peer.ts'
-import { callTool, later, peer, pipePeer, UI } from './peer.ts'
+import { afterTurn, callTool, peer, pipePeer, UI } from './peer.ts'
 import { linkIn, Visitor } from './visitor.ts'
 
 const NOTHING = { capabilities: {} }
@@ -101,12 +101,12 @@ describe.each(['2026-07-28', '2025-11-25'])('in %s', (revision) => {
     const send = await peer(app, revision, NOTHING)
     const { id, page, view: asked } = await begin(app, send, 'provision', { name: 'web' })
     let view = await page.answer(asked, { cost: accept({ confirm: true }) })
-    while (view.kind === 'working') view = await later(() => page.look())
+    while (view.kind === 'working') view = await afterTurn(() => page.look())
     expect(linkIn(await callTool(send, 'rally_result', { id }))).toBe(page.link)
     const [key = ''] = Object.keys(view.questions)
     const [field = ''] = Object.keys(view.questions[key].params.requestedSchema.properties)
     view = await page.answer(view, { [key]: accept({ [field]: 'us-east' }) })
-    while (view.kind === 'working') view = await later(() => page.look())
+    while (view.kind === 'working') view = await afterTurn(() => page.look())
     expect((await callTool(send, 'rally_result', { id })).content[0].text).toBe('web runs in us-east.')
     app.drain()
     await app.idle()

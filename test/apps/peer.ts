@@ -120,7 +120,7 @@ export class Page {
 }
 
 /** Looks again after a turn of the event loop, in which tasks get their time. */
-export async function later<T>(look: () => Promise<T>): Promise<T> {
+export async function afterTurn<T>(look: () => Promise<T>): Promise<T> {
   await new Promise(setImmediate)
   return look()
 }

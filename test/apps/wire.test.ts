@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { accept } from '../wire/messages.ts'
 import { KEYS, makeApp } from './app.ts'
 import type { Json, Send } from './peer.ts'
-import { callTool, later, Page, peer, pipePeer, UI, VIEW } from './peer.ts'
+import { afterTurn, callTool, Page, peer, pipePeer, UI, VIEW } from './peer.ts'
 
 const YES = accept({ confirm: true })
 const EAST = accept({ region: 'us-east' })
@@ -200,11 +200,11 @@ describe.each(['2026-07-28', '2025-11-25', '2025-06-18'])('in %s', (revision) =>
     const asked = await begin(send, 'provision', { name: 'web' })
     const waiting = callTool(send, 'rally_result', { id: asked.id })
     let view = await page.answer(asked, { cost: accept({ confirm: true }) })
-    while (view.kind === 'working') view = await later(() => page.call({ id: asked.id }))
+    while (view.kind === 'working') view = await afterTurn(() => page.call({ id: asked.id }))
     const [key = ''] = Object.keys(view.questions)
     const [field = ''] = Object.keys(view.questions[key].params.requestedSchema.properties)
     view = await page.answer(view, { [key]: accept({ [field]: 'us-east' }) })
-    while (view.kind === 'working') view = await later(() => page.call({ id: asked.id }))
+    while (view.kind === 'working') view = await afterTurn(() => page.call({ id: asked.id }))
     expect(view).toMatchObject({ kind: 'done', result: { content: [{ text: 'web runs in us-east.' }] } })
     expect((await waiting).content).toEqual([{ type: 'text', text: 'web runs in us-east.' }])
     app.drain()

@@ -239,6 +239,8 @@ test('no more than a thousand wait on an instance, a quarter of them in one sess
   expect(server.held).toEqual(NOTHING)
 })
 
+const fails = (): Promise<never> => Promise.reject(new Error('The disk is full.'))
+
 test('an answer that the store cannot take ends the wait, and the log has the reason', async () => {
   const { server, tasks, logged } = newSetting({ keepMs: 50 })
   const client = await Client.begin(server)
@@ -247,7 +249,6 @@ test('an answer that the store cannot take ends the wait, and the log has the re
   const parts: string[] = []
   reply?.events?.({ send: (event) => void parts.push(event), isBehind: () => false, end: () => parts.push('end') })
   await vi.waitFor(() => expect(parts.join('')).toContain('Sure?'))
-  const fails = (): Promise<never> => Promise.reject(new Error('The disk is full.'))
   tasks.change = fails
   tasks.changeAndClaim = fails
   const [, id = ''] = /"id":"(ask-[\w-]+)"/.exec(parts.join('')) ?? []
