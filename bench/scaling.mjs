@@ -150,10 +150,11 @@ function deploys() {
   )
 }
 
+/** Each rollout takes 20 minutes: instance 0 is first, instance 999 last. */
+const at = (instance, start) => start + (instance / INSTANCES) * 1_200
+
 function rotations() {
   const [before, after] = ['old', 'new']
-  /** Each rollout takes 20 minutes: instance 0 is first, instance 999 last. */
-  const at = (instance, start) => start + (instance / INSTANCES) * 1_200
   const plans = [
     [
       '[old, new], [new, old], and [new] 11 minutes after the last instance',

@@ -110,7 +110,7 @@ function recordResults(results) {
   const date = new Date().toISOString().slice(0, 10)
   const machine = { node: process.version, cpu: cpus()[0].model.trim(), cores: cpus().length }
   const measured = Object.fromEntries(
-    Object.entries(results).map(([name, cases]) => [name, { date, ...machine, cases }]),
+    Object.entries(results).map(([name, rows]) => [name, { date, ...machine, cases: rows }]),
   )
   writeFileSync(file, `${JSON.stringify({ postgres, sqlite, ...measured }, null, 2)}\n`)
 }

@@ -6,23 +6,23 @@
 /** `open` returns `life`, which runs one, or `lives`, which keeps several under way. */
 export async function servePeer(open) {
   const counts = { begun: 0, ended: 0 }
-  let isOver = true
+  const order = { isOver: true }
   const peer = await open(JSON.parse(process.env.BENCH_PEER))
   const lives = peer.lives ?? ((count) => void Array.from({ length: count }, () => oneAfterAnother(peer.life)))
   process.on('disconnect', () => process.exit())
   process.on('message', ({ run, over }) => {
     if (run !== undefined) {
-      isOver = false
-      lives(run.count, () => isOver, counts)
+      order.isOver = false
+      lives(run.count, () => order.isOver, counts)
     }
-    if (over === true) isOver = true
+    if (over === true) order.isOver = true
     process.send(counts)
   })
   process.send({ isReady: true })
 
   async function oneAfterAnother(life) {
     try {
-      while (!isOver) {
+      while (!order.isOver) {
         counts.begun += 1
         await life()
         counts.ended += 1

@@ -107,12 +107,12 @@ function rounded(value) {
 }
 
 /** Each round measures all peers, every second one in the reverse order. The first one only warms up. */
-async function alternate(groups, rounds, once) {
+async function alternate(groups, rounds, measureOne) {
   const measured = []
   for (let round = -1; round < rounds; round += 1) {
     const names = [...groups.keys()]
     const rates = {}
-    for (const name of round % 2 ? names.toReversed() : names) rates[name] = await once(groups.get(name))
+    for (const name of round % 2 ? names.toReversed() : names) rates[name] = await measureOne(groups.get(name))
     if (round >= 0) measured.push(rates)
   }
   return measured

@@ -140,7 +140,7 @@ function timeText(time: Date): string {
 }
 
 /** Such as 12 ms, 3.4 s, 5 min 20 s, 2 h 5 min, 3 d 4 h. */
-export function spanText(ms: number): string {
+function spanText(ms: number): string {
   const whole = Math.max(0, Math.round(ms))
   if (whole < 1_000) return `${whole} ms`
   if (whole < 60_000) return `${(Math.floor(whole / 100) / 10).toFixed(1)} s`

@@ -42,7 +42,7 @@ async function runTypes(server: Server, options: ServerOptions, context: RunCont
 }
 
 /** The text of the file. The tools are in the order of the server. */
-export function typesOf(tools: readonly Tool[], { name, version }: { name: string; version: string }): string {
+function typesOf(tools: readonly Tool[], { name, version }: { name: string; version: string }): string {
   const file = new TypeFile()
   // Of tools with the same name, the client knows the last one.
   const members = [...new Map(tools.map((tool) => [tool.name, tool])).values()].map((tool) => memberOf(tool, file))

@@ -15,7 +15,7 @@ const MAX_BODY_BYTES = 65_536
 const MAX_TOKEN_CHARACTERS = 4_096
 const DEEPEST = 64
 
-export const EVENT_CORS = {
+const EVENT_CORS = {
   'Access-Control-Allow-Origin': '*',
   'Access-Control-Allow-Methods': 'POST',
   'Access-Control-Allow-Headers': 'Content-Type',

@@ -18,7 +18,7 @@ import type { TaskEvent, TaskFlowState } from './state.ts'
 import { flowStateOf, readState } from './state.ts'
 
 /** The largest value, as JSON. */
-export const MAX_EVENT_BYTES = 65_536
+const MAX_EVENT_BYTES = 65_536
 /** The task says when its tokens end. */
 const TOKEN_MS = 10 * 365 * 86_400_000
 const MAX_TOKEN_BYTES = 4_096

@@ -82,7 +82,7 @@ app.tool(
     const { more } = await paid
     sum += plus + more
     for (let step = steps / 2 + 1; step <= steps; step += 1) sum = await add(sum, step)
-    return `Job ${job} comes to ${sum}${early.some((ms) => ms < WAIT_MS) ? `, too early: ${early}` : ''}.`
+    return `Job ${job} comes to ${sum}${early.some((ms) => ms < WAIT_MS) ? `, too early: ${early.join()}` : ''}.`
   },
 )
 
