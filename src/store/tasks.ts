@@ -212,6 +212,7 @@ export interface FoundTasks {
   readonly next?: string | undefined
 }
 
+/** A task as a store knows it, for operations. */
 export interface InspectedTask extends TaskRecord {
   readonly journal: string
   /** What the worker said that claimed it last. `undefined` if it was never claimed, or by an earlier version. */

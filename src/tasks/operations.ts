@@ -15,6 +15,7 @@ import { isByHand, ownerOf, readState, takeAnswers, writeState } from './state.t
 import type { TaskTimelineEntry } from './timeline.ts'
 import { timelineOf } from './timeline.ts'
 
+/** Which tasks `app.tasks.list()` returns. Newest first. */
 export interface TaskListOptions {
   /** The status that clients see. Default: any. */
   readonly status?: TaskStatus
@@ -30,6 +31,7 @@ export interface TaskListOptions {
   readonly limit?: number
 }
 
+/** A page of `app.tasks.list()`. */
 export interface TaskList {
   /** The newest first. */
   readonly tasks: readonly TaskSummary[]
@@ -37,6 +39,7 @@ export interface TaskList {
   readonly next?: string
 }
 
+/** A task, as a list shows it. */
 export interface TaskSummary {
   readonly id: string
   readonly tool: string
@@ -53,6 +56,7 @@ export interface TaskSummary {
   readonly retryOf?: string
 }
 
+/** A task with its arguments, its open questions, its result and its timeline. */
 export interface TaskDetails extends TaskSummary {
   readonly arguments?: unknown
   /** The questions that it asks now, by the keys that `answer` takes. */
@@ -82,6 +86,7 @@ export interface PayloadPlace {
   readonly key?: string
 }
 
+/** What `app.tasks.get()` shows. */
 export interface TaskGetOptions {
   /**
    * `true` leaves out all payloads: arguments, questions, answers, results of steps and of the tool. A function returns what to show in
@@ -90,6 +95,7 @@ export interface TaskGetOptions {
   readonly redact?: boolean | ((payload: unknown, place: PayloadPlace) => unknown)
 }
 
+/** Where `app.tasks.retry()` begins. */
 export interface TaskRetryOptions {
   /**
    * The key of a step, question, sleep or scope. It and all that settled after it is done again; answers to later questions are kept.
@@ -98,6 +104,7 @@ export interface TaskRetryOptions {
   readonly from?: string
 }
 
+/** What `app.tasks.prune()` deletes. */
 export interface TaskPruneOptions {
   /** Deletes tasks that ended before so many milliseconds. */
   readonly olderThanMs: number

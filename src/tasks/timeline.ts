@@ -8,6 +8,7 @@ import { readClaimNote, readHistory, TaskHistory } from './history.ts'
 import { outcomeOf } from './outcome.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
 
+/** One thing that happened to a task. */
 export interface TaskTimelineEntry {
   /**
    * `claim`: a worker had the task. `step`: an attempt of a step. `ask`: a question, until its answer. `wait`: a sleep, or the wait before

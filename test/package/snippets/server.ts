@@ -475,7 +475,8 @@ export const serverPages: readonly Page[] = [
     given: `
       import { MemoryStore, rally } from 'mcp-rally'
       import { connect } from 'mcp-rally/client'
-      const app = rally({ name: 'docs', version: '1.0.0', store: new MemoryStore(), logger: { warn() {}, error() {} } })
+      const logger = { warn() {}, error() {} }
+      const app = rally({ name: 'docs', version: '1.0.0', store: new MemoryStore(), logger, showErrors: true })
       let isDown = true
       app.tool('order', { task: 'always' }, async (_args, io) => {
         await io.step('reserve', () => 1)
