@@ -201,7 +201,8 @@ describe('a body', () => {
     const writing = (async () => {
       while (connection.socket.writable) {
         written += chunk.length
-        if (!connection.socket.write(chunk)) await Promise.race([once(connection.socket, 'drain'), connection.closed])
+        if (!connection.socket.write(chunk))
+          await Promise.race([once(connection.socket, 'drain').catch(() => {}), connection.closed])
       }
     })()
     // What the server has not read makes its system reset the connection, and the response may be lost with that.

@@ -59,17 +59,17 @@ test('the page shows the code that is run here', () => {
 
 describe('a rate limit', () => {
   const database = useDatabase()
+  const instance = async (): ReturnType<typeof clientsOf> => {
+    const pool = new pg.Pool({ connectionString: database.url })
+    onTestFinished(() => pool.end())
+    const limiter = await new Promise<RateLimiterPostgres>((resolve, reject) => {
+      const options = { storeClient: pool, points: 10, duration: 60 }
+      const made = new RateLimiterPostgres(options, (error) => (error ? reject(error) : resolve(made)))
+    })
+    return clientsOf(newApp().use(rateLimit(limiter)), 'alice', 'bob')
+  }
 
   test('counts each principal over two instances that share the limiter', async () => {
-    const instance = async (): ReturnType<typeof clientsOf> => {
-      const pool = new pg.Pool({ connectionString: database.url })
-      onTestFinished(() => pool.end())
-      const limiter = await new Promise<RateLimiterPostgres>((resolve, reject) => {
-        const options = { storeClient: pool, points: 10, duration: 60 }
-        const made = new RateLimiterPostgres(options, (error) => (error ? reject(error) : resolve(made)))
-      })
-      return clientsOf(newApp().use(rateLimit(limiter)), 'alice', 'bob')
-    }
     // One after the other: PostgreSQL fails if two create the limiter's table at the same moment.
     const [alice1, bob1] = await instance()
     const [alice2] = await instance()
