@@ -113,7 +113,7 @@ export class Rally extends App {
   }
 }
 
-/** What operators do with the tasks of an app, whoever the tasks belong to. Nothing of it is on the wire: see docs/operations.md. */
+/** What operators do with the tasks of all callers. No client can reach it through MCP: see docs/operations.md. */
 export class RallyTasks {
   readonly #engine: TaskEngine | undefined
   #loaded: Promise<TaskOperations> | undefined

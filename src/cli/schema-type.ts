@@ -280,7 +280,7 @@ function intersection(types: readonly TypeText[]): TypeText {
   )
 }
 
-/** Without repeats. Undefined if there is none. */
+/** Joins the types, each text once. Returns `undefined` for an empty list. */
 function joined(types: readonly TypeText[], operator: '|' | '&'): TypeText | undefined {
   const [first, ...others] = new Map(types.map((type) => [type.text, type])).values()
   if (first === undefined || others.length === 0) return first

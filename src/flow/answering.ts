@@ -201,7 +201,7 @@ export class Answering {
     }
   }
 
-  /** Whoever calls cannot send it: an answer of the client is never looked at. */
+  /** Only a signal settles an event. An answer of the client under the same key is not read. */
   #event(call: Call, asking: Asking): void {
     const event = this.#asker.input.events?.take(call.key)
     if (event === undefined) this.#leaveOpen(call, { asking, asked: 1 })

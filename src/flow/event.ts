@@ -18,7 +18,7 @@ import type { Waits } from './waits.ts'
 
 /** What `io.event()` returns. Hand out the token or the URL in a step, then await it. */
 export interface OutsideEvent<T> extends PromiseLike<T> {
-  /** Whoever has it may send the event, once: `app.signal(token, value)`. */
+  /** Anybody who has it may send the event, once: `app.signal(token, value)`. */
   readonly token: string
   /** Where to POST the event as JSON. `undefined` without the option `tasks.eventsUrl`. */
   readonly url: string | undefined

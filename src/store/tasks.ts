@@ -260,3 +260,19 @@ export function newRecord(task: NewTask, now: number): TaskRecord {
   const times = { pollMs, ttlMs, createdAt: now, updatedAt: now }
   return { id, owner, request, state, status: 'working', message, ...times, outcome: undefined, version: 1 }
 }
+
+/** Claims up to `limit` tasks, of one owner after the other, for a store whose claims cost no round trip. */
+export function claimOneByOne(
+  request: ClaimRequest,
+  limit: number,
+  claim: (request: ClaimRequest) => ClaimedTask | undefined,
+): ClaimedTask[] {
+  const claimed: ClaimedTask[] = []
+  while (claimed.length < limit) {
+    const task = claim({ ...request, after: claimed.at(-1)?.owner ?? request.after })
+    // A lease of no time is over at once, so the same task may come again.
+    if (task === undefined || claimed.some(({ id }) => id === task.id)) break
+    claimed.push(task)
+  }
+  return claimed
+}

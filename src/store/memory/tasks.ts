@@ -1,9 +1,10 @@
 // Tasks in the memory of one process. The simplest form of the contract: the other stores are tested against it.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { cursorOf, MAX_FOUND, MAX_LOOKED, readCursor } from '../operations.ts'
 import type {
-  ClaimedTask,
   ClaimRequest,
+  ClaimedTask,
+  FoundTasks,
+  InspectedTask,
   NewTask,
   RenewedLease,
   TaskChange,
@@ -11,12 +12,13 @@ import type {
   TaskLease,
   TaskPosition,
   TaskPrecondition,
+  TaskQuery,
   TaskRecord,
   TaskStore,
   TaskUsage,
   TaskVersion,
 } from '../tasks.ts'
-import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
+import { claimOneByOne, entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
 
 interface MemoryTask {
@@ -118,14 +120,7 @@ export class MemoryTasks implements TaskStore {
   }
 
   async claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
-    const claimed: ClaimedTask[] = []
-    while (claimed.length < limit) {
-      const task = this.#claim({ ...request, after: claimed.at(-1)?.owner ?? request.after })
-      // A lease of no time is over at once.
-      if (task === undefined || claimed.some(({ id }) => id === task.id)) break
-      claimed.push(task)
-    }
-    return claimed
+    return claimOneByOne(request, limit, (each) => this.#claim(each))
   }
 
   #claim({ after, except, running = [], leaseMs, worker }: ClaimRequest): ClaimedTask | undefined {

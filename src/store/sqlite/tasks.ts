@@ -1,10 +1,11 @@
 // Tasks in SQLite. A write has the file for itself, inside its transaction, so it can read first and then write.
-import type { FoundTasks, InspectedTask, TaskQuery } from '../tasks.ts'
 import { toRecord } from '../task-row.ts'
 import type { RowDecoder, TaskRow } from '../task-row.ts'
 import type {
-  ClaimedTask,
   ClaimRequest,
+  ClaimedTask,
+  FoundTasks,
+  InspectedTask,
   NewTask,
   RenewedLease,
   TaskChange,
@@ -12,12 +13,13 @@ import type {
   TaskLease,
   TaskPosition,
   TaskPrecondition,
+  TaskQuery,
   TaskRecord,
   TaskStore,
   TaskUsage,
   TaskVersion,
 } from '../tasks.ts'
-import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
+import { claimOneByOne, entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { Watchers } from '../watchers.ts'
 import { ChangeFeed } from './change-feed.ts'
 import type { SqliteStatement } from './driver.ts'
@@ -131,14 +133,7 @@ export class SqliteTasks implements TaskStore {
   claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
     return this.#commits.write(() => {
       this.#renewExpired(request)
-      const claimed: ClaimedTask[] = []
-      while (claimed.length < limit) {
-        const task = this.#claimNext({ ...request, after: claimed.at(-1)?.owner ?? request.after })
-        // A lease of no time is over at once.
-        if (task === undefined || claimed.some(({ id }) => id === task.id)) break
-        claimed.push(task)
-      }
-      return claimed
+      return claimOneByOne(request, limit, (each) => this.#claimNext(each))
     })
   }
 
@@ -268,7 +263,7 @@ export class SqliteTasks implements TaskStore {
     const dueAt = ends || dueMs === null ? null : dueMs === undefined ? task.due_at : now + dueMs
     const readyAt = leaseUntil ?? dueAt
     const isDue = readyAt !== null && readyAt <= now
-    // No task has expired by 0. `max` of a missing time is none, so a task without a ttl stays without one.
+    // The statement takes the later of this and the present end. 0 changes nothing. A task without an end keeps none.
     const keepUntil = ends && keepMs !== undefined ? now + keepMs : 0
     const number = this.#counter('nextChange')
     this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), keepUntil, number, seq])
