@@ -32,19 +32,23 @@ export class Job {
   probes = 0
   readonly admitted: unknown[] = []
   taskId = ''
+  /** From the state of its first round to the task that was made of it. */
+  stateMs = 0
   readonly #principal: string
   readonly #stranger: string
   readonly #client: Client
+  readonly #hasEvents: boolean
 
-  constructor(id: number, client: Client, principals: number) {
+  constructor(id: number, client: Client, { principals, hasEvents }: { principals: number; hasEvents: boolean }) {
     this.id = id
     this.#principal = `principal ${id % principals}`
     this.#stranger = `principal ${(id + 1) % principals}`
     this.#client = client
+    this.#hasEvents = hasEvents
   }
 
   expected(steps: number): string {
-    return `Job ${this.id} comes to ${FROM + PLUS + MORE + (steps * (steps + 1)) / 2}.`
+    return `Job ${this.id} comes to ${FROM + PLUS + (this.#hasEvents ? MORE : 0) + (steps * (steps + 1)) / 2}.`
   }
 
   /** The text of its result. Fails where it comes to anything else. */
@@ -53,8 +57,7 @@ export class Job {
     const { inputRequests } = await this.#until(({ inputRequests: asked = {} }) => 'go_on' in asked)
     const { message = '' } = inputRequests?.['go_on']?.params ?? {}
     // Before the handler awaits it, and twice.
-    await this.#signal(message.split('Token: ')[1] ?? '', MORE)
-    await this.#signal(message.split('Token: ')[1] ?? '', 666)
+    for (const more of this.#hasEvents ? [MORE, 666] : []) await this.#signal(message.split('Token: ')[1] ?? '', more)
     await this.#probe(updateTask(this.taskId, { go_on: accept({ plus: 666 }) }))
     await this.#probe(cancelTask(this.taskId))
     await this.#send(updateTask(this.taskId, { go_on: accept({ plus: PLUS }) }))
@@ -67,9 +70,11 @@ export class Job {
   async #begin(): Promise<void> {
     const args = { job: this.id }
     const { state: requestState } = askedIn(await this.#send(taskCall('job', args)))
+    const began = performance.now()
     const inputResponses = { begin: accept({ from: FROM }) }
     const made = taskIn(await this.#send(taskCall('job', args, { requestState, inputResponses })))
     this.taskId = made.taskId
+    this.stateMs = performance.now() - began
   }
 
   async #until(wanted: (task: WireTask) => boolean): Promise<WireTask> {

@@ -13,14 +13,24 @@ export interface DrillOptions {
   /** Of each job. */
   readonly steps: number
   readonly pollMs: number
-  /** Goes on as long as the drill does, and makes trouble. `half` resolves when half of the jobs are done. */
-  readonly disturb: (drill: { readonly half: Promise<void>; readonly signal: AbortSignal }) => Promise<void>
+  /** False if the workers have no events. Default true. */
+  readonly hasEvents?: boolean
+  /** Goes on as long as the drill does, and makes trouble. */
+  readonly disturb: (drill: Course) => Promise<void>
+}
+
+export interface Course {
+  /** Resolves when this share of the jobs is done. */
+  readonly reached: (share: number) => Promise<void>
+  /** Aborted when all are done. */
+  readonly signal: AbortSignal
 }
 
 export interface Report extends Tally {
   readonly name: string
   readonly jobs: number
   readonly kills: number
+  readonly stops: number
   readonly takeovers: number
   readonly retries: number
   readonly probes: number
@@ -29,6 +39,10 @@ export interface Report extends Tally {
   /** Jobs that did not come to their right result. */
   readonly wrong: readonly string[]
   readonly tasks: number
+  /** How often a state was refused, by the reason. */
+  readonly refusals: Readonly<Record<string, number>>
+  /** The longest time from a state to the task that was made of it. */
+  readonly oldestStateSeconds: number
   readonly seconds: number
 }
 
@@ -37,21 +51,27 @@ const PRINCIPALS = 8
 const HANDS = 24
 
 export async function killDrill(workers: Workers, ledger: Ledger, options: DrillOptions): Promise<Report> {
-  const { name, steps, pollMs } = options
+  const { name, steps, pollMs, hasEvents = true } = options
   const began = performance.now()
   const client = { port: () => workers.port(), pollMs, inTurn: hands(HANDS) }
-  const jobs = Array.from({ length: options.jobs }, (_, id) => new Job(id, client, PRINCIPALS))
+  const jobs = Array.from(
+    { length: options.jobs },
+    (_, id) => new Job(id, client, { principals: PRINCIPALS, hasEvents }),
+  )
   const wrong: string[] = []
   const over = new AbortController()
   let done = 0
-  const half = gate()
-  const disturbing = options.disturb({ half: half.promise, signal: over.signal })
+  const gates = jobs.map(() => gate())
+  const disturbing = options.disturb({
+    reached: (share) => gates[Math.floor((jobs.length - 1) * share)]?.promise ?? Promise.resolve(),
+    signal: over.signal,
+  })
   await Promise.all(
     jobs.map(async (job) => {
       const text = await job.run().catch((error: unknown) => String(error))
       if (text !== job.expected(steps)) wrong.push(text)
+      gates[done]?.open()
       done += 1
-      if (done * 2 >= jobs.length) half.open()
     }),
   )
   over.abort()
@@ -61,12 +81,15 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
     name,
     jobs: jobs.length,
     kills: workers.kills,
+    stops: workers.stops,
     takeovers: workers.takeovers,
     retries: total(({ retries }) => retries),
     probes: total(({ probes }) => probes),
     admitted: jobs.flatMap(({ admitted }) => admitted),
     wrong,
     tasks: new Set(jobs.map(({ taskId }) => taskId)).size,
+    refusals: workers.refusals,
+    oldestStateSeconds: Math.round(Math.max(...jobs.map(({ stateMs }) => stateMs)) / 1000),
     ...(await ledger.tally()),
     seconds: Math.round((performance.now() - began) / 100) / 10,
   }
@@ -84,7 +107,8 @@ export async function every(ms: number, signal: AbortSignal, run: () => Promise<
 
 /** All results right, each effect exactly once, nothing stuck, and nothing seen by another. */
 export function expectClean(report: Report, steps: number): void {
-  const { jobs, tasks, wrong, admitted, probes, effects, runs, kills, takeovers } = report
+  const { jobs, tasks, wrong, admitted, refusals, probes, effects, runs, kills, takeovers } = report
+  expect(refusals).toEqual({})
   expect(wrong).toEqual([])
   expect(admitted).toEqual([])
   expect(probes).toBeGreaterThanOrEqual(jobs * 2)

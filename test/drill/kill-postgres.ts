@@ -1,8 +1,9 @@
-// The kill drill on PostgreSQL, which itself goes away once in the middle.
+// The kill drill on PostgreSQL, which itself goes away in between.
 import pg from 'pg'
+import { expect } from 'vitest'
 import type { RunningDatabase } from '../stores/database.ts'
 import type { Report } from './kill-drill.ts'
-import { every, killDrill } from './kill-drill.ts'
+import { every, expectClean, killDrill } from './kill-drill.ts'
 import { PostgresLedger } from './ledger.ts'
 import { Workers } from './workers.ts'
 
@@ -10,16 +11,32 @@ export interface PostgresDrillOptions {
   readonly workers: number
   readonly jobs: number
   readonly steps: number
+  /** Every fourth time, a worker is not killed but stands still for two leases. */
   readonly killEveryMs: number
-  /** Nobody is killed that has run fewer steps. */
+  /** Nobody is killed or stopped that has run fewer steps. */
   readonly ripe: number
   readonly leaseMs: number
   readonly stepMs: number
   readonly pollMs: number
   readonly dists?: readonly string[]
+  readonly hasEvents?: boolean
   /** Takes the database away for a moment. */
   readonly restart: () => Promise<void>
+  /** The shares of the jobs after which that happens. */
+  readonly restartsAt: readonly number[]
 }
+
+/** Four workers, one of which is killed or stopped every 300 ms, and three restarts of the database. */
+export const FULL_SIZE = {
+  workers: 4,
+  steps: 10,
+  killEveryMs: 300,
+  ripe: 10,
+  leaseMs: 1_500,
+  stepMs: 20,
+  pollMs: 1_000,
+  restartsAt: [0.25, 0.5, 0.75],
+} as const
 
 export interface PostgresReport extends Report {
   /** How many tasks are in which state. */
@@ -28,27 +45,38 @@ export interface PostgresReport extends Report {
   readonly deadlocks: number
 }
 
+/** Of the disturbances. */
+const STOP_EVERY = 4
+
 export async function killOnPostgres(
   { url }: RunningDatabase,
   schema: string,
   options: PostgresDrillOptions,
 ): Promise<PostgresReport> {
-  const { leaseMs, stepMs, steps, killEveryMs, ripe, dists } = options
+  const { leaseMs, stepMs, steps, killEveryMs, ripe, dists, hasEvents = true, restart, restartsAt } = options
   const before = await deadlocks(url)
   const ledger = new PostgresLedger(url, schema)
   await ledger.setUp()
   const keys = ['a secret of the kill drill, long enough']
-  const workers = new Workers({ store: { url, schema }, keys, leaseMs, stepMs, steps, ...(dists && { dists }) })
+  const own = { keys, leaseMs, stepMs, steps, hasEvents }
+  const workers = new Workers({ store: { url, schema }, ...own, ...(dists && { dists }) })
+  let turns = 0
+  const disturb = (): Promise<void> => {
+    turns += 1
+    return turns % STOP_EVERY === 0 ? workers.stopNext(ripe, 2 * leaseMs) : workers.killNext(ripe)
+  }
   try {
     await workers.start(options.workers)
     const report = await killDrill(workers, ledger, {
       name: `PostgreSQL, ${options.workers} workers`,
       ...options,
-      disturb: async ({ half, signal }) => {
-        const killing = every(killEveryMs, signal, () => workers.killNext(ripe))
-        await half
-        await options.restart()
-        await killing
+      disturb: async ({ reached, signal }) => {
+        const disturbing = every(killEveryMs, signal, disturb)
+        for (const share of restartsAt) {
+          await reached(share)
+          await restart()
+        }
+        await disturbing
       },
     })
     await workers.stop()
@@ -57,6 +85,13 @@ export async function killOnPostgres(
     await workers.stop()
     await ledger.drop()
   }
+}
+
+/** As `expectClean`, and all tasks are completed, without any deadlock. */
+export function expectCleanDatabase(report: PostgresReport, steps: number): void {
+  expectClean(report, steps)
+  expect(report.standing).toEqual([{ status: 'completed', count: report.jobs }])
+  expect(report.deadlocks).toBe(0)
 }
 
 async function standing(url: string, schema: string): Promise<unknown> {

@@ -1,15 +1,13 @@
 // A fleet during an upgrade: workers of this checkout and of the commit before statements were shared by several tasks, on one database.
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { buildOfCommit, type BuiltCommit } from '../../scripts/build-of-commit.mjs'
 import { useDatabase } from '../stores/database.ts'
-import { expectClean } from './kill-drill.ts'
-import { killOnPostgres } from './kill-postgres.ts'
+import { expectCleanDatabase, FULL_SIZE, killOnPostgres } from './kill-postgres.ts'
 import { outage } from './outage.ts'
 
+/** It has steps that are retried, sleeps and deadlines, but no events from outside. */
 const EARLIER = 'ce10e78c773eb045e7f2874c2c578102fe2ef2c8'
 const OWN = new URL('../../dist/', import.meta.url).href
-const JOBS = 300
-const STEPS = 10
 
 const database = useDatabase()
 let earlier: BuiltCommit | undefined
@@ -23,20 +21,13 @@ test(
   { timeout: 900_000 },
   async () => {
     const report = await killOnPostgres(database, database.nextSchema(), {
-      workers: 4,
-      jobs: JOBS,
-      steps: STEPS,
-      killEveryMs: 300,
-      ripe: 10,
-      leaseMs: 1_500,
-      stepMs: 20,
-      pollMs: 1_000,
+      ...FULL_SIZE,
+      jobs: 300,
       dists: [OWN, earlier?.dist ?? ''],
+      hasEvents: false,
       restart: () => outage(database),
     })
     console.table({ [report.name]: report })
-    expectClean(report, STEPS)
-    expect(report.standing).toEqual([{ status: 'completed', count: JOBS }])
-    expect(report.deadlocks).toBe(0)
+    expectCleanDatabase(report, FULL_SIZE.steps)
   },
 )

@@ -142,13 +142,19 @@ test.each([
     const url = await startBouncer(settings)
     const options = { schema: `polling_${mode.replaceAll(/\W+/g, '_')}`, notify: 'poll' } as const
     const ran: string[] = []
+    const tokens = new Map<string, string>()
     const instances = ['a', 'b'].map((name) => {
       const store = postgres(url, options)
       const app = rally({ name, version: '1', keys: ['a secret that both instances have'], store })
       const definition = { task: 'always', input: z.object({ id: z.string() }), asks: { go: z.object({}) } } as const
       app.tool('task', definition, async ({ id }, io) => {
-        await io.step('first', () => void ran.push(`${id} first`))
+        const paid = io.event('paid', z.object({}))
+        await io.step('first', () => {
+          tokens.set(id, paid.token)
+          ran.push(`${id} first`)
+        })
         await io.ask('go', 'Go on?')
+        await paid
         await io.step('second', () => void ran.push(`${id} second`))
         return 'Done.'
       })
@@ -169,6 +175,7 @@ test.each([
       }
       await untilItIs('input_required')
       resultOf(await send(other.app, request('tasks/update', { taskId, inputResponses: { go: accept() } }, WITH_TASKS)))
+      expect(await other.app.signal(tokens.get(id) ?? '', {})).toBe('accepted')
       await untilItIs('completed')
     }
     await Promise.all(ids.map(live))

@@ -8,7 +8,8 @@ const USAGE = `Usage: npm run drill -- [--postgres URL [--restart COMMAND]] [--m
   --restart COMMAND    restarts that server; by default its connections are ended instead
   --minutes N          repeats the kills on PostgreSQL for so long; by default they run once
   NAME                 only the drills whose file has this in its name: attacks, callers, fleet (needs HAProxy), followers,
-                       kill, mixed (builds an earlier commit), parked, poison, pooler (needs pgbouncer), short (small ones)`
+                       kill, mixed (builds an earlier commit), parked, plans (a million rows), poison, pooler (needs pgbouncer),
+                       short (small ones)`
 
 const root = new URL('../..', import.meta.url)
 

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { z } from 'zod'
 import { importBuilt, openStore } from './open-store.mjs'
 
-const { store: where, keys, leaseMs, stepMs, steps, dist } = JSON.parse(process.env.OPTIONS)
+const { store: where, keys, leaseMs, stepMs, steps, dist, hasEvents = true } = JSON.parse(process.env.OPTIONS)
 const { rally, AuthenticationError } = await importBuilt('index', dist)
 const { serve } = await importBuilt('node', dist)
 const { postgres } = await importBuilt('postgres', dist)
@@ -30,6 +30,8 @@ if (claimMany !== undefined) {
 
 /** How often a step fails, before its effect and after it. */
 const FAILS = 0.1
+/** On a busy machine a client may wait for minutes until a worker takes its state. This drill is not about states that expire. */
+const STATE_SECONDS = 24 * 3600
 /** Long enough to release the worker. */
 const WAIT_MS = 1_100
 
@@ -47,7 +49,13 @@ function silence(io) {
 }
 
 const takeEffect = where.file === undefined ? inDatabase(where) : byMessage()
-const app = rally({ name: 'drill', version: '1.0.0', keys, store, tasks: { leaseMs } })
+/** Why states are refused, which a client is not told. */
+const logger = {
+  warn: (message, { reason } = {}) => void (message.endsWith('was refused.') && say({ refused: String(reason) })),
+  error: () => {},
+}
+
+const app = rally({ name: 'drill', version: '1.0.0', keys, ttl: STATE_SECONDS, store, tasks: { leaseMs }, logger })
 
 app.tool(
   'job',
@@ -75,11 +83,11 @@ app.tool(
         { retries: 100, backoff: { firstMs: 20, maxMs: 1_500 } },
       )
     let sum = from
-    const paid = io.event('paid', z.object({ more: z.number().int() }))
+    const paid = hasEvents ? io.event('paid', z.object({ more: z.number().int() })) : { token: '' }
     for (let step = 1; step <= steps / 2; step += 1) sum = await add(sum, step)
     const early = [await took(io, 'nap', () => io.sleep('nap', WAIT_MS)), await took(io, 'silent', () => silence(io))]
     const { plus } = await io.ask('go_on', `Job ${job} has come to ${sum}. Go on? Token: ${paid.token}`)
-    const { more } = await paid
+    const { more = 0 } = await paid
     sum += plus + more
     for (let step = steps / 2 + 1; step <= steps; step += 1) sum = await add(sum, step)
     return `Job ${job} comes to ${sum}${early.some((ms) => ms < WAIT_MS) ? `, too early: ${early.join()}` : ''}.`

@@ -1,4 +1,5 @@
 // The instances of a drill, each a process on a port of its own, and others in the place of those that are killed.
+import { setTimeout } from 'node:timers/promises'
 import { Process } from '../drain/process.ts'
 import type { MemoryLedger } from './ledger.ts'
 
@@ -14,12 +15,16 @@ export interface WorkerOptions {
   readonly steps: number
   /** The builds that the workers run in turn, each the URL of a `dist/`. Default: that of this checkout. */
   readonly dists?: readonly string[]
+  /** False for builds that have no events. Default true. */
+  readonly hasEvents?: boolean
 }
 
 interface Said {
   readonly port?: number
   readonly takeover?: string
   readonly ran?: number
+  /** Why it refused a state. */
+  readonly refused?: string
   readonly ask?: number
   readonly key?: string
   readonly job?: number
@@ -38,8 +43,12 @@ interface Worker {
 
 export class Workers {
   kills = 0
+  /** Workers that stood still for longer than their leases, and then went on. */
+  stops = 0
   /** Tasks that were taken up after the lease of a worker ran out. */
   takeovers = 0
+  /** How often a state was refused, by the reason. */
+  readonly refusals: Record<string, number> = {}
   readonly #options: WorkerOptions
   readonly #ledger: MemoryLedger | undefined
   readonly #workers: Worker[] = []
@@ -72,8 +81,8 @@ export class Workers {
    * Resolves once another listens in its place.
    */
   async killNext(ripe: number): Promise<void> {
-    const [worker] = this.#workers.filter(({ port }) => port !== undefined).toSorted((a, b) => b.ran - a.ran)
-    if (worker === undefined || worker.ran < ripe) return
+    const worker = this.#ripest(ripe)
+    if (worker === undefined) return
     worker.port = undefined
     this.kills += 1
     await worker.process.kill()
@@ -83,20 +92,42 @@ export class Workers {
     await next.starting
   }
 
+  /** Lets the next one stand still for so long. Nobody sends it anything meanwhile. */
+  async stopNext(ripe: number, ms: number): Promise<void> {
+    const worker = this.#ripest(ripe)
+    if (worker === undefined) return
+    const { port } = worker
+    worker.port = undefined
+    this.stops += 1
+    worker.process.signal('SIGSTOP')
+    await setTimeout(ms)
+    worker.process.signal('SIGCONT')
+    worker.ran = 0
+    worker.port = port
+    this.#tellWaiting()
+  }
+
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#workers.map(({ process }) => process.kill()))
+  }
+
+  /** The one that has done most, unless that is less than so many steps. */
+  #ripest(ripe: number): Worker | undefined {
+    const [worker] = this.#workers.filter(({ port }) => port !== undefined).toSorted((a, b) => b.ran - a.ran)
+    return worker !== undefined && worker.ran >= ripe ? worker : undefined
   }
 
   #spawn(dist: string | undefined): Worker {
     const process = new Process<Said>(new URL('worker.mjs', import.meta.url), { ...this.#options, dist }, (said) => {
       if (said.takeover !== undefined) this.takeovers += 1
       if (said.ran !== undefined || said.ask !== undefined) worker.ran += 1
+      if (said.refused !== undefined) this.refusals[said.refused] = (this.refusals[said.refused] ?? 0) + 1
       if (said.ask !== undefined) this.#note(process, said)
     })
     const listens = ({ port }: Said): void => {
       worker.port = port
-      for (const resolve of this.#waiting.splice(0)) resolve()
+      this.#tellWaiting()
     }
     const failed = (error: unknown): void => {
       if (!this.#isOver) throw error
@@ -104,6 +135,10 @@ export class Workers {
     const starting = process.until(({ port }) => port !== undefined).then(listens, failed)
     const worker: Worker = { process, dist, port: undefined, ran: 0, starting }
     return worker
+  }
+
+  #tellWaiting(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
   #note(process: Process<Said>, { ask, key = '', job = 0, step = 0 }: Said): void {

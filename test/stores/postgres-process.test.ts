@@ -4,6 +4,7 @@ import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { ROOT } from '../package/consumer.ts'
 import { useDatabase } from './database.ts'
+import { WITHOUT_PG } from './without-pg.ts'
 
 const execute = promisify(execFile)
 
@@ -35,15 +36,6 @@ test('keeps no process alive that has nothing left to do', async () => {
 test('lets a process come to the end of closing it', async () => {
   expect(await run(`${opened(database.nextSchema())}\nawait store.close()\nconsole.log('closed')`)).toBe('closed\n')
 })
-
-const WITHOUT_PG = `data:text/javascript,${encodeURIComponent(`
-  import { register } from 'node:module'
-  const hooks = \`export function resolve(name, context, next) {
-    if (name === 'pg') throw Object.assign(new Error("Cannot find package 'pg'"), { code: 'ERR_MODULE_NOT_FOUND' })
-    return next(name, context)
-  }\`
-  register('data:text/javascript,' + encodeURIComponent(hooks))
-`)}`
 
 test('says what to install where pg is missing, and does without it where a pool is given', async () => {
   const program = `

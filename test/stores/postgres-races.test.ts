@@ -38,7 +38,7 @@ async function takeOver(): Promise<() => Promise<void>> {
   const takesNothing = { after: '', except: 'ada', leaseMs: 0 }
   const { rows, commit } = await heldBack(
     () => tasks.claim(takesNothing),
-    () => [LONG_MS, '', [], null, 'nobody'],
+    () => [LONG_MS, '', [], null, 1, 'nobody'],
   )
   expect(rows).toMatchObject([{ id: 't' }])
   return commit

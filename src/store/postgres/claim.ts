@@ -1,7 +1,9 @@
-// The statements that claim tasks: the next one, or several at once.
+// The statement that claims tasks, one or several at once. It skips rows that another worker is claiming.
 //
-// It goes through ranges of owner names, each in the order of the index of scheduled tasks. So it does not read the tasks of an owner
-// that is excluded, nor tasks that are not scheduled, however many there are. It skips rows that another worker is claiming.
+// 1. Owners take turns, however many tasks of an owner are due.
+// 2. It reads no task that is not due, however many are parked or asleep, as long as FEW are due: it goes by the index of the times.
+// 3. If more are due, it goes through the owners by the index of owners and times. Then it does not read all tasks that are due, and
+//    none of an owner that is excluded, but it passes those that are asleep.
 import { RECORD_COLUMNS } from '../task-row.ts'
 import { ALIVE, namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
 
@@ -14,76 +16,99 @@ export interface ClaimValues {
   readonly worker: string | null
 }
 
-/** $1 is the lease, $2 the owner to start after, $3 the fences of leases to exclude, $4 who claims, $5 the owner to exclude. */
-const RANGES = {
-  everybody: ['owner > $2', 'owner <= $2'],
-  exceptLater: ['owner > $2 AND owner < $5', 'owner > $5', 'owner <= $2'],
-  exceptEarlier: ['owner > $2', 'owner < $5', 'owner > $5 AND owner <= $2'],
-} as const
-
 /** False if entries were added after the statement began: it does not see these. */
 export const WHOLE = 'journal_to - journal_from = rest.count'
 
-export class ClaimQueries {
-  readonly #queries: Readonly<Record<keyof typeof RANGES, NamedQuery>>
-  readonly #many: NamedQuery
-  readonly #manyExcept: NamedQuery
+/** Up to so many due tasks, a claim looks at all of them. */
+const FEW = 256
+/** So many owners get a turn at least: another worker may be claiming all tasks of the first one. */
+const LEAST_OWNERS = 4
 
-  constructor(database: PostgresDatabase) {
-    const make = (ranges: readonly string[]): NamedQuery => namedQuery(claimText(database.schema, ranges))
-    this.#queries = {
-      everybody: make(RANGES.everybody),
-      exceptLater: make(RANGES.exceptLater),
-      exceptEarlier: make(RANGES.exceptEarlier),
-    }
-    this.#many = namedQuery(claimManyText(database.schema, ['']))
-    this.#manyExcept = namedQuery(claimManyText(database.schema, ['AND owner < $6', 'AND owner > $6']))
+export class ClaimQueries {
+  readonly #all: NamedQuery
+  readonly #except: NamedQuery
+
+  constructor({ schema }: PostgresDatabase) {
+    this.#all = namedQuery(claimText(schema, '', ['']))
+    this.#except = namedQuery(claimText(schema, 'AND owner <> $6', ['AND owner < $6', 'AND owner > $6']))
   }
 
   /** The query for a claim of up to `limit` tasks, and its values. */
-  many({ leaseMs, after, fences, except, worker }: ClaimValues, limit: number): [NamedQuery, unknown[]] {
+  upTo(limit: number, { leaseMs, after, fences, except, worker }: ClaimValues): [NamedQuery, unknown[]] {
     const values = [leaseMs, after, fences, worker, limit]
-    return except === undefined ? [this.#many, values] : [this.#manyExcept, [...values, except]]
-  }
-
-  /** The query for a claim of one task, and its values. */
-  one({ leaseMs, after, fences, except, worker }: ClaimValues): [NamedQuery, unknown[]] {
-    if (except === undefined) return [this.#queries.everybody, [leaseMs, after, fences, worker]]
-    // By bytes, as the collation "C" of the column compares them.
-    const isLater = Buffer.compare(Buffer.from(except), Buffer.from(after)) > 0
-    return [this.#queries[isLater ? 'exceptLater' : 'exceptEarlier'], [leaseMs, after, fences, worker, except]]
+    return except === undefined ? [this.#all, values] : [this.#except, [...values, except]]
   }
 }
 
 /**
+ * $1 is the lease, $2 the owner to start after, $3 the fences of leases to exclude, $4 who claims, $5 the limit, $6 the owner to
+ * exclude. `soonest` are the tasks that have been due longest. If these are all, `few` takes them, an owner's first one before any
+ * owner's second one. If they are not, `turn` lists the owners that have due tasks, in their turn, with one index lookup for each;
+ * `fair` takes an equal number of tasks of each; and `others` fills what is left because some owners have fewer.
+ *
  * The statement sees the journal as it was when the statement began. If an entry was added between that and the lock, the number of
  * entries differs from the number there should be: `whole` is then false.
  */
-function claimText(schema: string, ranges: readonly string[]): string {
-  const found = ranges.map((range, i) => {
-    const before = ranges.slice(0, i).map((_, j) => `AND NOT EXISTS (SELECT 1 FROM found_${j})`)
-    return `found_${i} AS MATERIALIZED (
-      SELECT id, lease_until, claimed_by FROM ${schema}.tasks
-      WHERE ready_at <= ${NOW} AND ${ALIVE} AND ${range} ${before.join(' ')}
-        AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))
-      ORDER BY owner, ready_at LIMIT 1 FOR UPDATE SKIP LOCKED
-    )`
-  })
-  return `
-    WITH ${found.join(', ')}, found AS (
-      ${ranges.map((_, i) => `SELECT * FROM found_${i}`).join(' UNION ALL ')}
-    ), ${claimedText(schema)}`
-}
-
-/** Claims the tasks in `found`, and returns them with their journals. */
-function claimedText(schema: string, order = '1'): string {
-  return `claimed AS (
-      UPDATE ${schema}.tasks t SET fence = nextval('${schema}.fences'), lease_until = ${NOW} + $1::bigint, claimed_by = $4
-      FROM found WHERE t.id = found.id
-      RETURNING t.*, found.lease_until IS NOT NULL AS lost, found.claimed_by AS claimed_before, ${order}
+function claimText(schema: string, exception: string, ranges: readonly string[]): string {
+  const tasks = `${schema}.tasks`
+  const due = `ready_at <= ${NOW} AND ${ALIVE} AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))`
+  const isFew = `(SELECT count(*) FROM soonest) < ${FEW}`
+  const next = (lap: number, range: string): string[] =>
+    ranges.map(
+      (part) => `(
+        SELECT ${lap} AS lap, owner FROM ${tasks} WHERE ${due} AND ${range} ${part} ORDER BY owner, ready_at LIMIT 1
+      )`,
     )
-    SELECT ${RECORD_COLUMNS}, fence, lost, CASE WHEN lost THEN claimed_before END AS lost_worker, journal, rest.text AS entries, ${WHOLE} AS whole
-    FROM claimed CROSS JOIN ${restText(schema, 'claimed', 'true')}`
+  const nexts = [
+    ...next(0, 'turn.lap = 0 AND owner > turn.owner'),
+    ...next(1, 'turn.lap = 0 AND owner <= $2'),
+    ...next(1, 'turn.lap = 1 AND owner > turn.owner AND owner <= $2'),
+  ]
+  return `
+    WITH RECURSIVE soonest AS MATERIALIZED (
+      SELECT id, owner, ready_at FROM ${tasks} WHERE ready_at <= ${NOW} ORDER BY ready_at LIMIT ${FEW}
+    ), few AS MATERIALIZED (
+      SELECT task.*, wanted.lap, wanted.number FROM (
+        SELECT id, row_number() OVER (PARTITION BY owner ORDER BY ready_at) AS lap,
+          dense_rank() OVER (ORDER BY owner <= $2, owner) AS number
+        FROM soonest WHERE ${isFew} ${exception} ORDER BY lap, number
+      ) wanted CROSS JOIN LATERAL (
+        SELECT id, lease_until, claimed_by FROM ${tasks} WHERE id = wanted.id AND ${due} LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) task LIMIT $5::int
+    ), turn (number, lap, owner) AS (
+      SELECT 0, 0, $2::text COLLATE "C" WHERE NOT ${isFew}
+      UNION ALL
+      SELECT turn.number + 1, next.lap, next.owner
+      FROM turn CROSS JOIN LATERAL (${nexts.join(' UNION ALL ')} LIMIT 1) next
+      WHERE turn.number < greatest($5::int, ${LEAST_OWNERS})
+    ), owners AS MATERIALIZED (
+      SELECT number, owner FROM turn WHERE number > 0
+    ), fair AS MATERIALIZED (
+      SELECT task.*, owners.number, row_number() OVER (PARTITION BY owners.number ORDER BY task.ready_at) AS lap
+      FROM owners CROSS JOIN LATERAL (
+        SELECT id, lease_until, claimed_by, ready_at FROM ${tasks} WHERE owner = owners.owner AND ${due} ORDER BY ready_at
+        LIMIT (SELECT greatest(1, $5::int / greatest(1, count(*))) FROM owners) FOR UPDATE SKIP LOCKED
+      ) task
+    ), others AS MATERIALIZED (
+      SELECT task.*, owners.number FROM owners CROSS JOIN LATERAL (
+        SELECT id, lease_until, claimed_by FROM ${tasks}
+        WHERE owner = owners.owner AND ${due} AND id <> ALL(ARRAY(SELECT id FROM fair)) ORDER BY ready_at
+        LIMIT $5::int FOR UPDATE SKIP LOCKED
+      ) task LIMIT (SELECT greatest(0, $5::int - count(*)) FROM fair)
+    ), found AS (
+      SELECT id, lease_until, claimed_by, lap, number FROM few
+      UNION ALL SELECT id, lease_until, claimed_by, lap, number FROM fair
+      UNION ALL SELECT id, lease_until, claimed_by, NULL, number FROM others
+      ORDER BY lap, number LIMIT $5::int
+    ), claimed AS (
+      UPDATE ${tasks} t SET fence = nextval('${schema}.fences'), lease_until = ${NOW} + $1::bigint, claimed_by = $4
+      FROM found WHERE t.id = found.id
+      RETURNING t.*, found.lease_until IS NOT NULL AS lost, found.claimed_by AS claimed_before, found.lap, found.number
+    )
+    SELECT ${RECORD_COLUMNS}, fence, lost, CASE WHEN lost THEN claimed_before END AS lost_worker, journal, rest.text AS entries,
+      ${WHOLE} AS whole
+    FROM claimed CROSS JOIN ${restText(schema, 'claimed', 'true')}
+    ORDER BY lap, number`
 }
 
 /** Selects `rest.text` and `rest.count` of the entries that are not in the row, for rows of `tasks` that meet the condition. */
@@ -93,48 +118,4 @@ export function restText(schema: string, tasks: string, condition: string): stri
       FROM ${schema}.journal_entries e
       WHERE ${condition} AND journal_to > journal_from AND e.task = ${tasks}.id AND e.number > journal_from
     ) rest`
-}
-
-/**
- * $1 is the lease, $2 the owner to start after, $3 the fences of leases to exclude, $4 who claims, $5 the limit, $6 the owner to
- * exclude. `turn` lists
- * the owners that have due tasks, in their turn, with one index lookup for each. `fair` takes an equal number of tasks of each.
- * `others` fills what is left because some owners have fewer. Both lock only what they claim.
- */
-function claimManyText(schema: string, exceptions: readonly string[]): string {
-  const due = `ready_at <= ${NOW} AND ${ALIVE} AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))`
-  const next = (lap: number, range: string): string[] =>
-    exceptions.map(
-      (exception) => `(
-        SELECT ${lap} AS lap, owner FROM ${schema}.tasks WHERE ${due} AND ${range} ${exception} ORDER BY owner, ready_at LIMIT 1
-      )`,
-    )
-  const nexts = [
-    ...next(0, 'turn.lap = 0 AND owner > turn.owner'),
-    ...next(1, 'turn.lap = 0 AND owner <= $2'),
-    ...next(1, 'turn.lap = 1 AND owner > turn.owner AND owner <= $2'),
-  ]
-  return `
-    WITH RECURSIVE turn (number, lap, owner) AS (
-      SELECT 0, 0, $2::text COLLATE "C"
-      UNION ALL
-      SELECT turn.number + 1, next.lap, next.owner
-      FROM turn CROSS JOIN LATERAL (${nexts.join(' UNION ALL ')} LIMIT 1) next WHERE turn.number < $5::int
-    ), owners AS MATERIALIZED (
-      SELECT number, owner FROM turn WHERE number > 0
-    ), fair AS MATERIALIZED (
-      SELECT task.*, owners.number, row_number() OVER (PARTITION BY owners.number ORDER BY task.ready_at) AS lap
-      FROM owners CROSS JOIN LATERAL (
-        SELECT id, lease_until, claimed_by, ready_at FROM ${schema}.tasks WHERE owner = owners.owner AND ${due} ORDER BY ready_at
-        LIMIT (SELECT greatest(1, $5::int / greatest(1, count(*))) FROM owners) FOR UPDATE SKIP LOCKED
-      ) task
-    ), others AS MATERIALIZED (
-      SELECT id, lease_until, claimed_by FROM ${schema}.tasks
-      WHERE owner = ANY(ARRAY(SELECT owner FROM owners)) AND ${due} AND id <> ALL(ARRAY(SELECT id FROM fair))
-      ORDER BY owner, ready_at LIMIT (SELECT $5::int - count(*) FROM fair) FOR UPDATE SKIP LOCKED
-    ), found AS (
-      SELECT id, lease_until, claimed_by, lap, number FROM fair UNION ALL
-      SELECT id, lease_until, claimed_by, NULL, NULL FROM others
-    ), ${claimedText(schema, 'found.lap, found.number')}
-    ORDER BY lap, number`
 }

@@ -17,12 +17,14 @@ const UPGRADES: readonly ((schema: string) => string)[] = [version1]
 
 /** Rule 4. Nullable columns, and indexes. */
 const ADDED_COLUMN = 'claimed_by'
-const ADDED_INDEX = 'tasks_created'
+/** Where it exists, the others do too: they are added in one transaction. */
+const LAST_ADDED = 'tasks_ready'
 
 function additions(schema: string): string {
   return `
     ALTER TABLE ${schema}.tasks ADD COLUMN IF NOT EXISTS ${ADDED_COLUMN} text;
-    CREATE INDEX IF NOT EXISTS ${ADDED_INDEX} ON ${schema}.tasks (created_at);
+    CREATE INDEX IF NOT EXISTS tasks_created ON ${schema}.tasks (created_at);
+    CREATE INDEX IF NOT EXISTS ${LAST_ADDED} ON ${schema}.tasks (ready_at) WHERE ready_at IS NOT NULL;
   `
 }
 
@@ -90,7 +92,7 @@ async function hasAdditions(connection: ConnectionLike, name: string): Promise<b
       JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = $2
       JOIN pg_class i ON i.relnamespace = n.oid AND i.relname = $3
       WHERE n.nspname = $1`,
-    values: [name, ADDED_COLUMN, ADDED_INDEX],
+    values: [name, ADDED_COLUMN, LAST_ADDED],
   })
   return rows.length > 0
 }

@@ -127,13 +127,12 @@ export class PostgresTasks implements TaskStore {
   }
 
   async claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
-    const [query, values] = this.#claims.one(claimValues(request))
-    const [row] = await this.#database.run(query, values)
-    return row && this.#claimed(row)
+    const [task] = await this.claimMany(request, 1)
+    return task
   }
 
   async claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
-    const [query, values] = this.#claims.many(claimValues(request), limit)
+    const [query, values] = this.#claims.upTo(limit, claimValues(request))
     const rows = await this.#database.run(query, values)
     const claimed = await Promise.all(rows.map((row) => this.#claimed(row)))
     return claimed.filter((task) => task !== undefined)
