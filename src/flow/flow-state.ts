@@ -51,15 +51,15 @@ export function emptyState(): FlowState {
 
 /** Compact and positional JSON. `readFlowState` is the inverse. */
 export function writeFlowState({ open, held, byHand, client, waits, trace }: FlowState): unknown {
-  const rows: unknown[] = [
-    Array.from(open, ([key, { pin, asked }]) => [key, pin, asked]),
-    Array.from(held, ([key, { pin, asked, answer, at }]) =>
-      'raw' in answer
-        ? [key, pin, asked, 'raw', answer.raw, ...(at === undefined ? [] : [at])]
-        : // In an array, JSON would turn a missing value into null.
-          [key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])],
-    ),
-  ]
+  const openRows: unknown[] = []
+  for (const [key, { pin, asked }] of open) openRows.push([key, pin, asked])
+  const heldRows: unknown[] = []
+  for (const [key, { pin, asked, answer, at }] of held) {
+    if ('raw' in answer) heldRows.push([key, pin, asked, 'raw', answer.raw, ...(at === undefined ? [] : [at])])
+    // In an array, JSON would turn a missing value into null.
+    else heldRows.push([key, pin, asked, answer.action, ...(answer.value === undefined ? [] : [answer.value])])
+  }
+  const rows: unknown[] = [openRows, heldRows]
   const hasWaits = (waits !== undefined && waits.size > 0) || trace !== undefined
   if (byHand !== undefined) rows.push(byHand.state === undefined ? [] : [byHand.state])
   else if (client !== undefined || hasWaits) rows.push(null)

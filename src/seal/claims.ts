@@ -42,12 +42,11 @@ export const requestState: PayloadCodec<Claims, ClaimFields> = {
   purpose: 'requestState',
   name: 'requestState',
   tests: [isCount, isCount, isTextOrNull, isCount, isText, isAnything],
-  write: ({ startedAt, flowId, round, version = null, capabilities, revision, carry, journal, ...claims }) => ({
-    id: flowId,
-    startedAt,
-    fields: [round, writeDeferrals(claims), version, capabilities, revision, carry],
-    text: journal,
-  }),
+  write: (claims) => {
+    const { startedAt, flowId, round, version = null, capabilities, revision, carry, journal } = claims
+    const fields: ClaimFields = [round, writeDeferrals(claims), version, capabilities, revision, carry]
+    return { id: flowId, startedAt, fields, text: journal }
+  },
   read: ({ id, startedAt, fields: [round, deferrals, version, capabilities, revision, carry], text }) => ({
     startedAt,
     flowId: id,

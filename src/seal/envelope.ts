@@ -178,8 +178,9 @@ function parseHeader(text: string, tests: FieldTests<readonly unknown[]>): [...E
 }
 
 function checkPositions(header: readonly unknown[], tests: FieldTests<readonly unknown[]>, from: number): void {
-  const wrong = tests.findIndex((fits, position) => !fits(header[from + position]))
-  if (wrong >= 0) throw new SealError(`the header is wrong at position ${from + wrong}`)
+  for (let i = 0; i < tests.length; i += 1) {
+    if (tests[i]?.(header[from + i]) !== true) throw new SealError(`the header is wrong at position ${from + i}`)
+  }
 }
 
 function checkBinding(header: readonly [...Envelope, ...unknown[]], binding: Binding, terms: Terms): void {
