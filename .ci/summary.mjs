@@ -25,5 +25,7 @@ if (what === 'files') {
   for (const test of mended) console.log(`failed among the others, passed alone: ${test}`)
   const text = readFileSync(join(path, 'conformance.txt'), 'utf8')
   const [, passed, refused] = /(?:^|\n)(\d+) passed, (\d+) failed\s*$/.exec(text) ?? [undefined, 0, 1]
-  console.log(`${first.numPassedTests + mended.length + Number(passed)} passed, ${failed.length + Number(refused)} failed`)
+  console.log(
+    `${first.numPassedTests + mended.length + Number(passed)} passed, ${failed.length + Number(refused)} failed`,
+  )
 }
