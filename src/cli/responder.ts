@@ -92,6 +92,7 @@ function reporterOn(console: Console, isQuiet: boolean, tell: (line: string) => 
   const bar = console.errors.isTTY && !isQuiet ? new ProgressBar(console.errors) : undefined
   return {
     tell: isQuiet ? () => {} : tell,
+    draws: bar !== undefined,
     progress: (progress) => bar?.show(progress),
     status: (line) => {
       if (bar !== undefined) bar.line(line)

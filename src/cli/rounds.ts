@@ -25,6 +25,8 @@ export type Responder = (
 export interface Reporter {
   /** Reports a round. */
   tell(line: string): void
+  /** True if it draws a bar for the progress. */
+  readonly draws: boolean
   progress(progress: ProgressUpdate): void
   /** Reports the status of a task. */
   status(line: string): void

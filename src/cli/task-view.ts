@@ -96,7 +96,10 @@ class TaskView {
     const stop = (): void => over.abort()
     const { signal } = this.#options
     // Its questions come as those of a call.
-    if (this.#task.asksWhileWaiting) return this.#task.result({ signal })
+    if (this.#task.asksWhileWaiting) {
+      const { reporter } = this.#options
+      return this.#task.result({ signal, onProgress: (progress) => reporter.progress(progress) })
+    }
     signal.addEventListener('abort', stop)
     if (signal.aborted) stop()
     try {
@@ -118,7 +121,7 @@ class TaskView {
     if (asked !== undefined && !this.#open.some(({ key }) => key === asked.key)) asked.over.abort()
     // A question is on the screen.
     if (this.#asking !== undefined || isFinished(state)) return
-    this.#options.reporter.status(statusText(state))
+    this.#report(state)
     if (this.#open.length === 0) return
     this.#asking = this.#ask()
       .catch((error: unknown) => {
@@ -128,6 +131,13 @@ class TaskView {
       .finally(() => {
         this.#asking = undefined
       })
+  }
+
+  /** A bar if the server says how far the task is, and there is a terminal to draw it on. */
+  #report(state: TaskState): void {
+    const { reporter } = this.#options
+    if (state.progress !== undefined && reporter.draws) reporter.progress(state.progress)
+    else reporter.status(statusText(state))
   }
 
   /** Asks one question after the other, because there is one terminal. Includes those that arrive meanwhile. */
@@ -151,7 +161,7 @@ class TaskView {
     }
     const [missing] = this.#unanswered.values()
     // The status may have changed while the last answer was sent.
-    if (missing === undefined && this.#state?.status === 'working') reporter.status(statusText(this.#state))
+    if (missing === undefined && this.#state?.status === 'working') this.#report(this.#state)
     if (missing === undefined) return
     throw new Unanswered(`${describe(missing)}, and ${this.#options.unanswered}\n${hintFor(missing)}`)
   }

@@ -76,7 +76,7 @@ export class Notifications {
   #receiveProgress({ progressToken, progress, total, message }: Record<string, unknown>): void {
     const onProgress = this.#progress.get(progressToken as RequestId)
     if (onProgress === undefined || typeof progress !== 'number') return
-    this.#call(onProgress, {
+    this.tell(onProgress, {
       progress,
       ...(typeof total === 'number' && { total }),
       ...(typeof message === 'string' && { message: shortened(message, MAX_LENGTH.message) }),
@@ -86,7 +86,7 @@ export class Notifications {
   #receiveLog({ level, logger, data }: Record<string, unknown>): void {
     const { onLog } = this.#options
     if (onLog === undefined || typeof level !== 'string') return
-    this.#call(onLog, {
+    this.tell(onLog, {
       level: shortened(level, MAX_LENGTH.label) as LoggingLevel,
       data,
       ...(typeof logger === 'string' && { logger: shortened(logger, MAX_LENGTH.label) }),
@@ -106,8 +106,8 @@ export class Notifications {
     this.#subscriptions.get(requestId ?? subscription ?? '')?.(what, params)
   }
 
-  /** An error in the caller's own function does not fail the call. */
-  #call<T>(listener: (value: T) => void, value: T): void {
+  /** Calls a function of the caller. An error in it does not fail the call. */
+  tell<T>(listener: (value: T) => void, value: T): void {
     try {
       listener(value)
     } catch (error) {

@@ -93,7 +93,7 @@ export interface CallOptions {
   timeoutMs?: number
   /** Milliseconds to wait for the task that the call may become. Default: that of the client. */
   taskMs?: number
-  /** Called with each progress notification of the call. Default: none is requested. */
+  /** Called when the call reports its progress, also as a task. Default: the server is not asked for it. */
   onProgress?: (progress: ProgressUpdate) => void
   /** Members of `_meta` in every request of the call, for the handler's `io.meta`. Default: none. */
   meta?: Readonly<Record<string, unknown>>
@@ -118,7 +118,7 @@ export interface RequestOptions extends Pick<CallOptions, 'signal' | 'timeoutMs'
 }
 
 /** Options of waiting for a task. */
-export interface TaskOptions extends Pick<CallOptions, 'taskMs'> {
+export interface TaskOptions extends Pick<CallOptions, 'taskMs' | 'onProgress'> {
   /** Stops waiting. The task keeps running. Default: none. */
   signal?: AbortSignal
 }

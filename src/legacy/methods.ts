@@ -6,7 +6,7 @@ import { logServing } from '../flow/failure-log.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
-import type { DetailedTask, LoggingLevel, ProgressToken, RequestId } from '../protocol/messages.ts'
+import type { DetailedTask, LoggingLevel, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import { ROUND_METHODS } from '../protocol/revisions/2026-07-28.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
@@ -32,10 +32,12 @@ import { bytesOfUris, MOST_URIS } from '../server/subscriptions.ts'
 import { Call, startingPoint } from './call.ts'
 import type { LegacyHost } from './host.ts'
 import type { LiveFlow, SessionRequest } from './session-request.ts'
+import { progressTokenOf } from './session-request.ts'
 import { serveSessionRound, withOlderQuestions } from './rounds.ts'
 import type { Session } from './session.ts'
 import { createTask, hasTasks, taskRequired, readRequestedTask, withTasks, withTaskSupport } from './tasks/support.ts'
 import { serveTask } from './tasks/methods.ts'
+import { tellProgress } from './tasks/progress.ts'
 
 /** In these revisions a resource that does not exist has a code of its own. */
 const RESOURCE_NOT_FOUND = -32002
@@ -199,7 +201,14 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
     wish === undefined ? known : { ...known, capabilities: withTasks(known.capabilities), taskTtlMs: wish.ttlMs }
   if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
   // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
-  if (wish !== undefined) return createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
+  if (wish !== undefined) {
+    const result = await createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
+    const { progressToken: token } = info
+    const taskId = typeof result === 'string' ? undefined : result['taskId']
+    if (token !== undefined && typeof taskId === 'string' && host.app.tasks !== undefined)
+      tellProgress(host.app.tasks, { session, outlet, token, taskId })
+    return result
+  }
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
   const progress = { highest: resumed?.progress }
@@ -289,12 +298,6 @@ function setLevel(_host: LegacyHost, { request: { params }, session }: SessionRe
   if (known === undefined) throw invalidParams(`level must be one of ${LOGGING_LEVELS.join(', ')}`)
   session.level = known
   return {}
-}
-
-function progressTokenOf({ meta }: ResolvedRequest): ProgressToken | undefined {
-  const token = meta?.['progressToken']
-  if (token === undefined || isId(token)) return token
-  throw invalidParams('progressToken must be a string or an integer')
 }
 
 /** The members of the response beside its id. */

@@ -1,8 +1,9 @@
 // One request of a session, as its method sees it.
 import type { Caller } from '../flow/caller.ts'
-import type { LoggingLevel } from '../protocol/messages.ts'
+import type { LoggingLevel, ProgressToken } from '../protocol/messages.ts'
 import type { ResolvedRequest } from '../server/resolve.ts'
 import type { SentProgress } from '../server/context.ts'
+import { invalidParams, isId } from '../server/request.ts'
 import type { RoundRequest, Target } from '../server/round.ts'
 import type { Call, SuspendCall } from './call.ts'
 import type { Outlet } from './host.ts'
@@ -18,6 +19,12 @@ export interface SessionRequest {
   readonly suspender?: Suspender | undefined
   /** Present if an answer of such a client resumes the call. */
   readonly resumed?: ResumedCall | undefined
+}
+
+export function progressTokenOf({ meta }: ResolvedRequest): ProgressToken | undefined {
+  const token = meta?.['progressToken']
+  if (token === undefined || isId(token)) return token
+  throw invalidParams('progressToken must be a string or an integer')
 }
 
 /** Lets a call suspend itself. */

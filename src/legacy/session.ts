@@ -9,6 +9,7 @@ import type { Limits } from '../server/limits.ts'
 import { sharesOf } from '../server/limits.ts'
 import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
 import { bytesOfUris } from '../server/subscriptions.ts'
+import type { TaskProgress } from '../server/tasks.ts'
 import type { SessionClaims } from './session-id.ts'
 import type { EventStream } from './stream.ts'
 
@@ -19,6 +20,14 @@ export interface Stoppable {
   readonly segment?: number
   /** Makes it fail, because the server is shutting down. */
   interrupt(): void
+}
+
+/** Sends the progress of a task. */
+export interface ProgressReporter {
+  /** Where it is sent. A request that waits for the result changes it for that time. */
+  notify: (text: string) => boolean
+  /** Returns `false` if nobody can be told. */
+  send(progress: TaskProgress | undefined): boolean
 }
 
 interface SubscribedUri {
@@ -40,6 +49,8 @@ export class Session {
   #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
+  /** Who sends the progress of its tasks, by the id of each. */
+  readonly progress = new Map<string, ProgressReporter>()
   /** The URIs of the resources that the client has subscribed to. */
   readonly #uris = new Map<string, SubscribedUri>()
   #uriBytes = 0

@@ -198,10 +198,10 @@ async function listen(
   }
   const taskIds = (filter.taskIds && (await tasks?.own(filter.taskIds, principal))) ?? []
   const agreed = filter.taskIds === undefined ? filter : { ...filter, taskIds }
-  const meta = `"_meta":${JSON.stringify({ [META_SUBSCRIPTION]: id })}`
+  const meta = JSON.stringify({ [META_SUBSCRIPTION]: id }).slice(1)
   const follow = (tell: (message: string) => void): (() => void) =>
-    tasks?.followText(taskIds, (fields) =>
-      tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{${meta},${fields}}}`),
+    tasks?.followText(taskIds, (fields, taskMeta) =>
+      tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":{${taskMeta}${meta},${fields}}}`),
     ) ?? nothing
   const owner = principal ?? NOBODY
   const source = new RequestSource({ info, meta: requestMeta, caller }, limits)

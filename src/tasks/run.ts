@@ -85,7 +85,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     this.task = task
     this.host = host
     this.#lease = new Lease(task, host.store)
-    this.#status = new StatusMessage(() => this.#writeStatus())
+    this.#status = new StatusMessage(task.message, () => this.#writeStatus())
   }
 
   get state(): TaskFlowState {

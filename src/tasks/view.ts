@@ -4,7 +4,11 @@
 import { invalidParams } from '../server/request.ts'
 import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
 import type { TaskPosition, TaskRecord } from '../store/tasks.ts'
+import { META_PROGRESS } from '../protocol/revisions/2026-07-28.ts'
+import type { FollowedTask } from '../server/tasks.ts'
+import { isEnd } from '../store/tasks.ts'
 import { readShown } from './state.ts'
+import { readMessage } from './status-message.ts'
 
 const MAX_CURSOR_LENGTH = 1_024
 
@@ -38,6 +42,18 @@ export function taskText(task: TaskRecord): string {
   }
 }
 
+/** The task as those see it that follow it. */
+export function followedTask(task: TaskRecord): FollowedTask {
+  const { progress } = isEnd(task.status) ? {} : readMessage(task.message)
+  return progress === undefined ? taskValue(task) : { ...taskValue(task), progress }
+}
+
+/** What belongs into `_meta` beside the task, as JSON text with a comma at its end. */
+export function metaText({ status, message }: TaskRecord): string {
+  const { progress } = isEnd(status) ? {} : readMessage(message)
+  return progress === undefined ? '' : `"${META_PROGRESS}":${JSON.stringify(progress)},`
+}
+
 /** The fields that every task has, as JSON text without the braces around it. */
 export function fieldsText(task: TaskRecord): string {
   return JSON.stringify(fieldsOf(task)).slice(1, -1)
@@ -66,7 +82,8 @@ function isTime(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-function fieldsOf({ id, status, message, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): DetailedTask {
+function fieldsOf({ id, status, message: stored, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): DetailedTask {
+  const { message } = readMessage(stored)
   return {
     taskId: id,
     status,

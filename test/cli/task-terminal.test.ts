@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { taskApp } from '../client/task-app.mjs'
 import type { TaskServerOptions, Told } from '../client/task-server.ts'
 import { answerOf, asking, completed, TASK_ID, TaskServer } from '../client/task-server.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
 import { HOSTILE } from './app.ts'
 import { KEYS, Terminal } from './terminal.ts'
 
@@ -45,6 +46,24 @@ test('a task is followed on one line, asks its question, and its result is all t
   expect(terminal.text).not.toContain('Working')
   expect(terminal.text.split('\n').at(-1)).toBe('Hello, Ada.')
   expect(server.sent('tasks/update')).toEqual([{ taskId: TASK_ID, inputResponses: { name: answerOf('Ada') } }])
+})
+
+test('the progress of a task is a bar, as that of a call', async () => {
+  const store = new MemoryStore()
+  const app = taskApp(store)
+  const go = gate()
+  app.tool('copy', { task: 'always' }, async (_args, io) => {
+    io.progress(3, 6, 'Copying')
+    await io.step('rest', () => go.promise)
+    return 'Copied.'
+  })
+  const { url, close } = await serve(app, { port: 0, handleSignals: false })
+  onTestFinished(close)
+  const terminal = new Terminal(['call', url, 'copy'])
+  await terminal.shows(/\[#{15}\.{15}\] 50% 3\/6 Copying$/)
+  go.open()
+  expect(await terminal.ended).toBe(0)
+  expect(terminal.text.split('\n').at(-1)).toBe('Copied.')
 })
 
 test('a call of our own server asks, goes on as a task, asks again, and ends with its result', async () => {

@@ -38,6 +38,13 @@ function addModes(app) {
     return 'Went on.'
   })
   app.tool('always', { task: 'always' }, () => 'Always.')
+  app.tool('copy', { task: 'optional' }, async (_args, io) => {
+    for (const file of [1, 2, 3]) {
+      io.progress(file, 3, `File ${file}`)
+      await new Promise((resolve) => void setTimeout(resolve, 150))
+    }
+    return 'Copied.'
+  })
   app.tool('never', { task: 'never' }, async (_args, io) => ((await io.detach()) ? 'A task.' : 'Never.'))
 }
 

@@ -112,6 +112,18 @@ describe.each([
     expect(peer.asked).toHaveLength(3)
   })
 
+  test('is told the progress of the task with the token of the call, while it polls', async () => {
+    await opened()
+    const told: unknown[] = []
+    const onprogress = (progress: unknown): void => void told.push(progress)
+    await peer.client.listTools()
+    const options = { task: { ttl: 60_000 }, onprogress }
+    const stream = peer.client.experimental.tasks.callToolStream({ name: 'copy' }, CallToolResultSchema, options)
+    for await (const message of stream) if (message.type === 'error') throw message.error
+    expect(told.length).toBeGreaterThan(0)
+    expect(told).toContainEqual({ progress: 3, total: 3, message: 'File 3' })
+  })
+
   test('visits a page for a task', async () => {
     await opened({ 'Please sign in.': [{ action: 'accept' }] })
     const { taskId } = await begin('page')

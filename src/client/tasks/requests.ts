@@ -12,6 +12,7 @@ import { ClientError, isConnectionLoss } from '../errors.ts'
 import type { NotificationListener } from '../notifications.ts'
 import { checkComplete } from '../round.ts'
 import type { RpcResponse } from '../transports/transport.ts'
+import type { TaskOptions } from '../options.ts'
 import type { SendTaskRequest } from './dialect.ts'
 import type { TaskState } from './state.ts'
 import { readTaskState } from './state.ts'
@@ -54,8 +55,13 @@ export class TaskRequests {
   }
 
   /** Waits until the task has ended, for such a server. Its questions go to the answerers, as those of the call. */
-  async wait(id: string, call: ClientCall | undefined, deadline: Deadline): Promise<void> {
-    const request = { method: 'tasks/result', name: id, params: { taskId: id }, call, isIdempotent: true }
+  async wait(
+    id: string,
+    call: ClientCall | undefined,
+    deadline: Deadline,
+    onProgress: TaskOptions['onProgress'],
+  ): Promise<void> {
+    const request = { method: 'tasks/result', name: id, params: { taskId: id }, call, isIdempotent: true, onProgress }
     await this.#connection.request(request, deadline)
   }
 

@@ -8,6 +8,8 @@ import { readQuestions } from '../answers/question.ts'
 import { REVISIONS } from '../discovery.ts'
 import { badResponse, ClientError } from '../errors.ts'
 import { checkComplete, readDone, readInputRequests } from '../round.ts'
+import { META_PROGRESS } from '../../protocol/revisions/2026-07-28.ts'
+import type { ProgressUpdate } from '../options.ts'
 import type { SavedTask } from '../saved.ts'
 import { isText, MAX_BYTES, MAX_LENGTH, shortened } from '../server-text.ts'
 import { readError } from '../transports/message.ts'
@@ -23,6 +25,8 @@ export interface TaskSummary {
   readonly status: TaskStatus
   /** A message from the server, for people. */
   readonly message?: string
+  /** How far it is. Of a legacy server, `onProgress` is told instead. */
+  readonly progress?: ProgressUpdate
   /** ISO 8601, by the server's clock. */
   readonly createdAt: string
   readonly updatedAt: string
@@ -71,7 +75,7 @@ const MAX_DATE_LENGTH = 64
 
 /** Reads the members that every task has. The response that creates a task may have no others. */
 export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
-  const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs } = result
+  const { taskId, status, statusMessage, createdAt, lastUpdatedAt, ttlMs, pollIntervalMs, _meta: meta } = result
   if (!isTaskId(taskId)) throw badTask('taskId', `a string of 1 to ${MAX_BYTES.taskId} bytes`, taskId)
   if (!STATUSES.has(status)) throw badTask('status', `one of ${[...STATUSES].join(', ')}`, status)
   if (statusMessage !== undefined && typeof statusMessage !== 'string') {
@@ -83,14 +87,27 @@ export function readTaskSummary(result: Record<string, unknown>): TaskSummary {
   if (pollIntervalMs !== undefined && !isPollInterval(pollIntervalMs)) {
     throw badTask('pollIntervalMs', 'an integer', pollIntervalMs)
   }
+  const progress = readProgress(isObject(meta) ? meta[META_PROGRESS] : undefined)
   return {
     id: taskId,
     status: status as TaskStatus,
     ...(statusMessage !== undefined && { message: shortened(statusMessage, MAX_LENGTH.message) }),
+    ...(progress !== undefined && { progress }),
     createdAt,
     updatedAt: lastUpdatedAt,
     ttlMs: ttlMs as number | null,
     ...(pollIntervalMs !== undefined && { pollIntervalMs }),
+  }
+}
+
+/** `undefined` if it is not what we write there. */
+function readProgress(given: unknown): ProgressUpdate | undefined {
+  const { progress, total, message } = isObject(given) ? given : {}
+  if (!Number.isFinite(progress)) return undefined
+  return {
+    progress: progress as number,
+    ...(Number.isFinite(total) && { total: total as number }),
+    ...(typeof message === 'string' && { message: shortened(message, MAX_LENGTH.message) }),
   }
 }
 

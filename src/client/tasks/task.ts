@@ -9,7 +9,7 @@ import type { ClientCall } from '../call.ts'
 import type { ClientContext } from '../context.ts'
 import type { Deadline } from '../deadline.ts'
 import { badResponse, ClientError, noTasks, wrongOption } from '../errors.ts'
-import type { TaskOptions } from '../options.ts'
+import type { ProgressUpdate, TaskOptions } from '../options.ts'
 import { checkLimit } from '../options.ts'
 import type { SavedTask } from '../saved.ts'
 import { TaskAnswers } from './answers.ts'
@@ -114,7 +114,15 @@ export class ClientTask {
   result(options: TaskOptions = {}): Promise<CallToolResult> {
     return this.#withDeadline(options, async (deadline) => {
       if (this.#finished !== undefined) return this.#resultOf(this.#finished, deadline)
-      if (this.#requests.asksWhileWaiting) return this.#waitForEnd(deadline)
+      const { onProgress } = options
+      if (this.#requests.asksWhileWaiting) return this.#waitForEnd(deadline, onProgress)
+      let told = ''
+      const tell = (progress: ProgressUpdate | undefined): void => {
+        const text = JSON.stringify(progress)
+        if (onProgress === undefined || progress === undefined || text === told) return
+        told = text
+        this.#context.connection.notifications.tell(onProgress, progress)
+      }
       const watch = this.#watch(deadline, this.#takeCreated() === undefined)
       const answers = new TaskAnswers({
         context: this.#context,
@@ -128,6 +136,7 @@ export class ClientTask {
           const state = (await this.#sendReady(answers, deadline)) ?? (await watch.next())
           if (state === undefined) continue
           this.#note(state)
+          tell(state.progress)
           if (isFinished(state)) return await this.#resultOf(state, deadline)
           answers.ask(this.#questions)
         }
@@ -183,11 +192,11 @@ export class ClientTask {
   }
 
   /** For a server that asks while the client waits. */
-  async #waitForEnd(deadline: Deadline): Promise<CallToolResult> {
+  async #waitForEnd(deadline: Deadline, onProgress: TaskOptions['onProgress']): Promise<CallToolResult> {
     let failure: ProtocolError | undefined
     await this.#requests.retry(deadline, async () => {
       try {
-        await this.#requests.wait(this.id, this.#call, deadline)
+        await this.#requests.wait(this.id, this.#call, deadline, onProgress)
       } catch (error) {
         // The error of the task itself, or of this wait: the state tells.
         if (!(error instanceof ProtocolError)) throw error
@@ -293,7 +302,7 @@ const FINAL_CODES: ReadonlySet<string> = new Set(['TASK_CANCELLED', 'TASK_GONE',
 /** Equal for two states that look the same to a user. */
 function digestOf(state: TaskState): string {
   const keys = state.status === 'input_required' ? state.questions.map(({ key }) => key) : []
-  return JSON.stringify([state.status, state.message, keys])
+  return JSON.stringify([state.status, state.message, state.progress, keys])
 }
 
 function cancelled({ id, message }: TaskSummary): ClientError {

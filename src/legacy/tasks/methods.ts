@@ -12,6 +12,8 @@ import type { Tasks } from '../../server/tasks.ts'
 import type { LegacyHost } from '../host.ts'
 import { olderQuestions } from '../rounds.ts'
 import type { SessionRequest } from '../session-request.ts'
+import { progressTokenOf } from '../session-request.ts'
+import { ProgressSender } from './progress.ts'
 import { hasEnded, isReady, TaskWait } from './wait.ts'
 
 /** The result, or `undefined` when the session has no such method. Resolves to `undefined` when the client has cancelled. */
@@ -78,17 +80,25 @@ async function takeInput(
 async function waitForResult(
   host: LegacyHost,
   tasks: Tasks,
-  { request: { id, params }, session, outlet, caller }: SessionRequest,
+  { request, session, outlet, caller }: SessionRequest,
 ): Promise<Result | undefined> {
+  const { id, params } = request
   const { revision } = session
   const task = await tasks.get(params?.['taskId'], caller?.principal)
   if (isReady(task, revision)) return resultOf(revision, task)
   const { taskId } = task
+  const notify = (text: string): boolean => outlet.notify(text)
+  const token = progressTokenOf(request)
+  // Without a token of its own, the request has the progress sent on its stream that the call asked for.
+  const ofCall = token === undefined ? session.progress.get(taskId) : undefined
+  const before = ofCall?.notify
+  if (ofCall !== undefined) ofCall.notify = notify
   const wait = new TaskWait({
     host,
     session,
     outlet,
     taskId,
+    progress: token === undefined ? ofCall : new ProgressSender(token, notify),
     follow: (tell, gone) => tasks.follow(taskId, tell, gone),
     answer: (inputResponses) => tasks.update(taskId, inputResponses, caller?.principal),
   })
@@ -103,6 +113,7 @@ async function waitForResult(
   } finally {
     session.calls.delete(id)
     host.waits.delete(wait)
+    if (ofCall !== undefined && before !== undefined) ofCall.notify = before
   }
 }
 

@@ -6,10 +6,11 @@ import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError, RallyError } from '../..
 import type { OlderRevision } from '../../protocol/revisions/older.ts'
 import type { DetailedTask } from '../../protocol/messages.ts'
 import { olderTask } from '../../protocol/revisions/older.ts'
+import type { FollowedTask } from '../../server/tasks.ts'
 import { StoreUnavailable } from '../../store/outages.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
 import type { WaitingRequest } from '../asks.ts'
-import type { Session } from '../session.ts'
+import type { ProgressReporter, Session } from '../session.ts'
 import { TaskQuestions } from './questions.ts'
 
 export interface TaskWaiting {
@@ -17,8 +18,10 @@ export interface TaskWaiting {
   readonly session: Session
   readonly outlet: Outlet
   readonly taskId: string
+  /** Sends the progress, if the client wants to be told. */
+  readonly progress: ProgressReporter | undefined
   /** See `Tasks.follow`. */
-  readonly follow: (onTask: (task: DetailedTask) => void, onGone: () => void) => () => void
+  readonly follow: (onTask: (task: FollowedTask) => void, onGone: () => void) => () => void
   readonly answer: (inputResponses: Record<string, Record<string, unknown>>) => Promise<unknown>
 }
 
@@ -83,10 +86,11 @@ export class TaskWait implements WaitingRequest {
     })
   }
 
-  #onTask(task: DetailedTask): void {
+  #onTask(task: FollowedTask): void {
     if (isReady(task, this.#waiting.session.revision)) return this.#finish(() => this.#resolve(task))
     try {
       this.#notifyStatus(task)
+      this.#waiting.progress?.send(task.progress)
       this.#questions.show(task.inputRequests ?? {})
     } catch (error) {
       this.#failBy(error)

@@ -22,6 +22,9 @@ export const DEFERRED_VERSION = 'version'
  */
 export const META_IDEMPOTENCY_KEY = 'com.mcp-rally/idempotency-key'
 
+/** Ours, in a task: how far it is, with the members of a progress notification. */
+export const META_PROGRESS = 'com.mcp-rally/progress'
+
 /** The extension that lets a call become a task. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks'
 
