@@ -81,6 +81,7 @@ export type {
   ClaimRequest,
   TaskLease,
   TaskEvent,
+  TaskGroup,
   NewTask,
   RenewedLease,
   TaskChange,
@@ -105,7 +106,7 @@ export type { TaskOutcome } from './tasks/outcome.ts'
 export type { TaskTimelineEntry } from './tasks/timeline.ts'
 export type { AppsOptions } from './server/apps-options.ts'
 export type { IdentifyVisitor, PageOptions, PageRequest, PageVisitor } from './server/page.ts'
-export type { SignalOutcome, TaskMode, TasksOptions } from './server/tasks.ts'
+export type { SignalOutcome, TaskConcurrency, TaskMode, TasksOptions, ToolTaskOptions } from './server/tasks.ts'
 export { MemoryOnceStore } from './store/memory/once.ts'
 export type { OnceClaim, OnceStore } from './store/once.ts'
 export type { Capability, VisitOptions } from './flow/question.ts'

@@ -18,7 +18,7 @@ import type { LegacyOptions } from './server/legacy.ts'
 import { lazily } from './server/legacy.ts'
 import type { PageOptions } from './server/page.ts'
 import { readPageOptions } from './server/page.ts'
-import type { TasksOptions } from './server/tasks.ts'
+import type { SignalOutcome, TasksOptions } from './server/tasks.ts'
 import { readTasksOptions, TaskEngine } from './tasks/engine.ts'
 import type {
   TaskDetails,
@@ -145,6 +145,17 @@ export class RallyTasks {
    */
   async answer(id: string, answers: Readonly<Record<string, InputResponse>>): Promise<void> {
     return (await this.#operations()).answer(id, answers)
+  }
+
+  /**
+   * Sends an event to a task by the key of its `io.event()`, in place of whoever has the token. Returns `repeated` if one has come
+   * before.
+   *
+   * @example
+   * await app.tasks.signal(id, 'paid', { amount: 40 })
+   */
+  async signal(id: string, key: string, value: unknown = null): Promise<SignalOutcome> {
+    return (await this.#operations()).signal(id, key, value)
   }
 
   /**

@@ -1,6 +1,6 @@
 // What the server knows of tasks. The room `tasks/` implements it.
 import type { Answers } from '../flow/answering.ts'
-import type { CallSource } from '../flow/caller.ts'
+import type { Caller, CallSource } from '../flow/caller.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { RequestInfo } from './request.ts'
@@ -13,6 +13,27 @@ export type TaskMode =
   | 'optional'
   /** Never, even if its handler calls `io.detach()`. */
   | 'never'
+
+/** When a call becomes a task, and how many of a tool's tasks run at a time. */
+export interface ToolTaskOptions<Args> {
+  /** Default: when the handler calls `io.detach()`. */
+  mode?: TaskMode
+  /** Default: as many as the instances have places for. */
+  concurrency?: TaskConcurrency<Args>
+}
+
+/**
+ * How many tasks of one key run at a time, on all instances together. The others wait for their turn. A task that waits, for an answer,
+ * an event or a time, does not count.
+ */
+export interface TaskConcurrency<Args> {
+  limit: number
+  /**
+   * Called when the call becomes a task. Tasks for which it returns the same text count together. With `undefined`, a task does not
+   * count and never waits. Default: all tasks of the tool count together.
+   */
+  key?: (call: { readonly caller: Caller | undefined; readonly args: Args }) => string | undefined
+}
 
 /** Limits and times of tasks. */
 export interface TasksOptions {
@@ -65,6 +86,18 @@ export interface TaskStart {
   readonly answers: Answers | undefined
 }
 
+/** How far a task is, as its handler said last. */
+export interface TaskProgress {
+  readonly progress: number
+  readonly total?: number
+  readonly message?: string
+}
+
+/** A task as those see it that follow it. */
+export interface FollowedTask extends DetailedTask {
+  readonly progress?: TaskProgress
+}
+
 /** `repeated`: an event has come before, and that one counts. */
 export type SignalOutcome = 'accepted' | 'repeated'
 
@@ -106,9 +139,9 @@ export interface Tasks {
    * Calls `onTask` with the task as it is now and after every change, and `onGone` when it has outlived its ttl. Returns a function
    * that stops it.
    */
-  follow(taskId: string, onTask: (task: DetailedTask) => void, onGone: () => void): () => void
-  /** The same for many tasks, each as JSON text without the braces around it. */
-  followText(ids: readonly string[], onTask: (taskText: string) => void): () => void
+  follow(taskId: string, onTask: (task: FollowedTask) => void, onGone: () => void): () => void
+  /** The same for many tasks, each as JSON text without the braces around it, and what belongs into its `_meta`. */
+  followText(ids: readonly string[], onTask: (taskText: string, metaText: string) => void): () => void
   /** Resolves if the store answers, and rejects if it cannot be reached. */
   reachStore(): Promise<void>
   /** Starts working on tasks. A second call does nothing. */

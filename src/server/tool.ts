@@ -17,7 +17,9 @@ import type { Target, RoundServices } from './round.ts'
 import { protocolErrorOf } from './failure.ts'
 import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
-import type { TaskMode } from './tasks.ts'
+import type { TaskGroupOf } from './task-group.ts'
+import { readTaskGroup } from './task-group.ts'
+import type { TaskMode, ToolTaskOptions } from './tasks.ts'
 
 /** Options of `app.tool()`. */
 export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema, N> extends HandlerOptions<A, N> {
@@ -30,8 +32,8 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
   /** The schema of the structured content. Default: none, and the handler returns content. */
   output?: O
   annotations?: ToolAnnotations
-  /** When a call becomes a task, which needs a `store`. Default: when the handler calls `io.detach()`. */
-  task?: TaskMode
+  /** When a call becomes a task, which needs a `store`, and how many run at a time. Default: when the handler calls `io.detach()`. */
+  task?: TaskMode | ToolTaskOptions<Output<I>>
   /**
    * Whether the tool has a page for its questions, in apps with the option `apps`. Default: true if it has `asks` or `needs`, and no
    * page of its own in `_meta.ui`.
@@ -64,6 +66,8 @@ export interface RegisteredTool extends Handled, Target {
   readonly resultText: (value: unknown, host: RoundServices) => string | Promise<string>
   /** The arguments that an HTTP request must repeat in its headers. */
   readonly headers: readonly ParamHeader[]
+  /** Which of its tasks may not all run at a time. `undefined` if there is no limit. */
+  readonly taskGroup: TaskGroupOf | undefined
   /** True if it may ask in a page of the client's host. */
   readonly apps: boolean
   /** Its entry in `tools/list`. */
@@ -100,6 +104,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
   const handled = prepareHandler(`Tool "${name}"`, options, handler)
   const checkInput = input === undefined ? checkNone : toCheck(input, `The input of tool "${name}"`)
   const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
+  const task = readTask(options.task)
   // Becomes a result and not a protocol error, so that the model can read it and try again.
   const invalid = (issues: string[]): Error =>
     new RallyError('ARGUMENTS_INVALID', `Invalid arguments for ${name}: ${issues.join('; ')}`)
@@ -107,7 +112,8 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     ...handled,
     method: 'tools/call',
     target: name,
-    task: readMode(options.task, name),
+    task: readMode(task.mode, name),
+    taskGroup: task.concurrency && readTaskGroup(name, task.concurrency, checkInput),
     run: checkedRun(handled.run, checkInput, invalid),
     resultText: (value, { serverMeta }) =>
       checkOutput === undefined ? resultText(value, serverMeta) : structuredText(value, checkOutput, serverMeta),
@@ -122,12 +128,16 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
   }
 }
 
+function readTask<Args>(task: TaskMode | ToolTaskOptions<Args> | undefined): ToolTaskOptions<Args> {
+  return isObject(task) ? task : { ...(task !== undefined && { mode: task as TaskMode }) }
+}
+
 function readMode(mode: unknown, name: string): TaskMode | 'detach' {
   if (mode === undefined) return 'detach'
   if (mode === 'always' || mode === 'optional' || mode === 'never') return mode
   throw new RallyError(
     'TOOL_INVALID',
-    `Tool "${name}": \`task\` must be 'always', 'optional' or 'never', got ${shown(mode)}.`,
+    `Tool "${name}": \`task\` must be 'always', 'optional' or 'never', or an object with it as \`mode\`, got ${shown(mode)}.`,
   )
 }
 

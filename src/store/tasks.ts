@@ -4,7 +4,10 @@
 // 2. Every claim gives the task a new, higher fence. A write under an older fence changes nothing.
 // 3. Times are given as spans from the store's own clock, so that the clocks of the instances do not matter.
 // 4. A task that has outlived its ttl, and the `keepMs` of its end, does not exist for any caller, swept or not.
-// 5. A store that cannot be reached rejects. It never answers as if a task did not exist.
+// 5. Of a group of tasks, no more than its limit have a place at a time. A task takes a place when it is claimed, and leaves it when it is
+//    released, parked or ended. A due task without a place waits, and the one that has waited longest is next. A task that has lost
+//    its worker keeps its place.
+// 6. A store that cannot be reached rejects. It never answers as if a task did not exist.
 import { RallyError } from '../protocol/errors.ts'
 
 /** Keeps tasks. Its invariants are those that every store is tested with. */
@@ -12,8 +15,8 @@ export interface TaskStore {
   /** Creates the task, due at once. If a task of this id exists, that one stays unchanged. Returns the task that exists then. */
   create(task: NewTask): Promise<TaskRecord>
   /**
-   * Like `create`. If this call creates the task, it also claims it for `worker`. Optional: without it, the worker claims the task
-   * later.
+   * Like `create`. If this call creates the task, and it has no group, it also claims it for `worker`. Optional: without it, the worker
+   * claims the task later.
    */
   createAndClaim?(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask>
   /** Returns `undefined` if there is no such task. */
@@ -47,8 +50,8 @@ export interface TaskStore {
    */
   change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined>
   /**
-   * Like `change`. If the task is due then and no worker has a lease, it also claims the task and returns it. Optional: without it, the
-   * worker claims the task later.
+   * Like `change`. If the task is due then, has no group, and no worker has a lease, it also claims the task and returns it. Optional:
+   * without it, the worker claims the task later.
    */
   changeAndClaim?(
     id: string,
@@ -68,7 +71,7 @@ export interface TaskStore {
   /** Deletes those of these tasks that have ended. Returns how many there were. */
   remove?(ids: readonly string[]): Promise<number>
   /**
-   * Calls the listener when a task falls due or changes, on any instance. It may call too often, and it may miss an event: callers also
+   * Calls the listener when a task falls due, leaves its place in a group or changes, on any instance. It may call too often, and it may miss an event: callers also
    * poll. Returns a function that stops it.
    */
   watch(listener: (event: TaskEvent) => void): () => void
@@ -92,6 +95,14 @@ export interface NewTask {
   readonly pollMs: number
   /** The lifetime from now; `null` for ever. */
   readonly ttlMs: number | null
+  /** The group of which only so many tasks run at a time. Default: none. */
+  readonly group?: TaskGroup | undefined
+}
+
+/** Tasks of which at most `limit` run at a time. */
+export interface TaskGroup {
+  readonly name: string
+  readonly limit: number
 }
 
 /** A task as its store has it. */
@@ -140,6 +151,8 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** Who claims, for operations. The store keeps it until the next claim. */
   readonly worker?: string | undefined
+  /** True to give free places to tasks of groups first. Without it, only those are claimed that have a place. Default: false. */
+  readonly groups?: boolean
 }
 
 /** Proof that a worker holds a task. A write with an older lease is refused. */

@@ -10,22 +10,24 @@ import { taskProblem } from '../server/limits.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
-import type { SignalOutcome, TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
+import type { FollowedTask, SignalOutcome, TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
 import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
 import type { TaskOperations } from './operations.ts'
 import type { TaskRequest } from './state.ts'
-import { isByHand, newState, ownerOf, readState, takeAnswers, writeState } from './state.ts'
+import { isByHand, newState, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { shown } from '../protocol/text.ts'
 import { isEnd } from '../store/tasks.ts'
 import { Usages } from '../store/usage.ts'
-import { cursorAfter, fieldsText, listedTask, readCursor, taskText, taskValue } from './view.ts'
+import { cursorAfter, fieldsText, followedTask, listedTask, metaText, readCursor, taskText, taskValue } from './view.ts'
 import { Worker } from './worker.ts'
 
 /** How often an answer or a cancellation is retried because the task changed in between. */
 const MAX_TRIES = 100
+/** How many retries of retries a token is good for. */
+const MAX_RETRIES = 20
 /** The form of a task id. The store is not asked for an id of another form. */
 const ID = /^[0-9a-f]{64}$/
 /** An id that no task has. */
@@ -117,13 +119,24 @@ export class TaskEngine implements Tasks {
     const text = eventText(value)
     const address = await this.#eventTokens.open(token)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const task = await this.#store.read(address.taskId)
+      const task = await this.#lastRetryOf(address.taskId)
       if (task === undefined) throw refused()
       const state = receive(task, address, { value: JSON.parse(text) as unknown, at: this.#host.now() })
       if (state === 'repeated') return 'repeated'
       if (await this.#changeWithin(task.owner, task, { state: writeState(state), dueMs: 0 })) return 'accepted'
     }
     throw changedTooOften()
+  }
+
+  /** The task, or the one that retries it. So a token that was handed out before a retry is good after it. */
+  async #lastRetryOf(id: string): Promise<TaskRecord | undefined> {
+    let task = await this.#store.read(id)
+    for (let retries = 0; task !== undefined && isEnd(task.status) && retries < MAX_RETRIES; retries += 1) {
+      const next = await this.#store.read(retryIdOf(task))
+      if (next === undefined) break
+      task = next
+    }
+    return task
   }
 
   async list(principal: string | undefined, cursor: unknown): Promise<TaskPage> {
@@ -140,12 +153,12 @@ export class TaskEngine implements Tasks {
     return found.flatMap((task) => (task?.owner === owner ? [task.id] : []))
   }
 
-  follow(taskId: string, onTask: (task: DetailedTask) => void, onGone: () => void): () => void {
-    return this.#followers.follow([taskId], (task) => onTask(taskValue(task)), onGone)
+  follow(taskId: string, onTask: (task: FollowedTask) => void, onGone: () => void): () => void {
+    return this.#followers.follow([taskId], (task) => onTask(followedTask(task)), onGone)
   }
 
-  followText(ids: readonly string[], onTask: (taskText: string) => void): () => void {
-    return this.#followers.follow(ids, (task) => onTask(taskText(task)))
+  followText(ids: readonly string[], onTask: (taskText: string, metaText: string) => void): () => void {
+    return this.#followers.follow(ids, (task) => onTask(taskText(task), metaText(task)))
   }
 
   /** What operators do. Loaded with the first use. */
@@ -179,6 +192,7 @@ export class TaskEngine implements Tasks {
 
   async #create({ tool, args, source, info, claims, answers }: TaskStart): Promise<TaskRecord> {
     const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
+    const group = await this.#host.registry.tools.get(tool)?.taskGroup?.(args, source.caller)
     const request: TaskRequest = {
       tool,
       args,
@@ -189,6 +203,7 @@ export class TaskEngine implements Tasks {
       declared: capabilities,
       can: info.capabilities,
       source: storedSource(source),
+      ...(group !== undefined && { group }),
     }
     const newTask: NewTask = {
       // Derived from the secret flow id, so that a repeated last round of a flow finds the same task.
@@ -200,6 +215,7 @@ export class TaskEngine implements Tasks {
       message: undefined,
       pollMs: this.#pollMs,
       ttlMs: shorter(this.#ttlMs, info.taskTtlMs),
+      group,
     }
     const wanted = { tasks: 1, bytes: bytesOf(newTask) } as const
     try {
@@ -221,7 +237,8 @@ export class TaskEngine implements Tasks {
 
   /** If the worker has a free place and the store can, the task is claimed when it is created. */
   async #createIn(newTask: NewTask): Promise<TaskRecord> {
-    const place = this.#store.createAndClaim && this.#worker.reserve(newTask.owner)
+    const claims = this.#store.createAndClaim !== undefined && newTask.group === undefined
+    const place = claims ? this.#worker.reserve(newTask.owner) : undefined
     if (place === undefined) {
       const task = await this.#store.create(newTask)
       this.#worker.pull()
@@ -247,7 +264,8 @@ export class TaskEngine implements Tasks {
 
   async #getText(taskId: unknown, principal: string | undefined): Promise<string> {
     const task = await this.#find(readId(taskId), ownerOf(principal))
-    return `{"resultType":"complete",${taskText(task)},"_meta":${this.#host.serverMeta}}`
+    const meta = `{${metaText(task)}${this.#host.serverMeta.slice(1)}`
+    return `{"resultType":"complete",${taskText(task)},"_meta":${meta}}`
   }
 
   /** Changes the task as `make` says. A task that has ended stays as it is. */

@@ -1,16 +1,20 @@
-// What the operators of an app do with its tasks: list them, look into one, cancel, answer, retry and delete them. Nothing of it is on
+// What the operators of an app do with its tasks: list them, look into one, cancel, answer, signal, retry and delete them. Nothing of it is on
 // the wire of MCP. It works on a store alone, without the code of the app, so that a terminal can do it too.
+import type { Wait } from '../flow/flow-state.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult, InputRequest, InputResponse } from '../protocol/messages.ts'
 import { shown as shownValue } from '../protocol/text.ts'
+import type { SignalOutcome } from '../server/tasks.ts'
 import type { InspectedTask, TaskRecord, TaskStatus, TaskStore } from '../store/tasks.ts'
 import { isEnd } from '../store/tasks.ts'
+import { eventText, receive } from './events.ts'
 import { readClaimNote } from './history.ts'
 import type { TaskOutcome } from './outcome.ts'
 import { outcomeOf, statePrefixOf } from './outcome.ts'
-import { retryIdOf, retryOf } from './retry.ts'
+import { retryOf } from './retry.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { isByHand, ownerOf, readState, takeAnswers, writeState } from './state.ts'
+import { flowStateOf, isByHand, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
+import { readMessage } from './status-message.ts'
 import type { TaskTimelineEntry } from './timeline.ts'
 import { timelineOf } from './timeline.ts'
 
@@ -179,6 +183,24 @@ export class TaskOperations {
     throw new RallyError('STORE_BUSY', `The task changed ${MAX_TRIES} times while it was answered. Try again.`)
   }
 
+  /** Sends an event to a task by its key. */
+  async signal(id: string, key: string, value: unknown): Promise<SignalOutcome> {
+    const text = eventText(value)
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const task = await this.#store.read(id)
+      if (task === undefined || isEnd(task.status)) throw await this.#unchangeable(id)
+      const { dueAt } = eventIn(readState(task.state), key)
+      const event = { value: JSON.parse(text) as unknown, at: Date.now() }
+      const state = receive(task, { taskId: id, key, dueAt }, event)
+      if (state === 'repeated') return 'repeated'
+      const change = { state: writeState(state), dueMs: 0 }
+      if ((await this.#store.change(id, { version: task.version }, change)) === undefined) continue
+      this.#onDue()
+      return 'accepted'
+    }
+    throw new RallyError('STORE_BUSY', `The task changed ${MAX_TRIES} times while the event was sent. Try again.`)
+  }
+
   /**
    * Makes a new task of one that ended in error or was given up. It has the same flow, so its steps have the same idempotency keys, and
    * it continues after what was recorded before `from`. Returns the new task.
@@ -287,6 +309,17 @@ function checkAnswers(answers: Readonly<Record<string, unknown>>, { shown }: Tas
   throw new RallyError('ANSWER_INVALID', `app.tasks.answer(): ${problem}. ${asks}.`)
 }
 
+/** The event that the handler has declared under this key, or that has come for it. */
+function eventIn(state: TaskFlowState, key: string): { readonly dueAt: number } {
+  const waits = flowStateOf(state).waits ?? new Map<string, Wait>()
+  const wait = waits.get(key)
+  if (wait?.event !== undefined) return wait
+  if (state.events?.[key] !== undefined) return { dueAt: Infinity }
+  const known = [...waits].flatMap(([each, { event }]) => (event === undefined ? [] : [`"${each}"`]))
+  const waitsFor = known.length === 0 ? 'It waits for none now' : `It waits for ${known.join(', ')}`
+  throw new RallyError('EVENT_REFUSED', `app.tasks.signal(): the task has no event "${key}". ${waitsFor}.`)
+}
+
 type Redact = (payload: unknown, place: PayloadPlace) => unknown
 
 function redactionOf(redact: NonNullable<TaskGetOptions['redact']>): Redact {
@@ -295,7 +328,8 @@ function redactionOf(redact: NonNullable<TaskGetOptions['redact']>): Redact {
 }
 
 function summaryOf(task: TaskRecord): TaskSummary {
-  const { id, status, message, createdAt, updatedAt } = task
+  const { id, status, createdAt, updatedAt } = task
+  const { message } = readMessage(task.message)
   const { tool, source, retryOf: retried } = JSON.parse(task.request) as TaskRequest
   const outcome = outcomeOf(task)
   const principal = source?.caller?.principal

@@ -2,19 +2,19 @@
 //
 // 1. What the journal holds before `from` is kept. The entry `from` and all that settled after it is removed.
 // 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
-// 3. Its id is derived from the one of the failed task. So two retries of one task are the same task, whoever makes them.
-import { createHmac } from 'node:crypto'
+// 3. Events that have come count for it too, except that of `from` itself. The tokens that the failed task handed out reach it.
+// 4. Its id is derived from the one of the failed task. So two retries of one task are the same task, whoever makes them.
 import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
 import type { AnswerPayload, Entry } from '../flow/journal.ts'
 import { Journal } from '../flow/journal.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InspectedTask } from '../store/tasks.ts'
-import type { NewTask, TaskRecord } from '../store/tasks.ts'
+import type { NewTask } from '../store/tasks.ts'
 import { readHistory, writeHistory } from './history.ts'
 import { outcomeOf } from './outcome.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
-import { flowStateOf, newState, readState, writeState } from './state.ts'
+import { flowStateOf, newState, readState, retryIdOf, writeState } from './state.ts'
 
 /** How many keys an error message names. */
 const MAX_NAMED = 20
@@ -47,18 +47,19 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
       ...newState(state.version, writeFlowState(flowState), answers),
       passes: state.passes,
       history: historyWithRetry(state.history, first?.key ?? '', now),
+      ...eventsWithout(state.events, first?.key),
     }),
     journal: journal.text(),
     message: undefined,
     pollMs: task.pollMs,
     ttlMs: task.ttlMs,
+    group: request.group,
   }
 }
 
-/** The id of the task that retries this one, whether it exists or not. */
-export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
-  const { flowId } = JSON.parse(request) as TaskRequest
-  return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
+function eventsWithout(events: TaskFlowState['events'], key: string | undefined): Pick<TaskFlowState, 'events'> {
+  const kept = Object.entries(events ?? {}).filter(([each]) => each !== key)
+  return kept.length === 0 ? {} : { events: Object.fromEntries(kept) }
 }
 
 function cutFrom(first: Entry, journal: Journal, flowState: FlowState): void {

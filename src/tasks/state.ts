@@ -3,12 +3,13 @@
 //
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
-import { hash } from 'node:crypto'
+import { createHmac, hash } from 'node:crypto'
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
 import type { TaskOutcome } from './outcome.ts'
 import type { StoredSource } from '../server/source.ts'
+import type { TaskGroup, TaskRecord } from '../store/tasks.ts'
 
 /** The call that became the task, and what its client supports. */
 export interface TaskRequest {
@@ -25,6 +26,8 @@ export interface TaskRequest {
   readonly can: number
   /** Where that request came from. Missing in tasks of earlier releases. */
   readonly source?: StoredSource
+  /** The group that it counts in. */
+  readonly group?: TaskGroup
   /** The id of the failed task that this one retries. */
   readonly retryOf?: string
 }
@@ -193,6 +196,12 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
   const count = tries?.bytes === bytes ? tries.count + 1 : 1
   state[which] = { bytes, count }
   return count
+}
+
+/** The id of the task that retries this one, whether it exists or not. */
+export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
+  const { flowId } = JSON.parse(request) as TaskRequest
+  return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
 }
 
 /** The store can tell owners apart, but never learns their names. */

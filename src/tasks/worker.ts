@@ -76,6 +76,8 @@ export class Worker {
   #isPulling = false
   /** True if a task may be due: one fell due since the last claim, or that claim did not get all. */
   #mayBeDue = false
+  /** True if the next claim looks for tasks of groups whose time has come. */
+  #looksAtGroups = false
   /** True if the last claim left out an owner. */
   #leftOut = false
   /** The owners of the tasks that places are reserved for. */
@@ -192,7 +194,9 @@ export class Worker {
     const running = [...this.#runs.values()].map(({ lease }) => lease)
     const { except, most } = this.#mostOf()
     const limit = Math.min(this.#freePlaces, most, MAX_CLAIMED)
-    const request = { after: this.#lastOwner, except, running, leaseMs, worker: this.#claimNote() }
+    const groups = this.#looksAtGroups
+    this.#looksAtGroups = false
+    const request = { after: this.#lastOwner, except, running, leaseMs, worker: this.#claimNote(), groups }
     this.#leftOut = except !== undefined
     const isOne = limit === 1 || this.#store.claimMany === undefined
     const tasks = isOne ? [await this.#store.claim(request)] : await this.#store.claimMany?.(request, limit)
@@ -327,6 +331,7 @@ export class Worker {
   #poll(): void {
     this.#polling = setTimeout(
       () => {
+        this.#looksAtGroups = [...this.#app.registry.tools.values()].some(({ taskGroup }) => taskGroup !== undefined)
         this.pull()
         this.#poll()
       },

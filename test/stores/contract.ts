@@ -9,6 +9,7 @@ import { handsOn } from './contract/hands.ts'
 import { changing } from './contract/changing.ts'
 import { claiming } from './contract/claiming.ts'
 import { fallingDue } from './contract/falling-due.ts'
+import { groups } from './contract/groups.ts'
 import { holding } from './contract/holding.ts'
 import { lateWriting } from './contract/late-writing.ts'
 import { listing } from './contract/listing.ts'
@@ -45,6 +46,7 @@ function taskStoreContract(name: string, open: Open<TaskStore>): void {
     lateWriting(() => hands)
     changing(() => hands)
     fallingDue(() => hands)
+    groups(() => hands)
     ttl(() => hands)
     telling(() => hands)
     usage(() => hands)

@@ -38,7 +38,8 @@ const INDEXES =
 async function removeAdditions(schema: string): Promise<void> {
   for (const name of await partsOf(schema)) {
     const [table, column] = name.split('.')
-    if (column === undefined && !INDEXES.split(' ').includes(name)) await client.query(`DROP INDEX "${schema}".${name}`)
+    if (column === undefined && !INDEXES.split(' ').includes(name))
+      await client.query(`DROP INDEX IF EXISTS "${schema}".${name}`)
     if (table === 'tasks' && column !== undefined && !TASK_COLUMNS.split(' ').includes(column))
       await client.query(`ALTER TABLE "${schema}".tasks DROP COLUMN ${column}`)
   }

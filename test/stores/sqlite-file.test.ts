@@ -136,9 +136,14 @@ describe('the schema', () => {
       const old = open()
       upgrade(old, UPGRADES.slice(0, version))
       if (version > 0)
-        // Files of earlier releases do not have the column.
+        // Files of earlier releases do not have these columns and their indexes.
         old.exec(`
+        DROP INDEX rally_task_wanted;
+        DROP INDEX rally_task_place;
         ALTER TABLE rally_task DROP COLUMN claimed_by;
+        ALTER TABLE rally_task DROP COLUMN group_name;
+        ALTER TABLE rally_task DROP COLUMN group_limit;
+        ALTER TABLE rally_task DROP COLUMN wanted_at;
         INSERT INTO rally_task VALUES (1, 't', 'ada', 'working', NULL, 500, NULL, 1000, 1000, NULL, 3, 2, NULL, 1000, 1, 1);
         UPDATE rally_count SET changes = 3, claims = 2;
         INSERT INTO rally_task_text VALUES (1, '"request"', '"state"', NULL);

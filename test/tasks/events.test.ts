@@ -74,6 +74,57 @@ describe('an event in a task', () => {
     expect(await other.signal(token, { amount: 9 })).toBe('repeated')
   })
 
+  test('is sent by operators, by its key', async () => {
+    const { post, caller, app } = opened()
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    await sent
+    await expect.poll(() => app.tasks.signal(id, 'piad', {}).catch(String)).toContain('It waits for "paid"')
+    await expect(app.tasks.signal(id, 'paid', { amount: -1 })).rejects.toMatchObject({ code: 'EVENT_MISMATCH' })
+    expect(await app.tasks.signal(id, 'paid', { amount: 7 })).toBe('accepted')
+    expect(await caller.said(id)).toBe('booked 7 true')
+    await expect(app.tasks.signal(id, 'paid', { amount: 7 })).rejects.toMatchObject({ code: 'TASK_ENDED' })
+    await expect(app.tasks.signal('nobody', 'paid', {})).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
+  })
+
+  test('counts for the task that retries, and so do the tokens that were handed out before', async () => {
+    const office = new Office()
+    const post = new Post()
+    const broken = new Set(['check', 'ship'])
+    const { app } = office.instance((each) => {
+      each.tool('order', { task: 'always' }, async (_args, io) => {
+        const [approval, paid] = [io.event('approval', z.string()), io.event('paid', PAID)]
+        await io.step('mail', () => {
+          post.send(approval.token)
+          post.send(paid.token)
+        })
+        await io.step('check', () => {
+          if (broken.has('check')) throw new Error('check is down')
+        })
+        const by = await approval
+        await io.step('ship', () => {
+          if (broken.has('ship')) throw new Error('ship is down')
+        })
+        return `${by} ${(await paid).amount}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const first = await caller.begin('order')
+    await caller.ended(first)
+    const [approval = '', paid = ''] = post.tokens
+    broken.delete('check')
+    const second = await app.tasks.retry(first)
+    expect(await app.signal(approval, 'ada')).toBe('accepted')
+    expect((await caller.ended(second.id)).result?.isError).toBe(true)
+    broken.delete('ship')
+    // The approval is cut off with the step before it, and is not asked for again.
+    const third = await app.tasks.retry(second.id, { from: 'check' })
+    expect(await app.signal(approval, 'bob')).toBe('repeated')
+    expect(await app.signal(paid, { amount: 3 })).toBe('accepted')
+    expect(await caller.said(third.id)).toBe('ada 3')
+    expect(post.tokens).toHaveLength(2)
+  })
+
   test('that comes while a step runs is kept until it is awaited', async () => {
     const office = new Office()
     const [running, go] = [gate(), gate()]

@@ -9,6 +9,7 @@ import type {
   RenewedLease,
   TaskChange,
   TaskEvent,
+  TaskGroup,
   TaskLease,
   TaskPosition,
   TaskPrecondition,
@@ -33,6 +34,7 @@ interface MemoryTask {
   /** When it is deleted; `null` if never. */
   expiresAt: number | null
   claimedBy: string | undefined
+  readonly group: TaskGroup | undefined
   /** The entries of its journal, as they were given. */
   journal: string[]
 }
@@ -63,7 +65,8 @@ export class MemoryTasks implements TaskStore {
 
   async createAndClaim(newTask: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
     const existing = this.#find(newTask.id)
-    return existing === undefined ? this.#lease(this.#insert(newTask), leaseMs, worker) : existing.record
+    if (existing !== undefined || newTask.group !== undefined) return this.create(newTask)
+    return this.#lease(this.#insert(newTask), leaseMs, worker)
   }
 
   #insert(newTask: NewTask): MemoryTask {
@@ -76,6 +79,7 @@ export class MemoryTasks implements TaskStore {
       dueAt: now,
       expiresAt: newTask.ttlMs === null ? null : now + newTask.ttlMs,
       claimedBy: undefined,
+      group: newTask.group,
       journal: [entriesOf(newTask.journal)],
     }
     this.#tasks.set(newTask.id, task)
@@ -125,13 +129,34 @@ export class MemoryTasks implements TaskStore {
 
   #claim({ after, except, running = [], leaseMs, worker }: ClaimRequest): ClaimedTask | undefined {
     const runningFences = new Set(running.map(({ fence }) => fence))
+    const waiting = this.#waitingForPlace()
     let task: MemoryTask | undefined
     for (const each of this.#scheduled) {
       if (each.record.owner === except || !this.#isDue(each)) continue
       if (each.leaseUntil !== null && runningFences.has(each.fence)) continue
+      if (waiting.has(each)) continue
       if (task === undefined || comesBefore(each, task, after)) task = each
     }
     return task && this.#lease(task, leaseMs, worker)
+  }
+
+  /** The due tasks of groups for which there is no place: others have it, or have waited longer for it. */
+  #waitingForPlace(): Set<MemoryTask> {
+    const groups = new Map<string, { due: MemoryTask[]; taken: number }>()
+    for (const task of this.#scheduled) {
+      if (task.group === undefined || this.#isExpired(task)) continue
+      const group = groups.get(task.group.name) ?? { due: [], taken: 0 }
+      groups.set(task.group.name, group)
+      if (task.leaseUntil !== null) group.taken += 1
+      else if (this.#isDue(task)) group.due.push(task)
+    }
+    const waiting = new Set<MemoryTask>()
+    for (const { due, taken } of groups.values()) {
+      const inOrder = due.toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.number - b.number)
+      const free = (inOrder[0]?.group?.limit ?? 0) - taken
+      for (const task of inOrder.slice(Math.max(0, free))) waiting.add(task)
+    }
+    return waiting
   }
 
   async renew(leases: readonly TaskLease[], leaseMs: number): Promise<RenewedLease[]> {
@@ -154,7 +179,8 @@ export class MemoryTasks implements TaskStore {
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const task = this.#change(id, precondition, change)
-    if (task !== undefined && this.#isDue(task)) this.#watchers.notify({ type: 'due' })
+    // A task of a group may have left its place to another.
+    if (task !== undefined && (this.#isDue(task) || task.group !== undefined)) this.#watchers.notify({ type: 'due' })
     return task?.record.version
   }
 
@@ -165,9 +191,13 @@ export class MemoryTasks implements TaskStore {
     leaseMs: number,
     worker?: string,
   ): Promise<number | ClaimedTask | undefined> {
-    const task = this.#change(id, precondition, change)
-    if (task === undefined) return undefined
-    return task.leaseUntil === null && this.#isDue(task) ? this.#lease(task, leaseMs, worker) : task.record.version
+    const task = this.#find(id)
+    if (task?.group !== undefined) return this.change(id, precondition, change)
+    const changed = this.#change(id, precondition, change)
+    if (changed === undefined) return undefined
+    if (changed.leaseUntil === null && this.#isDue(changed)) return this.#lease(changed, leaseMs, worker)
+    if (this.#isDue(changed)) this.#watchers.notify({ type: 'due' })
+    return changed.record.version
   }
 
   #change(id: string, precondition: TaskPrecondition, change: TaskChange): MemoryTask | undefined {

@@ -24,7 +24,7 @@ export class PostgresTaskQueries {
     this.#find = namedQuery(findText(tasks, 'true'))
     this.#findOfOwner = namedQuery(findText(tasks, 'owner = $8'))
     this.#inspect = namedQuery(`
-      SELECT ${RECORD_COLUMNS}, claimed_by, lease_until, due_at, expires_at, journal, (
+      SELECT ${RECORD_COLUMNS}, claimed_by, lease_until, coalesce(due_at, wanted_at) AS due_at, expires_at, journal, (
         SELECT string_agg(NULLIF(e.text, ''), ',' ORDER BY e.number) FROM ${database.schema}.journal_entries e
         WHERE e.task = t.id AND e.number > t.journal_from
       ) AS entries

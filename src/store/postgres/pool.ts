@@ -23,6 +23,7 @@ export interface ConnectionLike {
   ): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
+  removeListener?(event: 'error', listener: (error: Error) => void): unknown
   unref?(): void
 }
 

@@ -15,18 +15,22 @@ const LOCK_MS = 120_000
 /** Each entry upgrades the schema by one version. Never change a released entry: add another. */
 const UPGRADES: readonly ((schema: string) => string)[] = [version1]
 
-/** Rule 4. Nullable columns, and indexes. */
-const ADDED_COLUMN = 'claimed_by'
-/** Where it exists, the others do too: they are added in one transaction. */
-const LAST_ADDED = 'tasks_ready'
-
+/** Rule 4. Nullable columns, and indexes. `group_name` is set until the task ends; `wanted_at` is in place of `due_at`, see groups.ts. */
 function additions(schema: string): string {
   return `
-    ALTER TABLE ${schema}.tasks ADD COLUMN IF NOT EXISTS ${ADDED_COLUMN} text;
+    ALTER TABLE ${schema}.tasks ADD COLUMN IF NOT EXISTS claimed_by text,
+      ADD COLUMN IF NOT EXISTS group_name text COLLATE "C",
+      ADD COLUMN IF NOT EXISTS group_limit bigint,
+      ADD COLUMN IF NOT EXISTS wanted_at bigint;
     CREATE INDEX IF NOT EXISTS tasks_created ON ${schema}.tasks (created_at);
-    CREATE INDEX IF NOT EXISTS ${LAST_ADDED} ON ${schema}.tasks (ready_at) WHERE ready_at IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS tasks_ready ON ${schema}.tasks (ready_at) WHERE ready_at IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS tasks_wanted ON ${schema}.tasks (group_name, wanted_at) WHERE wanted_at IS NOT NULL;
+    CREATE INDEX IF NOT EXISTS ${LAST_ADDED} ON ${schema}.tasks (group_name) WHERE group_name IS NOT NULL AND ready_at IS NOT NULL;
   `
 }
+
+/** Where it exists, the others do too: they are added in one transaction. */
+const LAST_ADDED = 'tasks_place'
 
 export async function setUp(pool: PoolLike, name: string, notify: NotifyMode, mustExist = false): Promise<void> {
   const connection = await pool.connect()
@@ -85,25 +89,21 @@ async function isUpToDate(connection: ConnectionLike, name: string): Promise<boo
 }
 
 async function hasAdditions(connection: ConnectionLike, name: string): Promise<boolean> {
+  return hasRelation(connection, name, LAST_ADDED)
+}
+
+/** Reads the catalog's tables, because a failed lookup by name may be cached. */
+async function hasRelation(connection: ConnectionLike, schema: string, relation: string): Promise<boolean> {
   const { rows } = await connection.query({
-    text: `
-      SELECT 1 FROM pg_namespace n
-      JOIN pg_class t ON t.relnamespace = n.oid AND t.relname = 'tasks'
-      JOIN pg_attribute a ON a.attrelid = t.oid AND a.attname = $2
-      JOIN pg_class i ON i.relnamespace = n.oid AND i.relname = $3
-      WHERE n.nspname = $1`,
-    values: [name, ADDED_COLUMN, LAST_ADDED],
+    text: `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`,
+    values: [schema, relation],
   })
   return rows.length > 0
 }
 
-/** Returns 0 if the schema has no tables. Reads the catalog's tables, because a failed lookup by name may be cached. */
+/** Returns 0 if the schema has no tables. */
 async function versionOf(connection: ConnectionLike, name: string): Promise<number> {
-  const { rows } = await connection.query({
-    text: `SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`,
-    values: [name, 'version'],
-  })
-  if (rows.length === 0) return 0
+  if (!(await hasRelation(connection, name, 'version'))) return 0
   const read = await connection.query({ text: `SELECT version FROM "${name}".version` })
   return Number(read.rows[0]?.['version'])
 }

@@ -60,31 +60,34 @@ export function taskStatements(schema: string): TaskStatements {
 /** Locks the rows of `items` in their order, one after the other. LIMIT keeps it a lookup for each, whatever the planner estimates. */
 function lockedText(tasks: string, items: string): string {
   return `locked AS MATERIALIZED (
-      SELECT lease.*, fence_before FROM ${items} CROSS JOIN LATERAL (
-        SELECT fence AS fence_before FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
+      SELECT lease.*, fence_before, group_before FROM ${items} CROSS JOIN LATERAL (
+        SELECT fence AS fence_before, group_name AS group_before FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
       ) row_lock
     )`
 }
 
 /**
  * One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. $9 is the lease with
- * which it claims them, or null, and $10 who claims them.
+ * which it claims them, or null, $10 who claims them, and $11 and $12 the group and its limit, or null.
  */
 function createText(schema: string): string {
   return `
     INSERT INTO ${schema}.tasks AS t (
       id, owner, request, state, journal, message, poll_ms, ttl_ms, expires_at, status, created_at, updated_at, due_at,
-      version, fence, lease_until, claimed_by, journal_from, journal_to
+      version, fence, lease_until, claimed_by, group_name, group_limit, wanted_at, journal_from, journal_to
     )
-    SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW}, ${NOW},
-      1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END, ${NOW} + lease_ms, claimed_by, 0, 0
+    SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW},
+      CASE WHEN group_name IS NULL THEN ${NOW} END, 1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END,
+      ${NOW} + lease_ms, claimed_by, group_name, group_limit, CASE WHEN group_name IS NOT NULL THEN ${NOW} END, 0, 0
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[],
-      $10::text[]) AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms, claimed_by)
+      $10::text[], $11::text[], $12::bigint[]) AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms,
+      claimed_by, group_name, group_limit)
     ON CONFLICT (id) DO UPDATE SET
       owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
       message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
       status = excluded.status, created_at = excluded.created_at, updated_at = excluded.updated_at,
-      due_at = excluded.due_at, lease_until = excluded.lease_until, claimed_by = excluded.claimed_by, fence = greatest(t.fence, excluded.fence), outcome = NULL,
+      due_at = excluded.due_at, lease_until = excluded.lease_until, claimed_by = excluded.claimed_by, fence = greatest(t.fence, excluded.fence),
+      group_name = excluded.group_name, group_limit = excluded.group_limit, wanted_at = excluded.wanted_at, outcome = NULL,
       version = 1, journal_from = t.journal_to
       WHERE t.expires_at <= ${NOW}
     RETURNING id, created_at, fence, journal_from > 0 AS replaced`
@@ -131,7 +134,7 @@ function writeText(schema: string): string {
   const arrays = Object.values(WRITE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
   const items = `unnest(${arrays.join(', ')}) AS lease (${Object.keys(WRITE_COLUMNS).join(', ')})`
   const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
-  const due = `CASE WHEN w.has_due THEN ${NOW} + w.due_ms ELSE t.due_at END`
+  const due = `CASE WHEN w.has_due THEN CASE WHEN t.group_name IS NULL THEN ${NOW} + w.due_ms END ELSE t.due_at END`
   const isClaimed = `w.lease_ms IS NOT NULL AND (t.lease_until IS NULL OR w.releases) AND ${due} <= ${NOW}`
   return `
     WITH ${lockedText(tasks, items)}, written AS (
@@ -147,6 +150,8 @@ function writeText(schema: string): string {
         journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
         journal_to = CASE WHEN w.entries <> '' AND NOT (${fits}) THEN t.journal_to + 1 ELSE t.journal_to END,
         due_at = ${due},
+        wanted_at = CASE WHEN w.has_due THEN CASE WHEN t.group_name IS NOT NULL THEN ${NOW} + w.due_ms END ELSE t.wanted_at END,
+        group_name = CASE WHEN w.status IN ('completed', 'failed', 'cancelled') THEN NULL ELSE t.group_name END,
         fence = CASE WHEN ${isClaimed} THEN nextval('${schema}.fences') ELSE t.fence END,
         lease_until = CASE WHEN ${isClaimed} THEN ${NOW} + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,
         claimed_by = CASE WHEN ${isClaimed} THEN w.worker ELSE t.claimed_by END,
@@ -156,7 +161,7 @@ function writeText(schema: string): string {
       FROM locked w
       WHERE t.id = w.id AND ${ALIVE} AND t.status IN ('working', 'input_required')
         AND (w.fence IS NULL OR t.fence = w.fence AND t.lease_until IS NOT NULL) AND (w.version IS NULL OR t.version = w.version)
-      RETURNING t.*, w.journal IS NOT NULL AS replaced, w.entries, t.fence <> w.fence_before AS is_claimed
+      RETURNING t.*, w.journal IS NOT NULL AS replaced, w.entries, t.fence <> w.fence_before AS is_claimed, w.group_before
     ), added AS (
       INSERT INTO ${entries} (task, number, text)
       SELECT id, journal_to, entries FROM written WHERE entries <> '' AND journal_to > journal_from
@@ -164,7 +169,7 @@ function writeText(schema: string): string {
       DELETE FROM ${entries} e USING written w
       WHERE w.replaced AND w.journal_from > 0 AND e.task = w.id AND e.number <= w.journal_from
     )
-    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due, is_claimed,
+    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due, is_claimed, group_before,
       ${CLAIMED_COLUMNS.map((name) => `CASE WHEN is_claimed THEN ${name} END AS ${name}`).join(', ')},
       rest.text AS entries, ${WHOLE} AS whole
     FROM written CROSS JOIN ${restText(schema, 'written', 'is_claimed')}`

@@ -24,6 +24,7 @@ import { AppendQueue } from './append-queue.ts'
 import { Batches, type BatchItem } from './batches.ts'
 import { ClaimQueries, type ClaimValues } from './claim.ts'
 import type { PostgresDatabase, Row } from './database.ts'
+import { Groups } from './groups.ts'
 import { signals, type Listener } from './listener.ts'
 import { PostgresTaskQueries } from './operations.ts'
 import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
@@ -53,6 +54,7 @@ export class PostgresTasks implements TaskStore {
   readonly #listener: Listener
   readonly #statements: TaskStatements
   readonly #claims: ClaimQueries
+  readonly #groups: Groups
   readonly #queries: PostgresTaskQueries
   readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
   readonly #creates = new Batches<Values, Created>('writes', (items) => this.#runCreates(items))
@@ -67,6 +69,7 @@ export class PostgresTasks implements TaskStore {
     this.#listener = listener
     this.#statements = taskStatements(database.schema)
     this.#claims = new ClaimQueries(database)
+    this.#groups = new Groups(database, () => listener.send([signals.due]))
     this.#queries = new PostgresTaskQueries(database)
     this.#sweeper = new Sweeper(database, 'tasks', ['id'])
     this.#otherParts = otherParts
@@ -77,11 +80,11 @@ export class PostgresTasks implements TaskStore {
   }
 
   createAndClaim(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
-    return this.#create(task, toSpan(leaseMs), worker)
+    return this.#create(task, task.group === undefined ? toSpan(leaseMs) : null, worker)
   }
 
   async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
-    const { id, owner, request, state, journal, message, pollMs, ttlMs } = task
+    const { id, owner, request, state, journal, message, pollMs, ttlMs, group } = task
     const values = [
       toName('id of a task', id),
       toName('owner of a task', owner),
@@ -93,6 +96,8 @@ export class PostgresTasks implements TaskStore {
       ttlMs === null ? null : toSpan(ttlMs),
       leaseMs,
       textOrNull('worker', worker),
+      group === undefined ? null : toName('group of a task', group.name),
+      group === undefined ? null : toSpan(group.limit),
     ]
     for (;;) {
       const created = await this.#creates.add(batched(values))
@@ -132,6 +137,7 @@ export class PostgresTasks implements TaskStore {
   }
 
   async claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
+    if (request.groups === true) await this.#groups.poll()
     const [query, values] = this.#claims.upTo(limit, claimValues(request))
     const rows = await this.#database.run(query, values)
     const claimed = await Promise.all(rows.map((row) => this.#claimed(row)))
@@ -244,8 +250,12 @@ export class PostgresTasks implements TaskStore {
   /** Tasks that exist already have no result. */
   async #runCreates(items: readonly Values[]): Promise<Map<string, Created>> {
     const rows = await this.#database.run(this.#statements.create, columnsOf(items))
-    // Nobody waits for a task that is claimed already.
-    if (rows.length > 0 && items.some(({ values }) => values[CREATE_LEASE] === null)) this.#listener.send([signals.due])
+    // Nobody waits for a task that is claimed already, nor for one that has no place yet.
+    const isDue = items.some(({ values }) => values[CREATE_LEASE] === null && values[CREATE_GROUP] === null)
+    if (rows.length > 0 && isDue) this.#listener.send([signals.due])
+    this.#groups.touch(
+      items.flatMap(({ values }) => (typeof values[CREATE_GROUP] === 'string' ? [values[CREATE_GROUP]] : [])),
+    )
     for (const row of rows) {
       if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
     }
@@ -263,6 +273,13 @@ export class PostgresTasks implements TaskStore {
       return [`${row['is_due'] === true ? signals.changedAndDue : signals.changed}${Number(row['version'])} ${key}`]
     })
     this.#listener.send(events)
+    // An append is no change, and leaves the task where it is.
+    this.#groups.touch(
+      items.flatMap(({ key, values }) => {
+        const group = values[IS_CHANGE] === true ? written.get(key)?.['group_before'] : undefined
+        return typeof group === 'string' ? [group] : []
+      }),
+    )
     const results = new Map<string, Written>()
     for (const row of rows) {
       const claimed = row['is_claimed'] === true ? await this.#claimed(row) : undefined
@@ -302,8 +319,9 @@ function claimValues({ after, except, running = [], leaseMs, worker }: ClaimRequ
   }
 }
 
-/** The lease among the values of `create`. */
+/** The lease and the group among the values of `create`. */
 const CREATE_LEASE = 8
+const CREATE_GROUP = 10
 
 type WriteColumn = keyof typeof WRITE_COLUMNS
 const WRITE_NAMES = Object.keys(WRITE_COLUMNS) as WriteColumn[]

@@ -20,7 +20,7 @@ const SQL = {
   look: `${LOOKED} WHERE seq < ?3 ORDER BY seq DESC LIMIT ?4`,
   lookAtOwner: `${LOOKED} WHERE owner = ?5 AND (created_at, id) < (?3, ?6) ORDER BY created_at DESC, id DESC LIMIT ?4`,
   record: `SELECT ${RECORD} WHERE seq = ?`,
-  inspect: `SELECT seq, claimed_by, lease_until, due_at, expires_at, ${RECORD} WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)`,
+  inspect: `SELECT seq, claimed_by, lease_until, coalesce(due_at, wanted_at) AS due_at, expires_at, ${RECORD} WHERE id = ? AND (expires_at IS NULL OR expires_at > ?)`,
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
   firstFrom: 'SELECT seq, created_at FROM rally_task WHERE seq >= ? ORDER BY seq LIMIT 1',
   last: 'SELECT max(seq) AS seq FROM rally_task',

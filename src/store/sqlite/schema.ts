@@ -71,7 +71,19 @@ export const UPGRADES: readonly string[] = [
  * Columns that earlier versions neither know nor need. They are added without a new version of the schema, so processes of earlier
  * versions can open the file too, before and after. Each must be nullable, and in a table that all statements name the columns of.
  */
-const ADDED_COLUMNS = [{ table: 'rally_task', column: 'claimed_by', type: 'TEXT' }] as const
+const ADDED_COLUMNS = [
+  { table: 'rally_task', column: 'claimed_by', type: 'TEXT' },
+  // Only while the task has not ended.
+  { table: 'rally_task', column: 'group_name', type: 'TEXT' },
+  { table: 'rally_task', column: 'group_limit', type: 'INTEGER' },
+  // In place of `due_at`, for a task of a group that has no place.
+  { table: 'rally_task', column: 'wanted_at', type: 'INTEGER' },
+] as const
+
+/** Created together with the columns. */
+const ADDED_INDEXES = `
+  CREATE INDEX IF NOT EXISTS rally_task_wanted ON rally_task (group_name, wanted_at) WHERE wanted_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS rally_task_place ON rally_task (group_name) WHERE group_name IS NOT NULL AND ready_at IS NOT NULL;`
 
 /** Many processes may call this for one file at once: the first upgrades it, and the others find it upgraded. */
 export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = UPGRADES): void {
@@ -84,8 +96,9 @@ export function upgrade(database: SqliteDatabase, upgrades: readonly string[] = 
     database.exec('CREATE TABLE IF NOT EXISTS rally_schema (version INTEGER NOT NULL)')
     database.exec('DELETE FROM rally_schema')
     database.prepare('INSERT INTO rally_schema VALUES (?)').run([upgrades.length])
-    for (const { table, column, type } of missingColumns(database))
-      database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
+    const missing = missingColumns(database)
+    for (const { table, column, type } of missing) database.exec(`ALTER TABLE ${table} ADD COLUMN ${column} ${type}`)
+    if (missing.length > 0) database.exec(ADDED_INDEXES)
     database.exec('COMMIT')
   } catch (error) {
     if (database.inTransaction) database.exec('ROLLBACK')

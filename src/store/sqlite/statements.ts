@@ -8,8 +8,8 @@ const LEASED = `id = ? AND fence = ? AND lease_until IS NOT NULL AND ${ALIVE}`
 
 export const SQL = {
   create: `INSERT INTO rally_task (id, owner, status, message, poll_ms, ttl_ms, created_at, updated_at, expires_at, version, fence,
-      due_at, change_number, lease_until, is_due, claimed_by)
-    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`,
+      due_at, change_number, lease_until, is_due, claimed_by, group_name, group_limit, wanted_at)
+    VALUES (?, ?, 'working', ?, ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING seq`,
   createText: 'INSERT INTO rally_task_text VALUES (?, ?, ?, NULL)',
   read: `SELECT ${RECORD} WHERE id = ? AND ${ALIVE}`,
   versions: `SELECT id, version FROM rally_task WHERE id IN (SELECT value FROM json_each(?)) AND ${ALIVE}`,
@@ -28,6 +28,17 @@ export const SQL = {
     WHERE is_due = 1 AND owner > ? ORDER BY owner, ready_at LIMIT 1`,
   dueFrom: `SELECT seq, owner, lease_until, expires_at, claimed_by FROM rally_task
     WHERE is_due = 1 AND owner >= ? ORDER BY owner, ready_at LIMIT 1`,
+
+  /** The next group, in the order of their names, of which a task waits. */
+  nextWaiting: `SELECT group_name, wanted_at FROM rally_task
+    WHERE wanted_at IS NOT NULL AND group_name > ? ORDER BY group_name, wanted_at LIMIT 1`,
+  /** The tasks of a group that have waited longest. */
+  wanted: `SELECT seq, group_limit FROM rally_task
+    WHERE group_name = ? AND wanted_at <= ? AND lease_until IS NULL ORDER BY wanted_at, seq LIMIT ?`,
+  /** How many tasks of a group have a place. */
+  places: `SELECT count(*) AS number FROM rally_task WHERE group_name = ? AND ready_at IS NOT NULL AND ${ALIVE}`,
+  admit: 'UPDATE rally_task SET due_at = wanted_at, wanted_at = NULL, is_due = 1, change_number = ? WHERE seq = ?',
+
   nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS number',
   claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0, claimed_by = ? WHERE seq = ?',
   readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
@@ -39,9 +50,9 @@ export const SQL = {
   append: `INSERT INTO rally_task_entry
     VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = ?1), ?2)`,
 
-  current: `SELECT seq, status, message, version, fence, lease_until, due_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
+  current: `SELECT seq, status, message, version, fence, lease_until, due_at, group_name, wanted_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
   change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
-    is_due = ?, expires_at = max(expires_at, ?), change_number = ? WHERE seq = ?`,
+    is_due = ?, expires_at = max(expires_at, ?), change_number = ?, group_name = ?, wanted_at = ? WHERE seq = ?`,
   changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
   nextChange: 'UPDATE rally_count SET changes = changes + 1 RETURNING changes AS number',
 
@@ -65,6 +76,11 @@ export interface DueRow {
   readonly claimed_by: string | null
 }
 
+export interface WaitingRow {
+  readonly group_name: string
+  readonly wanted_at: number
+}
+
 export interface CurrentRow {
   readonly seq: number
   readonly status: TaskStatus
@@ -73,6 +89,8 @@ export interface CurrentRow {
   readonly fence: number
   readonly lease_until: number | null
   readonly due_at: number | null
+  readonly group_name: string | null
+  readonly wanted_at: number | null
 }
 
 export interface ChangedRow {

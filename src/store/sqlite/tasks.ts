@@ -26,10 +26,12 @@ import type { SqliteStatement } from './driver.ts'
 import type { SqliteFile } from './file.ts'
 import type { GroupCommit } from './group-commit.ts'
 import { SqliteTaskQueries } from './operations.ts'
-import type { ChangedRow, CurrentRow, DueRow } from './statements.ts'
+import type { ChangedRow, CurrentRow, DueRow, WaitingRow } from './statements.ts'
 import { SQL } from './statements.ts'
 import { fromPlain, toPlain } from './text.ts'
 
+/** How many groups one claim looks at for tasks whose time has come. The next claim goes on after them. */
+const MAX_GROUPS = 1_000
 /** How many tasks one statement marks as due. */
 const MAX_MARKED = 1_000
 const MAX_SWEPT = 500
@@ -58,6 +60,8 @@ export class SqliteTasks implements TaskStore {
   readonly #queries: SqliteTaskQueries
   readonly #watchers = new Watchers<TaskEvent>()
   readonly #feed: ChangeFeed
+  /** The last group that a claim has looked at. */
+  #lastGroup = ''
 
   constructor({ database, commits, externalWrites, now }: SqliteFile) {
     this.#commits = commits
@@ -76,7 +80,7 @@ export class SqliteTasks implements TaskStore {
   }
 
   createAndClaim(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
-    return this.#create(task, leaseMs, worker)
+    return this.#create(task, task.group === undefined ? leaseMs : null, worker)
   }
 
   async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
@@ -90,6 +94,7 @@ export class SqliteTasks implements TaskStore {
         this.#dropExpired(task.id, now)
         this.#insert(task, entries, now, lease)
       }
+      if (task.group !== undefined) this.#fillPlaces(toPlain(task.group.name), now)
       const created = newRecord(task, now)
       if (lease === undefined) return [created, true]
       return [{ ...created, fence: lease.fence, journal: journalOf([entries]), lost: false }, true]
@@ -125,14 +130,14 @@ export class SqliteTasks implements TaskStore {
 
   claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
     return this.#commits.write(() => {
-      this.#renewExpired(request)
+      this.#beforeClaim(request)
       return this.#claimNext(request)
     })
   }
 
   claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
     return this.#commits.write(() => {
-      this.#renewExpired(request)
+      this.#beforeClaim(request)
       return claimOneByOne(request, limit, (each) => this.#claimNext(each))
     })
   }
@@ -236,12 +241,15 @@ export class SqliteTasks implements TaskStore {
 
   /** Returns whether it was inserted: `false` if a task of this id exists. */
   #insert(task: NewTask, entries: string, now: number, lease: NewLease | undefined): boolean {
-    const { id, owner, request, state, message, pollMs, ttlMs } = task
+    const { id, owner, request, state, message, pollMs, ttlMs, group } = task
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs]
-    const due = [lease?.fence ?? 0, now, this.#counter('nextChange'), lease?.until ?? null, lease === undefined ? 1 : 0]
+    const dueAt = group === undefined ? now : null
+    const isDue = Number(lease === undefined && group === undefined)
+    const due = [lease?.fence ?? 0, dueAt, this.#counter('nextChange'), lease?.until ?? null, isDue]
     const worker = lease?.worker === undefined ? null : toPlain(lease.worker)
-    const [row] = this.#sql.create.all([...names, ...times, ...due, worker]) as { seq: number }[]
+    const place = group === undefined ? [null, null, null] : [toPlain(group.name), group.limit, now]
+    const [row] = this.#sql.create.all([...names, ...times, ...due, worker, ...place]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
     if (entries !== '') this.#sql.append.run([row.seq, entries])
@@ -260,19 +268,26 @@ export class SqliteTasks implements TaskStore {
     const ends = isEnd(status)
     const message = 'message' in change ? (change.message === undefined ? null : toPlain(change.message)) : task.message
     const leaseUntil = release || ends ? null : task.lease_until
-    const dueAt = ends || dueMs === null ? null : dueMs === undefined ? task.due_at : now + dueMs
+    const { group_name: group } = task
+    const [hadDueAt, hadWantedAt] = dueMs === undefined ? [task.due_at, task.wanted_at] : [null, null]
+    const at = dueMs === undefined || dueMs === null ? null : now + dueMs
+    const dueAt = ends ? null : group === null ? (at ?? hadDueAt) : hadDueAt
+    const wantedAt = ends || group === null ? null : (at ?? hadWantedAt)
     const readyAt = leaseUntil ?? dueAt
     const isDue = readyAt !== null && readyAt <= now
     // The statement takes the later of this and the present end. 0 changes nothing. A task without an end keeps none.
     const keepUntil = ends && keepMs !== undefined ? now + keepMs : 0
     const number = this.#counter('nextChange')
-    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), keepUntil, number, seq])
+    const place = [ends ? null : group, wantedAt]
+    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), keepUntil, number, ...place, seq])
+    const fills = group !== null && this.#fillPlaces(group, now)
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
     const drops = ends && keepMs === undefined
     if (drops || journal !== undefined) this.#sql.dropEntries.run([seq])
     if (!drops && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
-    const claimed = claim !== null && isDue && leaseUntil === null ? this.#lease(seq, claim) : undefined
-    return { version: task.version + 1, isDue: isDue && claimed === undefined, claimed }
+    const claims = claim !== null && group === null && isDue && leaseUntil === null
+    const claimed = claims ? this.#lease(seq, claim) : undefined
+    return { version: task.version + 1, isDue: (isDue && claimed === undefined) || fills, claimed }
   }
 
   #claimNext(request: ClaimRequest): ClaimedTask | undefined {
@@ -293,10 +308,33 @@ export class SqliteTasks implements TaskStore {
     return { ...toRecord(row, decoder), fence, journal, lost: lost !== undefined, lostWorker }
   }
 
-  /** Renewed in the same transaction as the claim, they are not due. */
-  #renewExpired({ running = [], leaseMs }: ClaimRequest): void {
+  #beforeClaim({ running = [], leaseMs, groups = false }: ClaimRequest): void {
     const now = this.#now()
+    if (groups) this.#fillAllPlaces(now)
+    // Renewed in the same transaction as the claim, they are not due.
     for (const { id, fence } of running) this.#sql.renewExpired.all([now + leaseMs, toPlain(id), fence, now, now])
+  }
+
+  /** Gives the free places of a group to those tasks that have waited longest. Returns whether there were any. */
+  #fillPlaces(group: string, now: number): boolean {
+    const [first] = this.#sql.wanted.all([group, now, 1]) as { group_limit: number }[]
+    if (first === undefined) return false
+    const [places] = this.#sql.places.all([group, now]) as { number: number }[]
+    const free = first.group_limit - (places?.number ?? 0)
+    if (free <= 0) return false
+    const next = this.#sql.wanted.all([group, now, free]) as { seq: number }[]
+    for (const { seq } of next) this.#sql.admit.run([this.#counter('nextChange'), seq])
+    return true
+  }
+
+  /** For tasks whose time has come, and for places of tasks that have outlived their ttl. */
+  #fillAllPlaces(now: number): void {
+    for (let looked = 0; looked < MAX_GROUPS; looked += 1) {
+      const [waiting] = this.#sql.nextWaiting.all([this.#lastGroup]) as WaitingRow[]
+      this.#lastGroup = waiting?.group_name ?? ''
+      if (waiting === undefined) return
+      if (waiting.wanted_at <= now) this.#fillPlaces(waiting.group_name, now)
+    }
   }
 
   /** The next task to claim. Deletes the tasks on the way that have outlived their ttl. */

@@ -468,6 +468,33 @@ export const serverPages: readonly Page[] = [
           "[ { type: 'text', text: 'web runs in us-east.' } ]",
         ],
       },
+      {
+        has: 'concurrency: { limit: 2',
+        given: `
+          import { rally } from 'mcp-rally'
+          import { connect } from 'mcp-rally/client'
+          import { sqlite } from 'mcp-rally/sqlite'
+          import { z } from 'zod'
+          const app = rally({ name: 'cloud', version: '1.0.0', store: sqlite(':memory:') })
+          let running = 0
+          let most = 0
+          const build = async (repository: string): Promise<string> => {
+            most = Math.max(most, (running += 1))
+            await new Promise((resolve) => setTimeout(resolve, 20))
+            running -= 1
+            return repository
+          }
+        `,
+        use: `
+          const client = await connect(app)
+          await Promise.all(Array.from({ length: 6 }, () => client.callTool('build', { repository: 'web' })))
+          console.log('at most', most)
+          await client.close()
+          app.drain()
+          await app.idle()
+        `,
+        prints: ['at most 2'],
+      },
     ],
   },
   {
