@@ -1,15 +1,12 @@
-// docs/benchmarks.md, its pictures and the figures of the README, as text from what was recorded. Nothing here measures, so that a test
-// can compare the files with the record.
+// docs/benchmarks.md and its pictures, as text from what was recorded. Nothing here measures, so that a test can compare the files with
+// the record. readme.mjs does the same for the README.
 import { callsPart } from './parts/calls.mjs'
 import { clientsPart } from './parts/clients.mjs'
 import { journalPart, memoryPart } from './parts/cost.mjs'
 import { latencyPart } from './parts/latency.mjs'
 import { startPart } from './parts/size.mjs'
 import { tasksPart } from './parts/tasks.mjs'
-import { markdownTable, rounded } from './words.mjs'
-
-const figuresBegin = '<!-- figures: `npm run bench -- all` writes them -->'
-const figuresEnd = '<!-- /figures -->'
+import { caseOf, markdownTable } from './words.mjs'
 
 /** `recorded` is bench/results-all.json, `tasks` bench/results-tasks.json. A section without data is left out. */
 export function pageOf(recorded, tasks) {
@@ -39,32 +36,6 @@ other work.`,
     pictures: Object.assign({}, ...shown.map(({ pictures }) => pictures)),
   }
 }
-
-/** The README with the recorded figures between its two comments. */
-export function withFigures(readme, recorded) {
-  if (recorded.calls === undefined) return readme
-  const begin = readme.indexOf(figuresBegin)
-  const end = readme.indexOf(figuresEnd)
-  if (begin === -1 || end < begin) throw new Error(`README.md must have the comments ${figuresBegin} and ${figuresEnd}`)
-  return `${readme.slice(0, begin + figuresBegin.length)}\n\n${figures(recorded)}\n\n${readme.slice(end)}`
-}
-
-function figures({ calls, clients }) {
-  const plain = caseOf(calls, 'plain', 32)
-  const sealed = caseOf(calls, 'sealed', 32)
-  const rows = [
-    ['a plain call', plain],
-    ['a confirmation, two sealed rounds', sealed],
-  ].map(([title, { ratios }]) => [title, times(ratios['rally/byHand'], 2), times(ratios['rally/official'])])
-  const pair = clients?.results.find(({ calls: atATime }) => atATime === 32)?.ratios[pairRatio]
-  if (pair !== undefined) rows.push(['the same with our client and theirs', '', times(pair)])
-  return `${markdownTable(['Rally’s rate, 32 at a time', 'to `node:http` by hand', 'to the official SDK'], rows)}
-
-Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${calls.isTrial ? ', a trial on a busy machine' : ''}. By hand is the limit: the same JSON and AES-GCM without a framework.
-[All measurements](docs/benchmarks.md), or \`npm run bench -- all\`.`
-}
-
-const pairRatio = 'flows per second, rally pair to official pair'
 
 /** What we want to hold, and whether it does. */
 function goals({ calls }) {
@@ -97,12 +68,4 @@ function circumstances(recorded) {
   return `${markdownTable(['section', 'measured on', 'at commit', 'Node', 'CPU', 'load before'], rows)}
 
 The load is the average of the minute before the section began. Above about 0.5 other work disturbed it.`
-}
-
-function caseOf({ results }, scenario, connections) {
-  return results.find((each) => each.scenario === scenario && each.connections === connections)
-}
-
-function times(ratio, digits = ratio < 10 ? 1 : 0) {
-  return ratio === undefined ? 'not measured' : `${rounded(ratio, digits)} ×`
 }

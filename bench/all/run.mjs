@@ -13,7 +13,8 @@ import { measureInstall } from './install.mjs'
 import { measureJournal } from './journal.mjs'
 import { measureLatency } from './latency.mjs'
 import { measureMemory } from './memory.mjs'
-import { pageOf, withFigures } from './page.mjs'
+import { pageOf } from './page.mjs'
+import { withFigures } from './readme.mjs'
 import { measureStart } from './start.mjs'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))

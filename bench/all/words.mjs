@@ -23,6 +23,10 @@ export function rounded(value, digits = 0) {
   return value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 }
 
+export function mebibytes(bytes) {
+  return `${rounded(bytes / 1_048_576, 1)} MiB`
+}
+
 export function ratioText(ratio) {
   if (ratio === undefined) return ''
   return `${rounded(ratio, ratio < 10 ? 2 : 0)} ×`
@@ -49,4 +53,9 @@ export function missing(failures = {}) {
 
 export function joined(...texts) {
   return texts.filter((text) => text !== undefined).join('\n\n')
+}
+
+/** One case of the section `calls`. */
+export function caseOf({ results }, scenario, connections) {
+  return results.find((each) => each.scenario === scenario && each.connections === connections)
 }

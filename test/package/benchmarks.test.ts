@@ -6,6 +6,9 @@ import { ROOT } from './consumer.ts'
 
 interface PageModule {
   pageOf(recorded: unknown, tasks: unknown): { page: string; pictures: Record<string, string> }
+}
+
+interface ReadmeModule {
   withFigures(readme: string, recorded: unknown): string
 }
 
@@ -13,9 +16,11 @@ const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 const recorded: unknown = JSON.parse(read('bench/results-all.json'))
 const tasks: unknown = JSON.parse(read('bench/results-tasks.json'))
 
-let written: PageModule
+let written: PageModule & ReadmeModule
 beforeAll(async () => {
-  written = (await import(join(ROOT, 'bench/all/page.mjs'))) as PageModule
+  const page = (await import(join(ROOT, 'bench/all/page.mjs'))) as PageModule
+  const readme = (await import(join(ROOT, 'bench/all/readme.mjs'))) as ReadmeModule
+  written = { ...page, ...readme }
 })
 
 test('docs/benchmarks.md is as recorded, or `npm run bench -- all --only page` makes it so', () => {

@@ -1,5 +1,5 @@
 // Every TypeScript block of the README and the docs is compiled and run as its reader would, against the packed package.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Consumer, ROOT } from './consumer.ts'
@@ -42,21 +42,32 @@ describe('the TypeScript of the README and the docs', () => {
   })
 })
 
-test('the client passes the conformance suite with its own code, and what is left out is what the README names', () => {
+test('the client passes the conformance suite with its own code, and what is left out is what the page names', () => {
   const folder = join(ROOT, 'test/conformance')
   for (const file of ['client.mjs', 'client-oauth.mjs']) {
     expect(readFileSync(join(folder, file), 'utf8')).not.toContain('@modelcontextprotocol')
   }
   const left = readFileSync(join(folder, 'report.mjs'), 'utf8').match(/(?<=\^)auth[^$]*/g)
   expect(left).toEqual([String.raw`auth\/dpop(-nonce)?`, String.raw`auth\/wif-jwt-bearer`])
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll(/\s+/g, ' ')
-  expect(readme).toContain('Left out are two proposals, DPoP and workload identity')
+  const page = readFileSync(join(ROOT, 'docs/conformance.md'), 'utf8').replaceAll(/\s+/g, ' ')
+  expect(page).toContain('Left out are two proposals, DPoP and workload identity')
 })
 
-test('the npm commands of the README are scripts of the package', () => {
+test.each([
+  { file: 'README.md', has: ['test', 'bench', 'conformance', 'matrix'] },
+  { file: 'examples/README.md', has: ['start'] },
+  { file: 'CONTRIBUTING.md', has: ['start', 'test', 'check', 'runtimes'] },
+])('the npm commands of $file are scripts of the package', ({ file, has }) => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: object }
-  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-  const commands = [...readme.matchAll(/\bnpm (?!install)(?:run )?([a-z:]+)/g)].map(([, name]) => name)
-  expect(commands).toEqual(expect.arrayContaining(['start', 'test', 'bench']))
+  const page = readFileSync(join(ROOT, file), 'utf8')
+  const commands = [...page.matchAll(/\bnpm (?!install)(?:run )?([a-z:]+)/g)].map(([, name]) => name)
+  expect(commands).toEqual(expect.arrayContaining(has))
   expect(commands.filter((name = '') => !(name in scripts))).toEqual([])
+})
+
+test('files that the README tells its reader to test are there', () => {
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
+  const named = [...readme.matchAll(/`npm test -- (\S+)`/g)].map(([, path = '']) => path)
+  expect(named.length).toBeGreaterThan(0)
+  expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })

@@ -39,14 +39,21 @@ test('the first command lines of the README install, serve and call', async () =
   expect(bytes).toBeLessThanOrEqual(MAX_BYTES)
   await run(install.replace('mcp-rally', `./${filename}`))
 
-  const port = String(await freePort())
-  await writeFile(join(folder, 'server.mjs'), (blocksOf('docs/start.md')[0] ?? '').replace('3000', port))
-  const server = spawn(process.execPath, ['server.mjs'], { cwd: folder, env, stdio: ['ignore', 'inherit', 'inherit'] })
-  onTestFinished(() => killed(server))
-  await answering(`http://127.0.0.1:${port}/mcp`)
-  await writeFile(join(folder, 'answers.json'), '{ "who": { "name": "Ada" } }')
-  const { stdout } = await run(call.replace('3000', port), '--answers', 'answers.json')
-  expect(stdout).toContain('Hello, Ada!')
+  const start = readFileSync(join(ROOT, 'docs/start.md'), 'utf8')
+  const [, greet = ''] = /`(npx mcp-rally call [^`]*)`/.exec(start) ?? []
+  await writeFile(join(folder, 'answers.json'), '{ "confirm": { "confirm": true }, "who": { "name": "Ada" } }')
+  for (const { page, line, says } of [
+    { page: 'README.md', line: call, says: /^Deployed build \d+ to prod\.$/ },
+    { page: 'docs/start.md', line: greet, says: /^Hello, Ada!$/ },
+  ]) {
+    const port = String(await freePort())
+    await writeFile(join(folder, 'server.mjs'), (blocksOf(page)[0] ?? '').replace('3000', port))
+    const server = spawn(process.execPath, ['server.mjs'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
+    onTestFinished(() => killed(server))
+    await answering(`http://127.0.0.1:${port}/mcp`)
+    const { stdout } = await run(line.replace('3000', port), '--answers', 'answers.json')
+    expect(stdout.trim()).toMatch(says)
+  }
 }, 240_000)
 
 /** What npm has put there, without its own list. */

@@ -89,15 +89,25 @@ describe.each(runtimes)('$runtime', ({ runtime, command: [program = '', ...args]
 describe.each(runtimes.filter(({ runtime }) => runtime.startsWith('Node')))(
   '$runtime',
   ({ command: [program = ''] }) => {
+    const vitest = async (...files: string[]): Promise<string> => {
+      const path = join(ROOT, 'node_modules/vitest/vitest.mjs')
+      const { stdout } = await execute(program, [path, 'run', '--typecheck.enabled=false', ...files], { cwd: ROOT })
+      return stdout
+    }
+
     test('passes the contract of a SQLite store with the SQLite of the runtime', async () => {
       const files = [
         'test/stores/sqlite.test.ts',
         'test/stores/sqlite-file.test.ts',
         'test/stores/sqlite-processes.test.ts',
       ]
-      const vitest = join(ROOT, 'node_modules/vitest/vitest.mjs')
-      const { stdout } = await execute(program, [vitest, 'run', '--typecheck.enabled=false', ...files], { cwd: ROOT })
-      expect(stdout).toMatch(/Test Files .*3 passed/)
+      expect(await vitest(...files)).toMatch(/Test Files .*3 passed/)
+    }, 120_000)
+
+    test('runs TypeScript with `rally dev`, which passes its tests there', async () => {
+      const { stdout } = await execute(program, ['-p', 'process.features.typescript'])
+      expect(stdout.trim()).toBe('strip')
+      expect(await vitest('test/cli/dev.test.ts')).toMatch(/Test Files .*1 passed/)
     }, 120_000)
   },
 )

@@ -1,6 +1,6 @@
 // Start-up time and installed size of packages.
 import { bars } from '../plot.mjs'
-import { joined, markdownTable, missing, nameOf, picture, rounded } from '../words.mjs'
+import { joined, markdownTable, mebibytes, missing, nameOf, picture, rounded } from '../words.mjs'
 
 export function startPart(start, install) {
   const sizes = Object.fromEntries(install?.results.map((each) => [each.name, each]) ?? [])
@@ -50,8 +50,4 @@ folder. Rally is installed from its packed package, official v2 with \`@modelcon
 
 function packagesText(count) {
   return `${count} ${count === 1 ? 'package' : 'packages'}`
-}
-
-function mebibytes(bytes) {
-  return `${rounded(bytes / 1_048_576, 1)} MiB`
 }

@@ -31,9 +31,12 @@ export const serverPages: readonly Page[] = [
     snippets: [
       {
         has: "'greet'",
-        but: [['port: 3000', 'port: 0']],
-        use: 'console.log(new URL(url).pathname); await close()',
-        prints: ['/mcp'],
+        but: [
+          ['port: 3000', 'port: 0'],
+          ['Listening on ${url}', 'Listening on ${new URL(url).pathname}'],
+        ],
+        use: 'await close()',
+        prints: ['Listening on /mcp'],
       },
       { has: "callTool('greet'", given: '', continues: true },
     ],
@@ -432,40 +435,32 @@ export const serverPages: readonly Page[] = [
   },
   {
     file: 'docs/tasks.md',
-    given: `
-      import { rally } from 'mcp-rally'
-      import { connect } from 'mcp-rally/client'
-      import { sqlite } from 'mcp-rally/sqlite'
-      import { z } from 'zod'
-      const createVm = async (name: string, key: string, progress: (done: number, of: number) => void): Promise<{ name: string }> => {
-        progress(1, 1)
-        console.log('creating', name, typeof key)
-        return { name }
-      }
-      const startVm = async (vm: { name: string }, region: string): Promise<void> => {
-        console.log('starting', vm.name, 'in', region)
-      }
-    `,
+    given: '',
     snippets: [
       {
         has: 'await io.detach()',
-        but: [["sqlite('tasks.db')", "sqlite(':memory:')"]],
+        but: [
+          ["sqlite('tasks.db')", "sqlite(':memory:')"],
+          ['10_000', '10'],
+          ['port: 3000', 'port: 0'],
+          ['Listening on ${url}', 'Listening on ${new URL(url).pathname}'],
+        ],
         use: `
-          const client = await connect(app, {
+          const { connect } = await import('mcp-rally/client')
+          const client = await connect(url, {
             onElicit: ({ key }) => ({ action: 'accept', content: key === 'cost' ? { confirm: true } : { choice: 'us-east' } }),
           })
           const started = await client.startTool('provision_vm', { name: 'web' })
           console.log(started.kind)
           if (started.kind === 'task') console.log((await started.task.result()).content)
           await client.close()
-          app.drain()
-          await app.idle()
+          await close()
         `,
         prints: [
+          'Listening on /mcp',
           'task',
-          'creating web string',
-          'starting web in us-east',
-          "[ { type: 'text', text: 'web runs in us-east.' } ]",
+          'Starting web in us-east',
+          "[ { type: 'text', text: 'web runs debian in us-east.' } ]",
         ],
       },
       {
