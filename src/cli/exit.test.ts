@@ -29,8 +29,9 @@ test.each([
   { error: new ClientError('TIMEOUT', 'No.'), says: '--timeout' },
   { error: new ProtocolError(-32021, 'No.', { requiredCapabilities: { sampling: {} } }), says: '--answers' },
   { error: new ProtocolError(-32021, 'No.', { requiredCapabilities: { roots: {} } }), says: '--root' },
+  { error: new ProtocolError(-32602, 'Invalid or expired requestState'), says: 'Make the call again.' },
 ])('$error.code comes with advice: $says', ({ error, says }) => {
-  expect(whyOf(error)).toMatch(/^No\.\n/)
+  expect(whyOf(error)).toMatch(/^(No\.|Invalid or expired requestState)\n/)
   expect(whyOf(error)).toContain(says)
 })
 

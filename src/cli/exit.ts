@@ -1,5 +1,5 @@
 // The exit codes of the program, and the messages that explain them.
-import { MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
+import { INVALID_PARAMS, MISSING_CAPABILITY, ProtocolError } from '../protocol/errors.ts'
 import { ClientError } from '../client/errors.ts'
 import { cleanMessage } from './clean.ts'
 
@@ -79,7 +79,10 @@ function adviceFor(error: unknown): string | undefined {
     }
     if (error.code === 'TIMEOUT') return 'Allow more time with --timeout <seconds>.'
   }
-  if (!(error instanceof ProtocolError) || error.rpcCode !== MISSING_CAPABILITY) return undefined
+  if (!(error instanceof ProtocolError)) return undefined
+  if (error.rpcCode === INVALID_PARAMS && error.message.includes('requestState'))
+    return 'The answer came too late, or the server has other keys than before. Make the call again.'
+  if (error.rpcCode !== MISSING_CAPABILITY) return undefined
   const { requiredCapabilities: needed = {} } = (error.data ?? {}) as { requiredCapabilities?: object }
   if ('sampling' in needed)
     return 'The server asks a model, and rally has none. Put the answer of a model into the file for --answers.'

@@ -28,7 +28,7 @@ export function tokens(ring: Keyring, purpose: Purpose, options?: SubKeyOptions)
       const head = frame.bytes.toString('latin1', 0, headBytes)
       const cached = keys.cached(head)
       const subKey = cached ?? keys.derive(head)
-      if (!subKey) throw new SealError('no key has this id: it was removed from `keys`, or belongs to another server')
+      if (!subKey) throw new SealError(UNKNOWN_KEY)
       const plaintext = decrypt(subKey, frame, size)
       if (!cached) keys.cache(head, subKey)
       return plaintext
@@ -40,6 +40,9 @@ export function tokens(ring: Keyring, purpose: Purpose, options?: SubKeyOptions)
 export function plaintextRoom(tokenBytes: number): number {
   return roomIn(tokenBytes - prefixBytes) - textAt
 }
+
+const UNKNOWN_KEY =
+  'no key has this id: it was removed from `keys`, belongs to another server, or was made at start-up by a process that has ended'
 
 const algorithm = 'aes-256-gcm'
 const nonceBytes = 12

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { npmPack, ROOT } from '../package/consumer.ts'
 import { blocksOf } from '../package/snippets/run.ts'
-import { answering, freePort, killed } from './processes.ts'
+import { answering, ended, freePort } from './processes.ts'
 
 const execute = promisify(execFile)
 
@@ -19,7 +19,7 @@ const MAX_BYTES = 7_000_000
 test('the first command lines of the README install, serve and call', async () => {
   const [, block = ''] = /```sh\n(npm install [\s\S]*?)```/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
   const [install = '', , call = ''] = block.split('\n').map((line) => line.replace(/ +#.*/, '').trim())
-  expect(block.split('\n')[1]).toContain('node server.mjs')
+  expect(block.split('\n')[1]).toContain('npx mcp-rally dev server.mjs')
 
   const folder = await mkdtemp(join(tmpdir(), 'rally-only-node-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -48,8 +48,9 @@ test('the first command lines of the README install, serve and call', async () =
   ]) {
     const port = String(await freePort())
     await writeFile(join(folder, 'server.mjs'), (blocksOf(page)[0] ?? '').replace('3000', port))
-    const server = spawn(process.execPath, ['server.mjs'], { cwd: folder, env, stdio: ['ignore', 'ignore', 'inherit'] })
-    onTestFinished(() => killed(server))
+    const dev = [join(folder, 'node_modules/.bin/rally'), 'dev', 'server.mjs']
+    const server = spawn(process.execPath, dev, { cwd: folder, env, stdio: ['pipe', 'ignore', 'inherit'] })
+    onTestFinished(() => ended(server))
     await answering(`http://127.0.0.1:${port}/mcp`)
     const { stdout } = await run(line.replace('3000', port), '--answers', 'answers.json')
     expect(stdout.trim()).toMatch(says)

@@ -26,6 +26,13 @@ export async function answering(url: string, withinMs = 60_000): Promise<void> {
   }
 }
 
+/** Lets a process end those that it started. */
+export async function ended(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  child.kill('SIGTERM')
+  await once(child, 'exit')
+}
+
 /** Open streams would make it wait. */
 export async function killed(child: ChildProcess | undefined): Promise<void> {
   if (child?.exitCode !== null || child.signalCode !== null) return

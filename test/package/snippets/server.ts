@@ -32,13 +32,19 @@ export const serverPages: readonly Page[] = [
       {
         has: "'greet'",
         but: [
-          ['port: 3000', 'port: 0'],
-          ['Listening on ${url}', 'Listening on ${new URL(url).pathname}'],
+          ['const { url } = await serve(app, { port: 3000 })', 'const { url, close } = await serve(app, { port: 0 })'],
+          ['console.log(`Listening on ${url}`)', ''],
         ],
-        use: 'await close()',
-        prints: ['Listening on /mcp'],
+        use: 'console.log(new URL(url).pathname); await close()',
+        prints: ['/mcp'],
       },
-      { has: "callTool('greet'", given: '', continues: true },
+      {
+        has: "callTool('greet'",
+        given: '',
+        continues: true,
+        but: [["connect('http://127.0.0.1:3000/mcp'", 'connect(url']],
+        use: 'await close()',
+      },
     ],
   },
   {
@@ -442,7 +448,7 @@ export const serverPages: readonly Page[] = [
         but: [
           ["sqlite('tasks.db')", "sqlite(':memory:')"],
           ['10_000', '10'],
-          ['port: 3000', 'port: 0'],
+          ['const { url } = await serve(app, { port: 3000 })', 'const { url, close } = await serve(app, { port: 0 })'],
           ['Listening on ${url}', 'Listening on ${new URL(url).pathname}'],
         ],
         use: `
