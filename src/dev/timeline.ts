@@ -20,7 +20,7 @@ export function timeline(write: (line: string) => void): Observer {
     flow(flow) {
       const ms = stopwatch()
       about(flow, `${flow.method}, ${flow.carrier === 'client' ? 'round' : 'pass'} ${flow.round + 1}`)
-      return (end) => about(flow, `${endOf(end)} (${ms()})`)
+      return (end) => about(flow, `${endOf(flow, end)} (${ms()})`)
     },
     step({ key, attempt, flow }) {
       const ms = stopwatch()
@@ -43,8 +43,9 @@ export function timeline(write: (line: string) => void): Observer {
   }
 }
 
-function endOf({ outcome, error }: FlowEnd): string {
-  return outcome === 'asks' ? 'suspended: the client has the question' : `${outcome}${because(error)}`
+function endOf({ carrier }: ObservedFlow, { outcome, error }: FlowEnd): string {
+  if (outcome !== 'asks') return `${outcome}${because(error)}`
+  return carrier === 'store' ? 'suspended: the store has the question' : 'suspended: the client has the question'
 }
 
 function because(error: unknown): string {

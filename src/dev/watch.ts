@@ -36,7 +36,7 @@ export function watchCode(folders: readonly string[], changed: (path: string) =>
   const notice = (folder: string, name: string | null): void => {
     if (name === null) return
     const path = join(folder, name)
-    if (!CODE.has(extname(name)) && name !== '.env') return isLeftOut(name) ? undefined : add(path)
+    if (!isCode(name)) return isLeftOut(name) ? undefined : add(path)
     first ??= path
     clearTimeout(timer)
     timer = setTimeout(() => {
@@ -49,6 +49,11 @@ export function watchCode(folders: readonly string[], changed: (path: string) =>
     clearTimeout(timer)
     for (const folder of watchers.keys()) remove(folder)
   }
+}
+
+/** Declarations are not: nothing of them runs, and `rally types` writes them while it talks to the server. */
+function isCode(name: string): boolean {
+  return (CODE.has(extname(name)) && !/\.d\.[cm]?ts$/.test(name)) || name === '.env'
 }
 
 function isLeftOut(name: string): boolean {

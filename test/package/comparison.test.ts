@@ -1,7 +1,7 @@
 // docs/comparison.md and the table of the README: the versions are those that we measure, and what is said of the official SDK, which is
 // installed here, is still in its files.
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ROOT } from './consumer.ts'
 
@@ -63,7 +63,7 @@ describe('the official SDK', () => {
 
 /** Bundlers put a digest into the names of files. */
 function filesLike(pattern: string): string[] {
-  const [folder = '', name = ''] = [pattern.slice(0, pattern.lastIndexOf('/')), pattern.split('/').at(-1)]
+  const [folder, name] = [dirname(pattern), basename(pattern)]
   const [before = '', after] = name.split('*')
   return readdirSync(join(ROOT, folder))
     .filter((file) => (after === undefined ? file === name : file.startsWith(before) && file.endsWith(after)))

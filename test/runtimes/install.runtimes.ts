@@ -54,6 +54,8 @@ test('the first command lines of the README install, serve and call', async () =
     await answering(`http://127.0.0.1:${port}/mcp`)
     const { stdout } = await run(line.replace('3000', port), '--answers', 'answers.json')
     expect(stdout.trim()).toMatch(says)
+    // It watches the folder, and would run the next server too.
+    await ended(server)
   }
 }, 240_000)
 
