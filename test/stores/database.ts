@@ -97,9 +97,13 @@ interface Answer {
 }
 
 async function answerOf(keeper: ChildProcess): Promise<string> {
-  const answered = once(keeper, 'message') as Promise<[Answer]>
-  const exited = once(keeper, 'exit').then((): [Answer] => [{ failed: 'The process that runs PostgreSQL has ended.' }])
+  const over = new AbortController()
+  const { signal } = over
+  const answered = once(keeper, 'message', { signal }) as Promise<[Answer]>
+  const ended: [Answer] = [{ failed: 'The process that runs PostgreSQL has ended.' }]
+  const exited = once(keeper, 'exit', { signal }).then(() => ended)
   const [{ failed, url }] = await Promise.race([answered, exited])
+  over.abort()
   if (url !== undefined) return url
   throw new Error(failed)
 }
