@@ -38,6 +38,8 @@ export interface Report extends Tally {
   readonly admitted: readonly unknown[]
   /** Jobs that did not come to their right result. */
   readonly wrong: readonly string[]
+  /** Those of them that were given up because five workers were lost while they ran them. */
+  readonly gaveUp: number
   readonly tasks: number
   /** How often a state was refused, by the reason. */
   readonly refusals: Readonly<Record<string, number>>
@@ -87,6 +89,7 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
     probes: total(({ probes }) => probes),
     admitted: jobs.flatMap(({ admitted }) => admitted),
     wrong,
+    gaveUp: wrong.filter((text) => text.includes('workers were lost while they ran it')).length,
     tasks: new Set(jobs.map(({ taskId }) => taskId)).size,
     refusals: workers.refusals,
     oldestStateSeconds: Math.round(Math.max(...jobs.map(({ stateMs }) => stateMs)) / 1000),

@@ -31,7 +31,8 @@ export const FULL_SIZE = {
   workers: 4,
   steps: 10,
   killEveryMs: 300,
-  ripe: 10,
+  // Fewer, and most tasks of a worker would be lost before they record anything. After five such losses a task is given up.
+  ripe: 40,
   leaseMs: 1_500,
   stepMs: 20,
   pollMs: 1_000,

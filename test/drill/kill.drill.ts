@@ -33,6 +33,7 @@ function row({ jobs, kills, stops, takeovers, effects, runs, retries, probes, se
     retries,
     probes,
     'oldest state, s': others.oldestStateSeconds,
+    'given up': others.gaveUp,
     seconds,
     ...('deadlocks' in others && { deadlocks: others.deadlocks }),
   }

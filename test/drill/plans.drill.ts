@@ -124,7 +124,7 @@ function scansOf({ plan }: Explained): string {
 
 /**
  * Finished tasks of a thousand owners. Of the parked ones, half sleep or have a deadline, a third are of callers without a principal, and
- * a third are of an owner each. Beside them, fifty tasks of "ada", whatever the size.
+ * a third are of an owner each. A fifth of those that sleep are of a group. Beside them, fifty tasks of "ada", whatever the size.
  */
 async function fill(schema: string, { finished, parked }: (typeof SIZES)[Size]): Promise<void> {
   const store = postgres(database.url, { schema })
@@ -138,6 +138,8 @@ async function fill(schema: string, { finished, parked }: (typeof SIZES)[Size]):
   await client.query(rowsText(schema, 'ada', `'ada'`, 'completed', 'NULL', 50))
   await client.query(`
     UPDATE "${schema}".tasks SET journal_to = 3 WHERE status IN ('input_required', 'working');
+    UPDATE "${schema}".tasks SET group_name = 'group', group_limit = 1, wanted_at = due_at, due_at = NULL
+    WHERE status = 'input_required' AND fence % 10 = 0;
     INSERT INTO "${schema}".journal_entries (task, number, text)
     SELECT id, number, '["step",1]' FROM "${schema}".tasks, generate_series(1, 3) number WHERE journal_to = 3;
     INSERT INTO "${schema}".once (key, note, fence, record, expires_at)
@@ -231,6 +233,8 @@ async function operations(store: Store, run: Run): Promise<void> {
   )
   while ((await run('claim what is left', () => tasks.claimMany({ after: '', leaseMs: LONG_MS }, 64))).length > 0);
   expect(await run('claim, nothing is due', () => tasks.claim({ after: 'm', leaseMs: LONG_MS }))).toBeUndefined()
+  const polls = { after: '', leaseMs: LONG_MS, groups: true }
+  expect(await run('claim 32 and look at the groups', () => tasks.claimMany(polls, 32))).toEqual([])
   expect(await run('claim 32, nothing is due', () => tasks.claimMany({ after: 'm', leaseMs: LONG_MS }, 32))).toEqual([])
 
   const held = claims.map(({ id, fence }) => ({ id, fence }))
