@@ -101,6 +101,58 @@ describe('several tasks', () => {
   })
 })
 
+describe('several tasks of a long backlog', () => {
+  const BACKLOG = 300
+
+  beforeEach(async () => {
+    await make({ ada: 4, bob: 4, cyd: 4 })
+    await Promise.all(
+      Array.from({ length: BACKLOG }, (_, i) =>
+        tasks.create(newTask(`dan${100 + i}`, { owner: 'dan', journal: '[7]' })),
+      ),
+    )
+    // Longer due than those of the others.
+    await pool.query(`UPDATE "${schema}".tasks SET due_at = substr(id, 4)::int WHERE owner = 'dan'`)
+  })
+
+  test.each([
+    {
+      what: 'equal shares',
+      after: '',
+      limit: 8,
+      ids: ['ada1', 'bob1', 'cyd1', 'dan100', 'ada2', 'bob2', 'cyd2', 'dan101'],
+    },
+    { what: 'the next owner first', after: 'bob', limit: 4, ids: ['cyd1', 'dan100', 'ada1', 'bob1'] },
+    { what: 'one', after: 'ada', limit: 1, ids: ['bob1'] },
+    { what: 'no task of the one with most', after: '', except: 'dan', limit: 4, ids: ['ada1', 'bob1', 'cyd1', 'ada2'] },
+    { what: 'no task of another', after: 'bob', except: 'cyd', limit: 2, ids: ['dan100', 'ada1'] },
+  ])('of several owners: $what', async ({ after, except, limit, ids }) => {
+    const got = await claimMany({ after, except }, limit)
+    expect(got.map(({ id }) => id)).toEqual(ids)
+    for (const { journal, id } of got) expect(journal).toBe(id.startsWith('dan') ? '[7]' : `[${id.slice(3)}]`)
+    // Nothing else is held back.
+    expect(await claimMany({}, 2 * BACKLOG)).toHaveLength(BACKLOG + 12 - limit)
+  })
+
+  test('of the owner that has more fill the places that others leave', async () => {
+    const got = await claimMany({}, 20)
+    expect(got.filter(({ owner }) => owner === 'dan').map(({ id }) => id)).toEqual(
+      Array.from({ length: 8 }, (_, i) => `dan${100 + i}`),
+    )
+    expect(got).toHaveLength(20)
+  })
+
+  test('go to one worker each', async () => {
+    const got: string[] = []
+    const work = async (): Promise<void> => {
+      while (got.length < BACKLOG + 12) got.push(...(await claimMany({}, 7)).map(({ id }) => id))
+    }
+    await Promise.all(Array.from({ length: 6 }, work))
+    expect(got).toHaveLength(BACKLOG + 12)
+    expect(new Set(got).size).toBe(BACKLOG + 12)
+  })
+})
+
 describe('a task that is claimed when it is created', () => {
   test('is its creator, and nobody else claims it', async () => {
     const task = newTask('t', { journal: '["s"]' })
