@@ -18,16 +18,16 @@ function between(text, [begin, end], content) {
 
 function speed({ calls, clients }) {
   const cases = [
-    { title: 'a plain call', scenario: 'plain' },
-    { title: 'a confirmation, two sealed rounds', scenario: 'sealed' },
+    { title: 'a plain call', scenario: 'plain', short: 'a plain call' },
+    { title: 'a confirmation, two sealed rounds', scenario: 'sealed', short: 'a confirmation' },
   ]
   const rows = cases.map(({ title, scenario }) => [title, ...ratiosOf(calls, scenario, 32)])
   const pair = clients?.results.find(({ calls: atATime }) => atATime === 32)?.ratios[pairRatio]
   if (pair !== undefined) rows.push(['the same with our client and theirs', '', times(pair)])
-  const alone = cases.map(({ title, scenario }) => `${title} ${ratiosOf(calls, scenario, 1).join(' and ')}`)
+  const alone = cases.map(({ short, scenario }) => `${ratiosOf(calls, scenario, 1).join(' and ')} for ${short}`)
   return `${markdownTable(['Rally’s rate, 32 at a time', 'to `node:http` by hand', 'to the official SDK'], rows)}
 
-One at a time: ${alone.join('; ')}. Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${trial(calls)}.
+One at a time it is ${alone.join(', ')}. Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${trial(calls)}.
 [All measurements](docs/benchmarks.md), or \`npm run bench -- all\`.`
 }
 

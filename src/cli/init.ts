@@ -66,7 +66,7 @@ const HOSTS: Readonly<Record<string, HostChoice>> = {
     from: 'server.ts',
     to: 'server.ts',
     scripts: { dev: 'rally dev src/server.ts', start: 'node dist/server.js' },
-    call: 'With `npm run dev` in another terminal:\n\n```sh\nnpx rally call http://127.0.0.1:3000/mcp order_coffee drink=espresso\n```',
+    call: 'With `npm run dev` in another terminal:\n\n```sh\nnpx mcp-rally call http://127.0.0.1:3000/mcp order_coffee drink=espresso\n```',
     deploy: `\`npm run build && npm start\`. ${KEYS} To listen on more than this machine, pass \`host\` and \`allowedHosts\` to \`serve\`. Its other options are in docs/mounting.md of the package.`,
   },
   stdio: {
@@ -74,7 +74,7 @@ const HOSTS: Readonly<Record<string, HostChoice>> = {
     from: 'server.stdio.ts',
     to: 'server.ts',
     scripts: { dev: 'rally dev src/server.ts', start: 'node dist/server.js' },
-    call: 'After `npm run build`:\n\n```sh\nnpx rally call order_coffee drink=espresso -- node dist/server.js\n```\n\nIn the settings of a client, the command is `node` with the absolute path of `dist/server.js`. While you write, use `npx` with\n`rally dev` and the absolute path of `src/server.ts`: the client stays connected when the server restarts.',
+    call: 'After `npm run build`:\n\n```sh\nnpx mcp-rally call order_coffee drink=espresso -- node dist/server.js\n```\n\nIn the settings of a client, the command is `node` with the absolute path of `dist/server.js`. While you write, use `npx` with\n`mcp-rally dev` and the absolute path of `src/server.ts`: the client stays connected when the server restarts.',
     deploy: '`npm run build`, and the command is `node dist/server.js`.',
   },
   workers: {
@@ -82,7 +82,7 @@ const HOSTS: Readonly<Record<string, HostChoice>> = {
     from: 'worker.ts',
     to: 'worker.ts',
     scripts: { dev: 'rally dev src/app.ts', deploy: 'npx wrangler deploy' },
-    call: 'With `npm run dev` in another terminal, which serves `src/app.ts` in Node:\n\n```sh\nnpx rally call http://127.0.0.1:3000/mcp order_coffee drink=espresso\n```\n\n`npx wrangler dev` runs it as a Worker.',
+    call: 'With `npm run dev` in another terminal, which serves `src/app.ts` in Node:\n\n```sh\nnpx mcp-rally call http://127.0.0.1:3000/mcp order_coffee drink=espresso\n```\n\n`npx wrangler dev` runs it as a Worker.',
     deploy: `Put the host name of your Worker into \`ALLOWED_HOSTS\` in wrangler.jsonc, then \`npx wrangler secret put RALLY_KEYS\` and \`npm run deploy\`. ${KEYS}`,
   },
 }

@@ -1,6 +1,8 @@
 // The process that `rally dev` starts: gives the apps of the file their key and an observer, and runs the file. If the file only
 // exports an app, the app is served here.
 import { createRequire } from 'node:module'
+import { relative } from 'node:path'
+import { isatty } from 'node:tty'
 import { pathToFileURL } from 'node:url'
 import { setDevelopment } from '../server/development.ts'
 import { developmentKey } from './key.ts'
@@ -13,10 +15,24 @@ process.on('uncaughtExceptionMonitor', (error) => {
   // Node prints the error itself, with its line.
   if (advice !== undefined) process.stderr.write(`rally dev: ${advice}\n`)
 })
+if (isatty(0)) explainInput()
 setDevelopment({ key: developmentKey(file), observer: timeline((line) => process.stderr.write(`${line}\n`)) })
 
 const { default: main, app = main } = (await import(pathToFileURL(file).href)) as { default?: unknown; app?: unknown }
 if (isApp(app) && !process.getActiveResourcesInfo().includes('TCPServerWrap')) await serveExported(app)
+
+/** A stdio server says nothing in a terminal, and waits for a client that never comes. */
+function explainInput(): void {
+  const explain = (event: string | symbol): void => {
+    if (event !== 'data' && event !== 'readable') return
+    process.stdin.off('newListener', explain)
+    const command = `npx mcp-rally dev ${relative('', file)}`
+    process.stderr.write(
+      `The server reads its messages from this terminal. Call it from another one: npx mcp-rally call <tool> -- ${command}\n`,
+    )
+  }
+  process.stdin.on('newListener', explain)
+}
 
 /** The host is the project's own copy of the package, like the app. */
 async function serveExported(exported: object): Promise<void> {

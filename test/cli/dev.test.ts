@@ -109,6 +109,14 @@ test('it runs in a terminal, until Ctrl-C', async () => {
   expect(await terminal.ended).toBe(130)
 })
 
+test('a stdio server in a terminal says how to call it', async () => {
+  const project = await newProject({ 'server.mjs': STDIO, 'app.mjs': appSource('') })
+  const terminal = new Terminal(['dev', join(project, 'server.mjs')])
+  await terminal.shows(/reads its messages from this terminal\. Call it from another one/)
+  terminal.type('\u0003')
+  expect(await terminal.ended).toBe(130)
+})
+
 /** A call that has stopped at its question. */
 async function begin(url: string): Promise<PendingCall> {
   const client = await connect(url, ANSWERS)

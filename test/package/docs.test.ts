@@ -71,3 +71,12 @@ test('files that the README tells its reader to test are there', () => {
   expect(named.length).toBeGreaterThan(0)
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
+
+test('the README counts the calls and effects of the fleet drill as the drill does', () => {
+  const drill = readFileSync(join(ROOT, 'test/fleet/drill.test.ts'), 'utf8')
+  const constant = (name: string): number => Number(new RegExp(`^const ${name} = (\\d+)$`, 'm').exec(drill)?.[1])
+  const [flows, effects] = [constant('FLOWS'), constant('FLOWS') * 2 * constant('STEPS_EACH_SIDE')]
+  const readme = readFileSync(join(ROOT, 'README.md'), 'utf8').replaceAll(/\s+/g, ' ')
+  expect(readme).toContain(`while ${flows} calls with a question run`)
+  expect(readme).toContain(`none of ${effects.toLocaleString('en')} effects is repeated`)
+})
