@@ -3,7 +3,6 @@
 import { spawnSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { startChild } from './child.mjs'
-import { median } from './median.mjs'
 import { table } from './table.mjs'
 
 const tools = {
@@ -36,11 +35,18 @@ export async function benchOverload(args) {
         const perCpuSecond = counted.answers.served / cpuSeconds
         return { ...counted, perCpuSecond, serverLoad: cpuSeconds / counted.seconds }
       }
-      const { capacity, perCpuSecond: atCapacity } = await capacityOf(measure, seconds)
+      const capacityNow = () => measure('closed', seconds / 2)
+      const { served: estimate } = await warmedUp(capacityNow)
+      let before = await capacityNow()
       for (const factor of factors) {
         const { offered, served, refused, failed, p50, p99, perCpuSecond, serverLoad, generatorLoad } = await measure(
-          capacity * factor,
+          estimate * factor,
         )
+        // The machine may be faster in one minute than in the next.
+        const after = await capacityNow()
+        const capacity = (before.served + after.served) / 2
+        const atCapacity = (before.perCpuSecond + after.perCpuSecond) / 2
+        before = after
         rows.push([
           `${tool}: ${about}`,
           `${factor} x`,
@@ -72,12 +78,10 @@ export async function benchOverload(args) {
   }
 }
 
-// With 32 requests open all the time: as many as the server can serve, and no queue worth the name. The first run only warms up.
-async function capacityOf(measure, seconds) {
-  const measured = []
-  for (let n = 0; n < 4; n++) measured.push(await measure('closed', seconds / 2))
-  const medianOf = (name) => median(measured.slice(1).map((each) => each[name]))
-  return { capacity: medianOf('served'), perCpuSecond: medianOf('perCpuSecond') }
+// The capacity is what 32 requests that are open all the time get: as many as the server can serve, and no queue worth the name.
+async function warmedUp(capacityNow) {
+  await capacityNow()
+  return capacityNow()
 }
 
 /** Gives a process a core of its own. */
