@@ -305,6 +305,8 @@ export class Worker {
   }
 
   async #sweep(): Promise<void> {
+    // Also where no tool has a limit any more: tasks of an earlier version may still wait for a place.
+    this.#looksAtGroups = true
     try {
       while ((await this.#store.sweep()) > 0);
     } catch (error) {
