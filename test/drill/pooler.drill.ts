@@ -143,9 +143,9 @@ test.each([
     const options = { schema: `polling_${mode.replaceAll(/\W+/g, '_')}`, notify: 'poll' } as const
     const ran: string[] = []
     const tokens = new Map<string, string>()
-    const instances = ['a', 'b'].map((name) => {
+    const instances = ['a', 'b'].map(() => {
       const store = postgres(url, options)
-      const app = rally({ name, version: '1', keys: ['a secret that both instances have'], store })
+      const app = rally({ name: 'pooled', version: '1', keys: ['a secret that both instances have'], store })
       const definition = { task: 'always', input: z.object({ id: z.string() }), asks: { go: z.object({}) } } as const
       app.tool('task', definition, async ({ id }, io) => {
         const paid = io.event('paid', z.object({}))
