@@ -129,7 +129,9 @@ async function runCall(
       if (context.signal.aborted) throw new Interrupted()
       if (options.save === undefined || !(error instanceof ClientError) || error.pending === undefined) throw error
       await save(options.save, { server, pending: error.pending })
-      context.console.tell(`The call was saved after its last round. Resume it with: rally resume ${options.save}`)
+      context.console.tell(
+        `The call was saved after its last round. Resume it with: npx mcp-rally resume ${options.save}`,
+      )
       throw error
     }
   })
@@ -179,9 +181,9 @@ async function stop({ pending, questions }: Stopped, { server, options, context 
   const path = options.save ?? ''
   await save(path, { server, pending })
   for (const question of questions) console.tell(`${describe(question)}.`)
-  console.tell(`Saved. Resume it in a terminal with: rally resume ${path}`)
+  console.tell(`Saved. Resume it in a terminal with: npx mcp-rally resume ${path}`)
   console.tell(`or with the answers in a file, {${questions.map(exampleOf).join(', ')}}:`)
-  console.tell(`rally resume ${path} --answers answers.json`)
+  console.tell(`npx mcp-rally resume ${path} --answers answers.json`)
   return EXIT.unanswered
 }
 

@@ -75,7 +75,7 @@ function adviceFor(error: unknown): string | undefined {
   if (error instanceof ClientError) {
     // With 403 the server knows the caller, and its own words say what is missing.
     if (error.code === 'UNAUTHORIZED' && error.status !== 403) {
-      return "Log in with rally login <server>, set a token in RALLY_TOKEN, or pass a header: -H 'Authorization: ...'."
+      return "Log in with npx mcp-rally login <server>, set a token in RALLY_TOKEN, or pass a header: -H 'Authorization: ...'."
     }
     if (error.code === 'TIMEOUT') return 'Allow more time with --timeout <seconds>.'
   }

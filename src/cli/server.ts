@@ -52,8 +52,8 @@ export function describeServer(server: Server): string {
 /** The command that follows a task. The id comes from the server and goes into a shell, so it is quoted. */
 export function commandFor(server: Server, taskId: string): string {
   const id = shellQuoted(taskId)
-  if ('url' in server) return `rally task ${shellQuoted(server.url)} ${id}`
-  return ['rally task', id, '--', ...[server.command, ...(server.args ?? [])].map(shellQuoted)].join(' ')
+  if ('url' in server) return `npx mcp-rally task ${shellQuoted(server.url)} ${id}`
+  return ['npx mcp-rally task', id, '--', ...[server.command, ...(server.args ?? [])].map(shellQuoted)].join(' ')
 }
 
 /** Quotes a word so that no shell interprets it. */

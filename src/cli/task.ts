@@ -36,7 +36,8 @@ export function addTask(program: Command, { runContext, serverOf, run }: Command
     .action(async (words: string[], options: TaskCommandOptions & { id?: string }) => {
       const { server, rest } = await serverOf(words, options)
       const [id, ...others] = options.id === undefined ? rest : [options.id, ...rest]
-      if (id === undefined) throw new UsageError('Which task? rally call <server> <tool> --detach prints its id.')
+      if (id === undefined)
+        throw new UsageError('Which task? npx mcp-rally call <server> <tool> --detach prints its id.')
       noMore(others)
       return run(runTask(server, id, options, runContext))
     })

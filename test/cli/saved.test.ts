@@ -72,7 +72,7 @@ describe('a saved call', () => {
     const answers = await jsonFile({ sure: { confirm: true } })
     const { code, stdout, stderr } = await rally(['call', url, 'shaky', '--answers', answers, '--save', path])
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
-    expect(stderr).toMatch(/The call was saved after its last round\. Resume it with: rally resume .*\nrally: /)
+    expect(stderr).toMatch(/The call was saved after its last round\. Resume it with: npx mcp-rally resume .*\nrally: /)
     shaky.heal()
     expect(await rally(['resume', path, '--answers', answers])).toMatchObject({ code: 0, stdout: 'It held.\n' })
   })

@@ -110,7 +110,7 @@ describe('Ctrl-C', () => {
     terminal.type(ctrlC)
     expect(await terminal.ended).toBe(130)
     expect(terminal.text.replaceAll('\n', '')).toContain(
-      `The task keeps running. Return to it with: rally task ${url} ${TASK_ID}`,
+      `The task keeps running. Return to it with: npx mcp-rally task ${url} ${TASK_ID}`,
     )
     expect(server.count('tasks/cancel')).toBe(0)
   })

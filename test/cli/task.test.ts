@@ -19,7 +19,7 @@ describe('a call with --detach', () => {
       stdout: `${TASK_ID}\n`,
       stderr:
         'Round 1: tasks continues as a task.\n' +
-        `The task runs on the server. Follow it with: rally task ${url} ${TASK_ID}\n`,
+        `The task runs on the server. Follow it with: npx mcp-rally task ${url} ${TASK_ID}\n`,
     })
     expect(server.count('tasks/get')).toBe(0)
   })
@@ -92,7 +92,7 @@ describe('a call that becomes a task', () => {
     const { code, stderr } = await ended
     expect(code).toBe(130)
     expect(stderr.toString()).toContain(
-      `The task keeps running. Return to it with: rally task ${url} ${TASK_ID}\nStopped.\n`,
+      `The task keeps running. Return to it with: npx mcp-rally task ${url} ${TASK_ID}\nStopped.\n`,
     )
     expect(server.count('tasks/cancel')).toBe(0)
   })
@@ -122,7 +122,7 @@ describe('rally task', () => {
     const answers = await jsonFile({ name: { name: 'Ada' } })
     const { code, stdout, stderr } = await rally(['task', url, TASK_ID, '--answers', answers])
     expect({ code, stdout }).toEqual({ code: 4, stdout: '' })
-    expect(stderr).toContain(`The task keeps running. Return to it with: rally task ${url} ${TASK_ID}\n`)
+    expect(stderr).toContain(`The task keeps running. Return to it with: npx mcp-rally task ${url} ${TASK_ID}\n`)
     expect(stderr).toContain(`rally: The server asks "town" (Your town?), a form, and ${answers} has no answer to it.`)
     expect(stderr).toContain('An answer in a file for --answers looks like this: {"town": {"name":"..."}}')
     expect(server.sent('tasks/update')).toEqual([{ taskId: TASK_ID, inputResponses: { name: answerOf('Ada') } }])
@@ -202,7 +202,10 @@ describe('rally task', () => {
   })
 
   test.each([
-    { args: ['http://127.0.0.1:9/mcp'], says: 'Which task? rally call <server> <tool> --detach prints its id.' },
+    {
+      args: ['http://127.0.0.1:9/mcp'],
+      says: 'Which task? npx mcp-rally call <server> <tool> --detach prints its id.',
+    },
     { args: ['http://127.0.0.1:9/mcp', 'a', 'b'], says: '"b" is not expected' },
     { args: ['a'], says: '"a" is not the URL of a server.' },
   ])('is told what is wrong with $args', async ({ args, says }) => {
