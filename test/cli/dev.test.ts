@@ -96,7 +96,11 @@ test('the client of a stdio server stays connected while it restarts', async () 
 test('TypeScript runs where Node runs it, and elsewhere rally dev says what to do', async () => {
   const project = await newProject({ 'server.ts': `const port: number = 0\n${HTTP}`, 'app.mjs': appSource('') })
   const dev = new Dev(project, ['server.ts'])
-  if ((process.features as { typescript?: unknown }).typescript) return void (await dev.says(/Listening on/))
+  if ((process.features as { typescript?: unknown }).typescript) {
+    await dev.says(/Listening on/)
+    // Killed, it would leave its server behind.
+    return void (await dev.stop('SIGTERM'))
+  }
   await dev.says(/Node v20\S+ does not run TypeScript\. Use Node 22\.18 or later, run npm install -D tsx/)
   expect(await dev.ended).toBe(2)
 })
