@@ -128,7 +128,7 @@ describe('a tool that is a task where possible', () => {
 
 test('a task mode that does not exist is an error when the tool is registered', () => {
   expect(() => without().tool('work', { task: 'sometimes' as 'always' }, () => 'done')).toThrow(
-    `Tool "work": \`task\` must be 'always', 'optional' or 'never', got "sometimes".`,
+    `Tool "work": \`task\` must be 'always', 'optional' or 'never', or an object with it as \`mode\`, got "sometimes".`,
   )
 })
 
