@@ -66,6 +66,13 @@ describe('several tasks', () => {
     expect(await claimMany({}, 7)).toMatchObject([{ id: 'ada6' }])
   })
 
+  test('that have expired do not take the turn of their owner', async () => {
+    await make({ ada: 2, bob: 1 })
+    await pool.query(`UPDATE "${schema}".tasks SET expires_at = 1 WHERE id = 'ada1'`)
+    expect(await claimMany({}, 1)).toMatchObject([{ id: 'ada2' }])
+    expect(await claimMany({}, 1)).toMatchObject([{ id: 'bob1' }])
+  })
+
   test('that the caller runs are not claimed', async () => {
     await make({ ada: 2 })
     const running = await claimMany({ leaseMs: 0 }, 2)

@@ -42,16 +42,18 @@ export class ClaimQueries {
 
 /**
  * $1 is the lease, $2 the owner to start after, $3 the fences of leases to exclude, $4 who claims, $5 the limit, $6 the owner to
- * exclude. `soonest` are the tasks that have been due longest. If these are all, `few` takes them, an owner's first one before any
- * owner's second one. If they are not, `turn` lists the owners that have due tasks, in their turn, with one index lookup for each;
- * `fair` takes an equal number of tasks of each; and `others` fills what is left because some owners have fewer.
+ * exclude. `soonest` are the tasks that have been due longest, also those that cannot be claimed. If these are all, `few` takes them,
+ * an owner's first one before any owner's second one. If they are not, `turn` lists the owners that have due tasks, in their turn, with
+ * one index lookup for each; `fair` takes an equal number of tasks of each; and `others` fills what is left because some owners have
+ * fewer.
  *
  * The statement sees the journal as it was when the statement began. If an entry was added between that and the lock, the number of
  * entries differs from the number there should be: `whole` is then false.
  */
 function claimText(schema: string, exception: string, ranges: readonly string[]): string {
   const tasks = `${schema}.tasks`
-  const due = `ready_at <= ${NOW} AND ${ALIVE} AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))`
+  const isFree = `${ALIVE} AND (lease_until IS NULL OR fence <> ALL($3::bigint[]))`
+  const due = `ready_at <= ${NOW} AND ${isFree}`
   const isFew = `(SELECT count(*) FROM soonest) < ${FEW}`
   const next = (lap: number, range: string): string[] =>
     ranges.map(
@@ -66,12 +68,12 @@ function claimText(schema: string, exception: string, ranges: readonly string[])
   ]
   return `
     WITH RECURSIVE soonest AS MATERIALIZED (
-      SELECT id, owner, ready_at FROM ${tasks} WHERE ready_at <= ${NOW} ORDER BY ready_at LIMIT ${FEW}
+      SELECT id, owner, ready_at, ${isFree} AS is_free FROM ${tasks} WHERE ready_at <= ${NOW} ORDER BY ready_at LIMIT ${FEW}
     ), few AS MATERIALIZED (
       SELECT task.*, wanted.lap, wanted.number FROM (
         SELECT id, row_number() OVER (PARTITION BY owner ORDER BY ready_at) AS lap,
           dense_rank() OVER (ORDER BY owner <= $2, owner) AS number
-        FROM soonest WHERE ${isFew} ${exception} ORDER BY lap, number
+        FROM soonest WHERE is_free AND ${isFew} ${exception} ORDER BY lap, number
       ) wanted CROSS JOIN LATERAL (
         SELECT id, lease_until, claimed_by FROM ${tasks} WHERE id = wanted.id AND ${due} LIMIT 1 FOR UPDATE SKIP LOCKED
       ) task LIMIT $5::int
