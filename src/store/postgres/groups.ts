@@ -8,13 +8,16 @@
 import { hash } from 'node:crypto'
 import { ALIVE, namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
 
+/** After this time, the database ends the transaction of an instance that stands still in it, so that the others get the lock. */
+const STALL_MS = 10_000
 /** How many groups a poll looks at. The next one continues after them. */
 const MAX_GROUPS = 1_000
 
 export class Groups {
   readonly #database: PostgresDatabase
   readonly #onDue: () => void
-  readonly #lock: string
+  /** Begins a transaction and takes the lock. */
+  readonly #begin: string
   readonly #fill: string
   readonly #waiting: NamedQuery
   readonly #touched = new Set<string>()
@@ -27,7 +30,11 @@ export class Groups {
     this.#database = database
     this.#onDue = onDue
     const key = Buffer.from(hash('sha256', `mcp-rally groups ${database.schema}`, 'hex'), 'hex').readBigInt64BE()
-    this.#lock = `SELECT pg_advisory_xact_lock(${key})`
+    // READ COMMITTED: each statement sees what was committed before it, whatever the database's default is.
+    this.#begin = `
+      BEGIN ISOLATION LEVEL READ COMMITTED;
+      SET LOCAL idle_in_transaction_session_timeout = ${STALL_MS};
+      SELECT pg_advisory_xact_lock(${key})`
     this.#fill = fillText(`${database.schema}.tasks`)
     this.#waiting = namedQuery(waitingText(`${database.schema}.tasks`))
   }
@@ -65,9 +72,7 @@ export class Groups {
     connection.on('error', ignore)
     let failed = true
     try {
-      // So that each statement sees what was committed before it, whatever the database's default is.
-      await connection.query({ text: 'BEGIN ISOLATION LEVEL READ COMMITTED' })
-      await connection.query({ text: this.#lock })
+      await connection.query({ text: this.#begin })
       const { rows } = await connection.query({ text: this.#fill, values: [groups] })
       await connection.query({ text: 'COMMIT' })
       failed = false
