@@ -7,6 +7,7 @@ import { table } from './table.mjs'
 
 const tools = {
   compute: 'computes for about 2 ms',
+  crunch: 'computes for about 10 ms',
   wait: 'waits for one of 8 places, 5 ms each',
 }
 const factors = [0.5, 1, 2, 4]

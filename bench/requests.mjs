@@ -25,6 +25,7 @@ const scenarios = {
   ],
   // Those of the overload run.
   compute: [{ tool: 'compute', params: { arguments: {} }, marker: '"text":"' }],
+  crunch: [{ tool: 'crunch', params: { arguments: {} }, marker: '"text":"' }],
   wait: [{ tool: 'wait', params: { arguments: {} }, marker: '"text":"waited"' }],
 }
 

@@ -10,7 +10,9 @@ const app = rally({ name: 'bench', version: '1.0.0', keys: ['a bench key of at l
 let free = 8
 const waiting = []
 
-app.tool('compute', {}, async () => pbkdf2Sync('a password', 'a salt', 4_000, 32, 'sha256').toString('hex'))
+const compute = (rounds) => async () => pbkdf2Sync('a password', 'a salt', rounds, 32, 'sha256').toString('hex')
+app.tool('compute', {}, compute(4_000))
+app.tool('crunch', {}, compute(20_000))
 // As if behind a pool of connections.
 app.tool('wait', {}, async () => {
   if (free === 0) await new Promise((resolve) => waiting.push(resolve))

@@ -49,8 +49,10 @@ export class Outbox {
   #write(response: ServerResponse, status: number, text: string): void {
     // Another handler of the same server was faster, such as one that limits the time of requests.
     if (response.headersSent) return
-    response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(text))])
-    response.end(text)
+    const bytes = Buffer.byteLength(text)
+    response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(bytes)])
+    // ASCII is the same in both, and Node writes Latin-1 without encoding it.
+    response.end(text, bytes === text.length ? 'latin1' : 'utf8')
     this.slowReaders.watch(response)
   }
 }
