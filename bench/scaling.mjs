@@ -11,16 +11,16 @@ const PAGE = join(root, 'docs/scaling.md')
 const LOAD = 0.5
 const USERS = 1_000_000
 
-/**
- * Costs as recorded on an idle machine, 32 at a time; tasks in PostgreSQL with fsync off. Replace them after a complete run of
- * `npm run bench -- all` and `npm run bench -- tasks`.
- */
+const { calls } = JSON.parse(readFileSync(join(root, 'bench/results-all.json'), 'utf8'))
+const at32 = (wanted) => calls.results.find((each) => each.scenario === wanted && each.connections === 32).peers.rally
+
+/** As `npm run bench -- all` recorded them. Those of a task in PostgreSQL are of an earlier run, with fsync off. */
 const COSTS = {
-  date: '2026-11-15',
-  cpu: 'AMD EPYC',
-  node: '20.20.2',
-  plain: { cpuMicroseconds: 31.1, requestBytes: 314, responseBytes: 188 },
-  sealed: { cpuMicroseconds: 60.2, requestBytes: 533, responseBytes: 464 },
+  date: calls.date,
+  cpu: calls.cpu,
+  node: calls.node.replace('v', ''),
+  plain: at32('plain'),
+  sealed: at32('sealed'),
   task: { statements: 11, enginePerSecond: 642 },
 }
 
