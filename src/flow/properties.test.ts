@@ -74,7 +74,7 @@ describe('on any handler', () => {
           if (deferrals) expect(reference.effects).toEqual(expect.arrayContaining([...report.effects]))
           else expect(report.effects).toEqual(reference.effects)
         }),
-        { numRuns: 500 },
+        { numRuns: 350 },
       )
     },
   )
@@ -92,7 +92,7 @@ describe('on handlers without races, failures and declines', () => {
         expect(report).toMatchObject({ result: once.result, error: undefined })
         expect(new Set(report.effects)).toEqual(new Set(once.effects))
       }),
-      { numRuns: 250 },
+      { numRuns: 200 },
     )
   })
 })
@@ -108,7 +108,7 @@ describe('on sequential handlers', () => {
         expect(endOf(report)).toEqual(endOf(once))
         expect(report.effects).toEqual(once.effects)
       }),
-      { numRuns: 500 },
+      { numRuns: 350 },
     )
   })
 })

@@ -5,8 +5,8 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Child } from '../interop/child.ts'
 
-const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url))
-const CLIENT = fileURLToPath(new URL('./small-client.mjs', import.meta.url))
+const SERVER = fileURLToPath(new URL('../hostile/server.mjs', import.meta.url))
+const CLIENT = fileURLToPath(new URL('../hostile/small-client.mjs', import.meta.url))
 
 let child: Child
 let url = ''
