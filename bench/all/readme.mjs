@@ -48,7 +48,7 @@ function beside({ calls, start, install }) {
     ['time to import', (name) => start?.milliseconds[name] && `${rounded(start.milliseconds[name])} ms`],
     ['installed', (name) => sizes[name] && mebibytes(sizes[name].bytes)],
     ['packages', (name) => sizes[name] && String(sizes[name].packages)],
-  ].map(([title, cellOf]) => [title, ...peers.map((name) => cellOf(name) ?? '–')])
+  ].map(([title, cellOf]) => [title].concat(peers.map((name) => cellOf(name) ?? '–')))
   const titles = [
     'measured, 32 at a time',
     ...peers.map((name) => `${nameOf(name)} ${calls.versions[name] ?? ''}`.trim()),
