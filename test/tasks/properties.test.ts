@@ -241,6 +241,6 @@ test('whatever its workers come to, a task comes to what one straight run comes 
         chaos.end()
       }
     }),
-    { numRuns: 150 },
+    { numRuns: 100 },
   )
 }, 120_000)
