@@ -175,7 +175,7 @@ test('each attempt of a step is one, and the time between them is a wait', async
         if (tries === 1) throw new Error('not yet')
         return 'done'
       },
-      { retries: 1, backoff: { firstMs: 1 } },
+      { retries: 1, backoff: { firstMs: 20 } },
     ),
   )
   expect(textOf(await send(app, call('flaky')))).toBe('done')
