@@ -148,8 +148,7 @@ export class RallyTasks {
   }
 
   /**
-   * Sends an event to a task by the key of its `io.event()`, in place of whoever has the token. Returns `repeated` if one has come
-   * before.
+   * Sends an event to a task by the key of its `io.event()`, without the token. Returns `repeated` if one has come before.
    *
    * @example
    * await app.tasks.signal(id, 'paid', { amount: 40 })

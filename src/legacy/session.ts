@@ -24,10 +24,10 @@ export interface Stoppable {
 
 /** Sends the progress of a task. */
 export interface ProgressReporter {
-  /** Where it is sent. A request that waits for the result changes it for that time. */
-  notify: (text: string) => boolean
-  /** Returns `false` if nobody can be told. */
+  /** Returns `false` if the client cannot be told. */
   send(progress: TaskProgress | undefined): boolean
+  /** Sends it here instead, until the returned function is called. */
+  redirect(notify: (text: string) => boolean): () => void
 }
 
 interface SubscribedUri {
@@ -49,7 +49,7 @@ export class Session {
   #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
-  /** Who sends the progress of its tasks, by the id of each. */
+  /** What sends the progress of its tasks, by the id of each task. */
   readonly progress = new Map<string, ProgressReporter>()
   /** The URIs of the resources that the client has subscribed to. */
   readonly #uris = new Map<string, SubscribedUri>()

@@ -4,15 +4,10 @@ import type { Caller } from '../flow/caller.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { Check } from '../schema/validator.ts'
+import type { TaskGroup } from '../store/tasks.ts'
 import type { TaskConcurrency } from './tasks.ts'
 
-/** The store can tell groups apart, but never learns their keys. */
-export interface NamedGroup {
-  readonly name: string
-  readonly limit: number
-}
-
-export type TaskGroupOf = (args: unknown, caller: Caller | undefined) => Promise<NamedGroup | undefined>
+export type TaskGroupOf = (args: unknown, caller: Caller | undefined) => Promise<TaskGroup | undefined>
 
 export function readTaskGroup<Args>(tool: string, concurrency: TaskConcurrency<Args>, check: Check): TaskGroupOf {
   const { limit, key = () => '' } = concurrency
@@ -30,10 +25,11 @@ export function readTaskGroup<Args>(tool: string, concurrency: TaskConcurrency<A
   }
   return async (args, caller) => {
     const checked = await check(args)
-    // The task ends as soon as it runs, with what is wrong with them.
+    // They are not valid. The task says so as soon as it runs.
     if (!('value' in checked)) return undefined
     const group: unknown = key({ caller, args: checked.value as Args })
     if (group === undefined) return undefined
+    // A digest: the store can tell groups apart, but never learns their keys.
     if (typeof group === 'string') return { name: hash('sha256', JSON.stringify([tool, group]), 'base64url'), limit }
     throw new RallyError(
       'HANDLER_INVALID',

@@ -93,7 +93,7 @@ export interface TaskProgress {
   readonly message?: string
 }
 
-/** A task as those see it that follow it. */
+/** A task as a follower gets it. */
 export interface FollowedTask extends DetailedTask {
   readonly progress?: TaskProgress
 }

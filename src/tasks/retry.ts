@@ -3,7 +3,7 @@
 // 1. What the journal holds before `from` is kept. The entry `from` and all that settled after it is removed.
 // 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
 // 3. Events that have come count for it too, except that of `from` itself. The tokens that the failed task handed out reach it.
-// 4. Its id is derived from the one of the failed task. So two retries of one task are the same task, whoever makes them.
+// 4. Its id is derived from the one of the failed task. So two retries of one task are the same task, also if two operators make them.
 import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
 import type { AnswerPayload, Entry } from '../flow/journal.ts'

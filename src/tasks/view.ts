@@ -42,7 +42,7 @@ export function taskText(task: TaskRecord): string {
   }
 }
 
-/** The task as those see it that follow it. */
+/** The task as a follower gets it. */
 export function followedTask(task: TaskRecord): FollowedTask {
   const { progress } = isEnd(task.status) ? {} : readMessage(task.message)
   return progress === undefined ? taskValue(task) : { ...taskValue(task), progress }

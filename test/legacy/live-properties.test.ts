@@ -1,5 +1,5 @@
-// Any handler in a live call, which asks on the connection and runs once, comes to what it comes to in one straight run. The client
-// is the official one: ours carries its calls in this revision too.
+// A handler in a live call asks on the connection and runs once. Any handler has the same result there as in one straight run. The
+// client is the official one: ours carries its calls in this revision too.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { ElicitResult, ListRootsResult } from '@modelcontextprotocol/sdk/types.js'
@@ -55,7 +55,7 @@ async function opened(): Promise<(program: Node[], answer: Answerer) => Promise<
   }
 }
 
-test('a live call comes to what one straight run comes to, with the same effects', async () => {
+test('a live call has the result and the effects of one straight run', async () => {
   const run = await opened()
   await fc.assert(
     fc.asyncProperty(programs(), fc.nat(), async (program, seed) => {

@@ -23,7 +23,7 @@ export type Node =
 /** Told of every step that is done, before it is. */
 export type Doing = (key: string, idempotencyKey: string) => void
 
-/** Sends the event of this key, to whoever has the token. */
+/** Takes the token of the event with this key, and sends the event later. */
 export type Sending = (key: string, token: string) => void
 
 /** What is sent for each event. */

@@ -89,10 +89,9 @@ async function waitForResult(
   const { taskId } = task
   const notify = (text: string): boolean => outlet.notify(text)
   const token = progressTokenOf(request)
-  // Without a token of its own, the request has the progress sent on its stream that the call asked for.
+  // Without a token of its own, the request gets the progress that the call asked for, on its stream.
   const ofCall = token === undefined ? session.progress.get(taskId) : undefined
-  const before = ofCall?.notify
-  if (ofCall !== undefined) ofCall.notify = notify
+  const endRedirect = ofCall?.redirect(notify)
   const wait = new TaskWait({
     host,
     session,
@@ -113,7 +112,7 @@ async function waitForResult(
   } finally {
     session.calls.delete(id)
     host.waits.delete(wait)
-    if (ofCall !== undefined && before !== undefined) ofCall.notify = before
+    endRedirect?.()
   }
 }
 

@@ -11,24 +11,32 @@ type Notify = Outlet['notify']
 
 /** Sends the progress with one token. The numbers rise. */
 export class ProgressSender implements ProgressReporter {
-  notify: Notify
   readonly #token: ProgressToken
+  readonly #notify: Notify
+  /** Requests that wait for the result may end in any order. The last one of those that still wait is used. */
+  readonly #redirects = new Set<Notify>()
   #highest = -Infinity
 
   constructor(token: ProgressToken, notify: Notify) {
     this.#token = token
-    this.notify = notify
+    this.#notify = notify
   }
 
   send(progress: TaskProgress | undefined): boolean {
     if (progress === undefined || progress.progress <= this.#highest) return true
     this.#highest = progress.progress
     const params = { progressToken: this.#token, ...progress }
-    return this.notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+    const notify = [...this.#redirects].at(-1) ?? this.#notify
+    return notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+  }
+
+  redirect(notify: Notify): () => void {
+    this.#redirects.add(notify)
+    return () => void this.#redirects.delete(notify)
   }
 }
 
-/** Follows a task that a call with a token has made, until it ends or nobody can be told. */
+/** Follows a task that a call with a token has made, until the task ends or the client cannot be told. */
 export function tellProgress(
   tasks: Tasks,
   { session, outlet, token, taskId }: { session: Session; outlet: Outlet; token: ProgressToken; taskId: string },

@@ -40,6 +40,7 @@ interface MemoryTask {
 }
 
 const MAX_SWEPT = 1_000
+const NO_TASKS: ReadonlySet<MemoryTask> = new Set()
 
 export class MemoryTasks implements TaskStore {
   readonly #now: () => number
@@ -48,6 +49,8 @@ export class MemoryTasks implements TaskStore {
   readonly #scheduled = new Set<MemoryTask>()
   readonly #watchers = new Watchers<TaskEvent>()
   #created = 0
+  /** True once a task of a group was created. */
+  #hasGroups = false
   /** One counter for all tasks: a task that is created again under an old id gets no fence of the old one. */
   #lastFence = 0
 
@@ -82,6 +85,7 @@ export class MemoryTasks implements TaskStore {
       group: newTask.group,
       journal: [entriesOf(newTask.journal)],
     }
+    if (newTask.group !== undefined) this.#hasGroups = true
     this.#tasks.set(newTask.id, task)
     this.#schedule(task)
     return task
@@ -141,7 +145,8 @@ export class MemoryTasks implements TaskStore {
   }
 
   /** The due tasks of groups for which there is no place: others have it, or have waited longer for it. */
-  #waitingForPlace(): Set<MemoryTask> {
+  #waitingForPlace(): ReadonlySet<MemoryTask> {
+    if (!this.#hasGroups) return NO_TASKS
     const groups = new Map<string, { due: MemoryTask[]; taken: number }>()
     for (const task of this.#scheduled) {
       if (task.group === undefined || this.#isExpired(task)) continue

@@ -4,7 +4,7 @@
 // 1. Places are given under one lock, by a statement after the one that takes the lock. So it sees all places that were given before.
 // 2. A write that may free a place, or that wants one, has its group looked at when it has been committed. What that misses, because the
 //    instance died or because the time of a task has come, the next poll of a worker finds.
-// 3. It does not wait for the locks of rows: whoever has one looks at the group afterwards.
+// 3. It does not wait for the locks of rows. A write that has one looks at the group afterwards.
 import { hash } from 'node:crypto'
 import { ALIVE, namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
 
@@ -39,14 +39,14 @@ export class Groups {
     this.#waiting = namedQuery(waitingText(`${database.schema}.tasks`))
   }
 
-  /** Gives the free places of these groups to those tasks that have waited longest, soon. */
+  /** Begins to give the free places of these groups to the tasks that have waited longest. Does not wait for it. */
   touch(groups: Iterable<string>): void {
     for (const group of groups) this.#touched.add(group)
     // If it fails, the next poll does it (2). Queries report that the database is away.
     if (this.#touched.size > 0) void this.#fillTouched().catch(() => {})
   }
 
-  /** The same for all groups of which the time of a task has come. */
+  /** Gives the free places of all groups in which the time of a task has come. */
   async poll(): Promise<void> {
     const rows = await this.#database.run(this.#waiting, [this.#last, MAX_GROUPS])
     this.#last = rows.length < MAX_GROUPS ? '' : String(rows.at(-1)?.['name'])
