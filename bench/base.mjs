@@ -1,6 +1,6 @@
 // `npm run bench -- base <commit>`: this checkout beside an earlier commit in the same run, so that a change shows what it costs.
-// A second echo runs beside the first: how far those two differ is the noise of the machine. Two processes of the same code differ by
-// up to a tenth for as long as they live, so each is started anew several times.
+// Two of the same run beside them, two echos or two clients of the earlier commit: how far those differ is the noise of the machine. Two
+// processes of the same code differ by up to a tenth for as long as they live, so each is started anew several times.
 import { buildOfCommit } from '../scripts/build-of-commit.mjs'
 import { startChild } from './child.mjs'
 import { median } from './median.mjs'
@@ -33,7 +33,8 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
       }
     }
     console.log('Medians of the rounds of each start, and of these the median and the range.')
-    console.log('CPU: requests per CPU time of the server, which is less noisy than requests per second.')
+    console.log('CPU: requests per CPU time of the process under test, which is less noisy than requests per second.')
+    console.log('same/same: two copies of the echo, or two clients of the earlier commit. What these differ by is noise.')
     const cells = (ratios) =>
       ratios === undefined ? ['', ''] : [median(ratios).toFixed(3), `${low(ratios)}-${high(ratios)}`]
     console.log(
@@ -47,7 +48,7 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
   }
 }
 
-const PAIRS = ['now/base', 'echo/echo', 'now/base (CPU)', 'echo/echo (CPU)']
+const PAIRS = ['now/base', 'same/same', 'now/base (CPU)', 'same/same (CPU)']
 const low = (ratios) => Math.min(...ratios).toFixed(2)
 const high = (ratios) => Math.max(...ratios).toFixed(2)
 
@@ -75,10 +76,7 @@ async function compareServers(base, rounds, children, report) {
       const order = { scenario, connections, milliseconds: MILLISECONDS }
       const measured = await alternate(Object.keys(peers), rounds, (name) => once(name, order))
       const label = `${scenario}, ${connections} at a time`
-      report(label, 'now/base', ratio(measured, 'now', 'base', 'perSecond'))
-      report(label, 'echo/echo', ratio(measured, 'again', 'echo', 'perSecond'))
-      report(label, 'now/base (CPU)', ratio(measured, 'now', 'base', 'perCpu'))
-      report(label, 'echo/echo (CPU)', ratio(measured, 'again', 'echo', 'perCpu'))
+      reportAll(report, label, measured, ['again', 'echo'])
     }
   }
 }
@@ -88,19 +86,31 @@ async function compareClients(base, rounds, children, report) {
   for (const [name, dist] of [
     ['now', now],
     ['base', base],
+    ['again', base],
   ]) {
     const { port } = await started(children, `${name} server`, './peers/rally.mjs', dist).next()
     pairs[name] = { port, client: started(children, `${name} client`, './client-rally.mjs', dist) }
   }
   const once = async (name, calls, milliseconds) => {
     const { client, port } = pairs[name]
-    const { perSecond } = await client.ask({ port, calls, milliseconds }, 20_000)
-    return { perSecond }
+    const { perSecond, cpuMicroseconds } = await client.ask({ port, calls, milliseconds }, 20_000)
+    return { perSecond, perCpu: 1 / cpuMicroseconds }
   }
   for (const name of Object.keys(pairs)) await once(name, 32, WARMUP_MILLISECONDS)
   for (const calls of [32, 1]) {
     const measured = await alternate(Object.keys(pairs), rounds, (name) => once(name, calls, MILLISECONDS))
-    report(`client pair, ${calls} at a time`, 'now/base', ratio(measured, 'now', 'base', 'perSecond'))
+    const label = `client pair, ${calls} at a time`
+    reportAll(report, label, measured, ['again', 'base'])
+  }
+}
+
+function reportAll(report, label, measured, same) {
+  for (const [unit, suffix] of [
+    ['perSecond', ''],
+    ['perCpu', ' (CPU)'],
+  ]) {
+    report(label, `now/base${suffix}`, ratio(measured, 'now', 'base', unit))
+    report(label, `same/same${suffix}`, ratio(measured, ...same, unit))
   }
 }
 

@@ -16,6 +16,7 @@ import { DEFERRED_VERSION, inputRequiredText, META_DEFERRED } from '../protocol/
 import { digest } from '../seal/canonical.ts'
 import type { Claims } from '../seal/claims.ts'
 import { InvalidState } from '../seal/errors.ts'
+import type { Binding } from '../seal/envelope.ts'
 import type { Seal } from '../seal/seal.ts'
 import type { OnceStore } from '../store/once.ts'
 import type { Usages } from '../store/usage.ts'
@@ -83,7 +84,12 @@ export function serveRound(host: RoundServices, target: Target, request: RoundRe
 
 /** A task of which nothing has run yet. */
 export function newTask(host: RoundServices, target: Target, request: RoundRequest): TaskStart {
-  const flow = new RoundFlow(request.info, undefined, host.now, keyedId(host, target, request))
+  const flow = new RoundFlow(
+    request.info,
+    undefined,
+    host.now,
+    keyedId(host, request, () => bindingOf(target, request)),
+  )
   const { version } = target
   const flowState = emptyState()
   host.observers?.sealTrace(flowState)
@@ -119,18 +125,18 @@ function startFlow(host: RoundServices, target: Target, request: RoundRequest): 
   const { once } = host
   // Everybody without a principal would share the records.
   if (once === undefined || request.caller === undefined) return beginFlow(host, target, request)
-  const newId = keyedId(host, target, request)
+  const newId = keyedId(host, request, () => bindingOf(target, request))
   if (newId === undefined) return beginFlow(host, target, request)
   const used = { what: 'idempotency key', host, target, request } as const
   return useRound(once, `call:${digest(newId())}`, used, () => beginFlow(host, target, request))
 }
 
 /** Makes the id of a flow whose first round has an idempotency key. Such a round may be repeated: its steps and tasks keep their ids. */
-function keyedId({ seal }: RoundServices, target: Target, request: RoundRequest): (() => string) | undefined {
-  const { idempotencyKey } = request.info
+function keyedId({ seal }: RoundServices, { info }: RoundRequest, bound: () => Binding): (() => string) | undefined {
+  const { idempotencyKey } = info
   const { keyedFlowId } = seal
   if (idempotencyKey === undefined || keyedFlowId === undefined) return undefined
-  return () => keyedFlowId(idempotencyKey, bindingOf(target, request))
+  return () => keyedFlowId(idempotencyKey, bound())
 }
 
 function beginFlow(host: RoundServices, target: Target, request: RoundRequest): Promise<string | undefined> {
@@ -206,10 +212,16 @@ class Round implements Carrier<string | undefined> {
   readonly #target: Target
   readonly #request: RoundRequest
   readonly #resumed: ResumedFlow | undefined
+  #binding: Binding | undefined
 
   constructor(host: RoundServices, target: Target, request: RoundRequest, resumed: ResumedFlow | undefined) {
     this.host = host
-    this.flow = new RoundFlow(request.info, resumed?.claims, host.now, keyedId(host, target, request))
+    this.flow = new RoundFlow(
+      request.info,
+      resumed?.claims,
+      host.now,
+      keyedId(host, request, () => this.#bound),
+    )
     this.journal = resumed?.saved.journal ?? Journal.empty()
     this.flowState = resumed?.saved.flowState ?? emptyState()
     this.#target = target
@@ -309,7 +321,12 @@ class Round implements Carrier<string | undefined> {
     const { host } = this
     const { seal } = host
     if (seal.ephemeral) host.mintedEphemeral(this.#request.overHttp)
-    return seal.mint(claims, bindingOf(this.#target, this.#request), () => this.journal.largest(3))
+    return seal.mint(claims, this.#bound, () => this.journal.largest(3))
+  }
+
+  /** What the state and an id made of an idempotency key are bound to. */
+  get #bound(): Binding {
+    return (this.#binding ??= bindingOf(this.#target, this.#request))
   }
 
   #createTask(claims: Claims): Promise<string> {
