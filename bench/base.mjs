@@ -1,26 +1,29 @@
 // `npm run bench -- base <commit>`: this checkout beside an earlier commit in the same run, so that a change shows what it costs.
 // Two of the same run beside them, two echos or two clients of the earlier commit: how far those differ is the noise of the machine. Two
-// processes of the same code differ by up to a tenth for as long as they live, so each is started anew several times.
+// processes of the same code differ by up to a tenth for as long as they live, so each is started anew several times. What serves and what
+// sends have a core each.
 import { buildOfCommit } from '../scripts/build-of-commit.mjs'
 import { startChild } from './child.mjs'
 import { median } from './median.mjs'
+import { pin } from './overload.mjs'
 import { scenarioNames } from './requests.mjs'
 import { table } from './table.mjs'
 
 const now = new URL('../dist/', import.meta.url).href
-const STARTS = 5
+const STARTS = 9
 const ROUNDS = 11
-const MILLISECONDS = 150
+const MILLISECONDS = 120
 /** For each process and scenario, at 32 at a time: until then V8 still compiles. */
-const WARMUP_MILLISECONDS = 2_500
+const WARMUP_MILLISECONDS = 2_000
 
 export async function benchBase([commit = 'HEAD', ...rest]) {
   const isQuick = rest.includes('--quick')
+  const compared = rest.includes('--clients') ? [compareClients] : [compareServers, compareClients]
   const { dist, remove } = buildOfCommit(commit)
   try {
     const rows = new Map()
     for (let start = 0; start < (isQuick ? 1 : STARTS); start++) {
-      for (const compare of [compareServers, compareClients]) {
+      for (const compare of compared) {
         const children = []
         try {
           await compare(dist, isQuick ? 3 : ROUNDS, children, (label, pair, measured) => {
@@ -48,6 +51,8 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
   }
 }
 
+const SERVER_CORE = 0
+const SENDER_CORE = 1
 const PAIRS = ['now/base', 'same/same', 'now/base (CPU)', 'same/same (CPU)']
 const low = (ratios) => Math.min(...ratios).toFixed(2)
 const high = (ratios) => Math.max(...ratios).toFixed(2)
@@ -55,6 +60,7 @@ const high = (ratios) => Math.max(...ratios).toFixed(2)
 async function compareServers(base, rounds, children, report) {
   const child = (name, file, dist) => started(children, name, file, dist)
   const generator = child('the load generator', './load.mjs')
+  pin(generator.pid, SENDER_CORE)
   const peers = {
     echo: child('echo', './peers/echo.mjs'),
     now: child('now', './peers/rally.mjs', now),
@@ -62,7 +68,10 @@ async function compareServers(base, rounds, children, report) {
     again: child('echo again', './peers/echo.mjs'),
   }
   const ports = {}
-  for (const [name, peer] of Object.entries(peers)) ports[name] = (await peer.next()).port
+  for (const [name, peer] of Object.entries(peers)) {
+    ports[name] = (await peer.next()).port
+    pin(peer.pid, SERVER_CORE)
+  }
   const once = async (name, order) => {
     const before = (await peers[name].ask('cpu')).cpuMicroseconds
     const { requests, perSecond } = await generator.ask({ port: ports[name], ...order }, 20_000)
@@ -88,8 +97,12 @@ async function compareClients(base, rounds, children, report) {
     ['base', base],
     ['again', base],
   ]) {
-    const { port } = await started(children, `${name} server`, './peers/rally.mjs', dist).next()
-    pairs[name] = { port, client: started(children, `${name} client`, './client-rally.mjs', dist) }
+    const server = started(children, `${name} server`, './peers/rally.mjs', dist)
+    const client = started(children, `${name} client`, './client-rally.mjs', dist)
+    const { port } = await server.next()
+    pin(server.pid, SERVER_CORE)
+    pin(client.pid, SENDER_CORE)
+    pairs[name] = { port, client }
   }
   const once = async (name, calls, milliseconds) => {
     const { client, port } = pairs[name]
