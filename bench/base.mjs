@@ -37,7 +37,9 @@ export async function benchBase([commit = 'HEAD', ...rest]) {
     }
     console.log('Medians of the rounds of each start, and of these the median and the range.')
     console.log('CPU: requests per CPU time of the process under test, which is less noisy than requests per second.')
-    console.log('same/same: two copies of the echo, or two clients of the earlier commit. What these differ by is noise.')
+    console.log(
+      'same/same: two copies of the echo, or two clients of the earlier commit. What these differ by is noise.',
+    )
     const cells = (ratios) =>
       ratios === undefined ? ['', ''] : [median(ratios).toFixed(3), `${low(ratios)}-${high(ratios)}`]
     console.log(

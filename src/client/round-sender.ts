@@ -132,20 +132,19 @@ export class RoundSender {
   }
 }
 
-/** Random numbers of 32 bits for many keys at once: the system call costs more than the bits. */
-const pool = new Uint32Array(4 * 64)
+/** Random bytes for many keys: the system call costs more than the bytes. */
+const pool = new Uint8Array(16 * 64)
 let unused = 0
 
-/** 128 random bits. */
+/** The two digits of each byte. */
+const DIGITS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
+
+/** 128 random bits, as hexadecimal digits. */
 function newIdempotencyKey(): string {
   if (unused === 0) unused = crypto.getRandomValues(pool).length
   let key = ''
-  for (const end = unused - 4; unused > end; unused--) key += digits(pool[unused - 1] ?? 0)
+  for (const end = unused - 16; unused > end; unused -= 1) key += DIGITS[pool[unused - 1] ?? 0]
   return key
-}
-
-function digits(bits: number): string {
-  return bits.toString(16).padStart(8, '0')
 }
 
 function isHeaderMismatch(error: unknown): boolean {

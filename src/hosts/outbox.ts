@@ -1,6 +1,6 @@
 // Writes JSON responses. A busy server writes those of one event-loop turn together: the clients then wake once, and their
 // next requests arrive in one batch. Nothing else on this path saves as much time.
-import type { ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import { gathered } from '../flow/scheduler.ts'
 import type { SlowReaders } from './slow-readers.ts'
 
@@ -52,7 +52,32 @@ export class Outbox {
     const bytes = Buffer.byteLength(text)
     response.writeHead(status, ['Content-Type', 'application/json', 'Content-Length', String(bytes)])
     // ASCII is the same in both, and Node writes Latin-1 without encoding it.
-    response.end(text, bytes === text.length ? 'latin1' : 'utf8')
+    if (bytes !== text.length) response.end(text, 'utf8')
+    else if (!writeAtOnce(response, text)) response.end(text, 'latin1')
     this.slowReaders.watch(response)
   }
+}
+
+/** The parts of Node's response that tell whether its head was written. */
+interface OpenResponse extends ServerResponse {
+  _header?: unknown
+  _headerSent?: unknown
+  _hasBody?: unknown
+}
+
+/**
+ * Writes head and body as one text. `response.end(text)` writes the text and an empty one behind it, which costs Node a list of buffers
+ * for each response: a twentieth of all time. Returns `false` if it is not Node's own response, or not the only thing to write: a
+ * middleware may have replaced `end`, for example to compress the body.
+ */
+function writeAtOnce(response: OpenResponse, text: string): boolean {
+  const { socket, _header: head } = response
+  if (socket === null || socket.writableLength > 0 || socket.writableCorked > 0) return false
+  if (Object.getPrototypeOf(response) !== ServerResponse.prototype) return false
+  if (Object.hasOwn(response, 'end') || Object.hasOwn(response, 'write')) return false
+  if (typeof head !== 'string' || response._headerSent !== false || response._hasBody !== true) return false
+  socket.write(head + text, 'latin1')
+  response._headerSent = true
+  response.end()
+  return true
 }

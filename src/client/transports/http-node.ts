@@ -21,11 +21,11 @@ export function platformHttpClient(url: URL): HttpClient {
   }
   return {
     post(headers, body, listener) {
-      const length = String(Buffer.byteLength(body))
-      const outgoing = request({ ...target, headers: ['Host', host, ...headers, 'Content-Length', length] })
+      const bytes = Buffer.byteLength(body)
+      const outgoing = request({ ...target, headers: ['Host', host, ...headers, 'Content-Length', String(bytes)] })
       listen(outgoing, listener)
-      // With end(body), head and body leave in one packet.
-      outgoing.end(body)
+      // With end(body), head and body leave in one packet. ASCII is the same in both, and Node writes Latin-1 without encoding it.
+      outgoing.end(body, bytes === body.length ? 'latin1' : 'utf8')
       return () => void outgoing.destroy()
     },
     open(method, headers, isIdle, listener) {
