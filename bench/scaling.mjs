@@ -11,17 +11,18 @@ const PAGE = join(root, 'docs/scaling.md')
 const LOAD = 0.5
 const USERS = 1_000_000
 
-const { calls } = JSON.parse(readFileSync(join(root, 'bench/results-all.json'), 'utf8'))
+const { calls } = readRecord('bench/results-all.json')
+const { postgres } = readRecord('bench/results-tasks.json')
 const at32 = (wanted) => calls.results.find((each) => each.scenario === wanted && each.connections === 32).peers.rally
 
-/** As `npm run bench -- all` recorded them. Those of a task in PostgreSQL are of an earlier run, with fsync off. */
+/** As `npm run bench -- all` and `npm run bench -- tasks` recorded them. */
 const COSTS = {
-  date: calls.date,
-  cpu: calls.cpu,
-  node: calls.node.replace('v', ''),
   plain: at32('plain'),
   sealed: at32('sealed'),
-  task: { statements: 11, enginePerSecond: 642 },
+  tasks: [32, 256].map((inFlight) => {
+    const { rally } = postgres.cases.find((each) => each.processes === 1 && each.inFlight === inFlight).peers
+    return { inFlight, perSecond: rally.perSecond, cost: rally.cost }
+  }),
 }
 
 /** The page's tables, by the names of their places. */
@@ -30,7 +31,7 @@ export function tables() {
 }
 
 function costs() {
-  const { date, cpu, node, plain, sealed, task } = COSTS
+  const { plain, sealed, tasks } = COSTS
   return table(
     ['cost', 'measured'],
     [
@@ -43,18 +44,23 @@ function costs() {
         `${sealed.cpuMicroseconds} µs of a core, ${sealed.requestBytes} bytes in, ${sealed.responseBytes} out`,
       ],
       ['an open question that the client carries', '0 bytes of server memory, 0 rows'],
-      [
-        'a task in PostgreSQL, from call to result',
-        `${task.statements} statements; ${task.enginePerSecond} tasks a second with one instance`,
-      ],
+      ...tasks.map(({ inFlight, perSecond, cost: { statements, walBytes } }) => [
+        `a task in PostgreSQL, ${inFlight} in flight`,
+        `${statements} statements, ${number(walBytes)} bytes of WAL; ${number(Math.round(perSecond))} tasks a second with one process`,
+      ]),
       ['an open question of a task', '0 bytes of server memory, 1 row, and at most one for each entry of its journal'],
-      ['measured', `${date}, ${cpu}, Node ${node}`],
+      ['calls measured', where(calls)],
+      ['tasks measured', where(postgres)],
     ],
   )
 }
 
+function where({ date, cpu, cores, node }) {
+  return `${date}, ${cores} × ${cpu}, Node ${node.replace('v', '')}`
+}
+
 function users() {
-  const { plain, sealed, task } = COSTS
+  const { plain, sealed, tasks } = COSTS
   const rows = [1, 10, 100].map((perHour) => {
     const perSecond = (USERS * perHour) / 3600
     const plainCores = (perSecond * plain.cpuMicroseconds) / 1e6
@@ -66,8 +72,9 @@ function users() {
       number(Math.ceil(plainCores / LOAD)),
       number(Math.ceil(askedCores / LOAD)),
       `${megabytes.toFixed(1)} MB/s`,
-      number(Math.ceil(perSecond / task.enginePerSecond)),
-      number(Math.round(perSecond * task.statements)),
+      tasks.map((task) => number(Math.ceil(perSecond / task.perSecond / LOAD))).join(' or '),
+      tasks.map((task) => number(Math.round(perSecond * task.cost.statements))).join(' or '),
+      `${((perSecond * Math.max(...tasks.map((task) => task.cost.walBytes))) / 1e6).toFixed(1)} MB/s`,
     ]
   })
   return table(
@@ -77,8 +84,9 @@ function users() {
       'cores, if plain',
       'cores, if each asks once',
       'network',
-      'instances, if each is a task',
+      'processes, if each is a task',
       'SQL statements per second',
+      'WAL',
     ],
     rows,
   )
@@ -142,10 +150,10 @@ function deploys() {
     ],
   ]
   return table(
-    ['rollout over 1,000 instances', 'flows', 'lost', 'requests that the balancer sent elsewhere'],
+    ['rollout over 1,000 instances', 'flows', 'lost', 'answered too late', 'requests that the balancer sent elsewhere'],
     rollouts.map(([name, ringOf], seed) => {
       const { lost, retried } = simulate(seed + 1, ringOf)
-      return [name, number(FLOWS), number(lost.key), number(retried)]
+      return [name, number(FLOWS), number(lost.key), number(lost.expired), number(retried)]
     }),
   )
 }
@@ -182,13 +190,13 @@ function rotations() {
     ['[new] at once', [[900, [after]]]],
   ]
   return table(
-    ['rollout of the keys', 'flows', 'lost', 'share'],
+    ['rollout of the keys', 'flows', 'lost', 'share', 'answered too late'],
     plans.map(([name, steps], seed) => {
       const { lost } = simulate(seed + 11, (instance, time) => {
         const passed = steps.filter(([start]) => time >= at(instance, start))
         return passed.at(-1)?.[1] ?? [before]
       })
-      return [name, number(FLOWS), number(lost.key), `${((100 * lost.key) / FLOWS).toFixed(2)} %`]
+      return [name, number(FLOWS), number(lost.key), `${((100 * lost.key) / FLOWS).toFixed(2)} %`, number(lost.expired)]
     }),
   )
 }
@@ -215,6 +223,10 @@ function seededRandom(seed) {
 /** Box and Muller. */
 function normal(random) {
   return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+}
+
+function readRecord(file) {
+  return JSON.parse(readFileSync(join(root, file), 'utf8'))
 }
 
 function number(value) {

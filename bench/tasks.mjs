@@ -1,10 +1,10 @@
 // `npm run bench -- tasks`: tasks per second from creation to completion, with four steps and a question in between, through the engine.
 // On PostgreSQL beside others that do the same, on SQLite beside the same SQL statements by hand through the same driver.
 import { readFileSync, writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { parseArgs } from 'node:util'
+import { circumstances } from './circumstances.mjs'
 import { median } from './median.mjs'
-import { benchPostgres, print as printPostgres } from './postgres/run.mjs'
+import { benchPostgres, peerVersions, print as printPostgres } from './postgres/run.mjs'
 import { table } from './table.mjs'
 import { sqliteSides } from './tasks-sqlite.mjs'
 
@@ -25,12 +25,16 @@ export async function benchTasks(args) {
   const rounds = quick ? 3 : 9
   const results = {}
   if (only !== 'sqlite') {
-    results.postgres = await benchPostgres({ rounds: quick ? 1 : 5, milliseconds: quick ? 1000 : 2000 })
-    printPostgres(results.postgres)
+    const where = circumstances()
+    const measured = await benchPostgres({ rounds: quick ? 1 : 5, milliseconds: quick ? 1000 : 2000 })
+    printPostgres(measured)
+    results.postgres = { ...where, ...peerVersions(), cases: measured }
   }
   if (only !== 'postgres') {
-    results.sqlite = await benchSqlite(rounds)
-    print(results.sqlite)
+    const where = circumstances()
+    const measured = await benchSqlite(rounds)
+    print(measured)
+    results.sqlite = { ...where, cases: measured }
   }
   if (quick) console.log('\nPart of a run: bench/results-tasks.json is left as it was.')
   else recordResults(results)
@@ -107,10 +111,5 @@ function print(results) {
 function recordResults(results) {
   const file = new URL('results-tasks.json', import.meta.url)
   const { postgres, sqlite } = JSON.parse(readFileSync(file, 'utf8'))
-  const date = new Date().toISOString().slice(0, 10)
-  const machine = { node: process.version, cpu: cpus()[0].model.trim(), cores: cpus().length }
-  const measured = Object.fromEntries(
-    Object.entries(results).map(([name, rows]) => [name, { date, ...machine, cases: rows }]),
-  )
-  writeFileSync(file, `${JSON.stringify({ postgres, sqlite, ...measured }, null, 2)}\n`)
+  writeFileSync(file, `${JSON.stringify({ postgres, sqlite, ...results }, null, 2)}\n`)
 }

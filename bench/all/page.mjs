@@ -11,6 +11,7 @@ import { caseOf, markdownTable } from './words.mjs'
 /** `recorded` is bench/results-all.json, `tasks` bench/results-tasks.json. A section without data is left out. */
 export function pageOf(recorded, tasks) {
   const { calls, clients, journal, memory, latency, start, install } = recorded
+  const tasksShown = tasksPart(tasks)
   const shown = [
     calls && callsPart(calls),
     clients && clientsPart(clients),
@@ -18,16 +19,17 @@ export function pageOf(recorded, tasks) {
     memory && memoryPart(memory),
     latency && latencyPart(latency),
     (start || install) && startPart(start, install),
-    tasksPart(tasks),
+    tasksShown,
   ].filter((part) => part !== undefined)
   const page = [
     '# Benchmarks',
-    `\`npm run bench -- all\` measures all of this in about ten minutes, and writes this page and its plots from what it recorded in
-[bench/results-all.json](../bench/results-all.json). [bench/](../bench/README.md) says how each number is measured.
+    `\`npm run bench -- all\` measures everything here except tasks, in about ten minutes, and writes this page and its plots from what it
+recorded in [bench/results-all.json](../bench/results-all.json). \`npm run bench -- tasks\` measures tasks, and
+\`npm run bench -- all --only page\` writes them into this page. [bench/](../bench/README.md) says how each number is measured.
 
 Compare ratios, and only within a section: its peers were measured in one run, in turn. Rates depend on the machine and on its
 other work.`,
-    circumstances(recorded),
+    circumstances(tasksShown ? { ...recorded, tasks: tasks.postgres } : recorded),
     goals(recorded),
     ...shown.map(({ text }) => text),
   ]
@@ -60,10 +62,10 @@ function circumstances(recorded) {
   const rows = Object.entries(recorded).map(([name, { date, commit, node, cpu, cores, load, isTrial }]) => [
     name,
     isTrial ? `${date}, a trial` : date,
-    `\`${commit}\``,
+    commit ? `\`${commit}\`` : 'not recorded',
     node.slice(1),
     `${cores} × ${cpu}`,
-    load.toFixed(1),
+    load?.toFixed(1) ?? 'not recorded',
   ])
   return `${markdownTable(['section', 'measured on', 'at commit', 'Node', 'CPU', 'load before'], rows)}
 

@@ -18,16 +18,17 @@ function between(text, [begin, end], content) {
 
 function speed({ calls, clients }) {
   const cases = [
-    { title: 'a plain call', scenario: 'plain', short: 'a plain call' },
-    { title: 'a confirmation, two sealed rounds', scenario: 'sealed', short: 'a confirmation' },
+    { title: 'a plain call', scenario: 'plain' },
+    { title: 'a confirmation, two sealed rounds', scenario: 'sealed' },
   ]
   const rows = cases.map(({ title, scenario }) => [title, ...ratiosOf(calls, scenario, 32)])
   const pair = clients?.results.find(({ calls: atATime }) => atATime === 32)?.ratios[pairRatio]
   if (pair !== undefined) rows.push(['the same with our client and theirs', '', times(pair)])
-  const alone = cases.map(({ short, scenario }) => `${ratiosOf(calls, scenario, 1).join(' and ')} for ${short}`)
+  const [plain, sealed] = cases.map(({ scenario }) => ratiosOf(calls, scenario, 1))
   return `${markdownTable(['Rally’s rate, 32 at a time', 'to `node:http` by hand', 'to the official SDK'], rows)}
 
-One at a time it is ${alone.join(', ')}. Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${trial(calls)}.
+With one connection: ${plain[0]} by hand and ${plain[1]} the official SDK for a plain call, ${sealed[0]} and ${sealed[1]} for a
+confirmation. Official SDK ${calls.versions.official}, Node ${calls.node.slice(1)}, ${calls.cores} cores${trial(calls)}.
 [All measurements](docs/benchmarks.md), or \`npm run bench -- all\`.`
 }
 
@@ -49,13 +50,10 @@ function beside({ calls, start, install }) {
     ['installed', (name) => sizes[name] && mebibytes(sizes[name].bytes)],
     ['packages', (name) => sizes[name] && String(sizes[name].packages)],
   ].map(([title, cellOf]) => [title].concat(peers.map((name) => cellOf(name) ?? '–')))
-  const titles = [
-    'measured, 32 at a time',
-    ...peers.map((name) => `${nameOf(name)} ${calls.versions[name] ?? ''}`.trim()),
-  ]
+  const titles = ['measured', ...peers.map((name) => `${nameOf(name)} ${calls.versions[name] ?? ''}`.trim())]
   return `${markdownTable(titles, rows)}
 
-The first two rows are requests per second, where by hand is 1.${start?.isTrial ? ' Imports were timed on a busy machine.' : ''}`
+The first two rows are requests per second, as multiples of \`node:http\` by hand, 32 connections.${start?.isTrial ? ' Imports were timed on a busy machine.' : ''}`
 }
 
 /** Of the official SDK also in the fastest form that we found. */

@@ -1,12 +1,12 @@
 // `npm run bench -- all`: measures everything that docs/benchmarks.md shows, section by section, and writes the page, its pictures and the
 // figures of the README from what was recorded. `--only journal,memory` measures some sections and keeps the others as recorded. `--only
 // page` measures nothing. `--quick` is a trial: it writes into a temporary folder and leaves the record unchanged.
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { cpus, loadavg, tmpdir } from 'node:os'
+import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { circumstances } from '../circumstances.mjs'
 import { measureCalls } from './calls.mjs'
 import { measureClientPairs } from './clients.mjs'
 import { measureInstall } from './install.mjs'
@@ -42,7 +42,7 @@ export async function benchAll(args) {
     const began = performance.now()
     console.log(`${name} ...`)
     try {
-      const where = circumstances(quick)
+      const where = { ...circumstances(), ...(quick ? { isTrial: true } : {}) }
       recorded[name] = withoutPaths({ ...where, ...(await sections[name]({ quick })) })
       // After each section, so that a run that is ended keeps what it has measured.
       write(recorded, folder)
@@ -82,21 +82,6 @@ function readOptions(args) {
   if (unknown.length > 0)
     throw new Error(`--only takes some of ${all.join(',')}, or page, got ${JSON.stringify(unknown.join(','))}`)
   return { quick: values.quick, names }
-}
-
-/** When and where a section was measured. They may be measured apart. */
-function circumstances(quick) {
-  return {
-    date: new Date().toISOString().slice(0, 10),
-    commit:
-      spawnSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).stdout?.trim() || 'none',
-    node: process.version,
-    cpu: cpus()[0].model.trim(),
-    cores: cpus().length,
-    /** Of the minute before. Above 0 there was other work. */
-    load: Number(loadavg()[0].toFixed(1)),
-    ...(quick ? { isTrial: true } : {}),
-  }
 }
 
 /** The reasons of failures may name files of this machine. They have one line on the page. */

@@ -12,7 +12,6 @@ const names = {
   dbos: 'DBOS',
   graphile: 'graphile-worker',
   batched: 'graphile-worker, batched',
-  before: 'Rally, before',
 }
 
 export function nameOf(peer) {

@@ -2,7 +2,7 @@
 // and the same SQL by hand. All peers are measured in one run, in turn, and what counts is the ratios.
 import { fork, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -47,6 +47,15 @@ export async function benchPostgres({
   } finally {
     await server.stop()
     before?.remove()
+  }
+}
+
+/** Of the Node that all peers run in, which is not the one of this process, and of the packages. */
+export function peerVersions() {
+  const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
+  return {
+    node: spawnSync(node(), ['--version'], { encoding: 'utf8' }).stdout.trim(),
+    versions: { dbos: dependencies['@dbos-inc/dbos-sdk'], graphile: dependencies['graphile-worker'] },
   }
 }
 

@@ -58,12 +58,22 @@ test('the page says which goals do not hold, and which peers were not measured',
   expect(page).toContain('- FastMCP was not measured: `it said nothing for 30000 ms`')
   expect(page).not.toContain('## Tasks')
   // As the run of tasks beside DBOS records it.
-  const beside = {
-    processes: 1,
-    inFlight: 32,
-    peers: { rally: { perSecond: 900 }, dbos: { perSecond: 300, ratio: 3 } },
+  const cost = { statements: 0.5, commits: 0.4, walBytes: 8000 }
+  const peers = {
+    rally: { perSecond: 900, cost },
+    before: { perSecond: 500, ratio: 1.8 },
+    dbos: { perSecond: 300, ratio: 3 },
   }
-  expect(written.pageOf({ calls }, { postgres: { cases: [beside] } }).page).toMatch(
-    /1 process, 32 in flight +\| 900 +\| 3\.00 ×/,
-  )
+  const postgres = {
+    ...short,
+    node: 'v24.0.0',
+    versions: { dbos: '5.3.0', graphile: '0.18.0' },
+    cases: [{ processes: 1, inFlight: 32, peers }],
+  }
+  const beside = written.pageOf({ calls }, { postgres }).page
+  expect(beside).toMatch(/^\| tasks +\| 2026-01-01 +\| `abc` +\| 24\.0\.0 /m)
+  expect(beside).toContain('`npm run bench -- tasks` measures tasks')
+  expect(beside).toContain('DBOS is 5.3.0')
+  expect(beside).toMatch(/1 process, 32 in flight +\| 900 +\| 3\.00 × /)
+  expect(beside).toMatch(/1 process, 32 in flight +\| 0\.50 +\| 0\.40 +\| 8,000 /)
 })

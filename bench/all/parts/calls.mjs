@@ -38,7 +38,7 @@ export function callsPart({ rounds, milliseconds, versions, failures, results })
 
 A plain call is a \`tools/call\` that is answered at once. A sealed call asks for a confirmation: the first round is answered with a
 question and a sealed state, the second brings both back. Each round counts as a request. Rates are medians of ${rounds} rounds of
-${milliseconds / 1000} s. "Rally to it" is the median of the ratios within the rounds.`,
+${milliseconds / 1000} s. "Rally / this server" is the median of the ratios within the rounds.`,
     ...shown,
     `Each server was set up like this:
 
@@ -62,7 +62,7 @@ function callsTable(cases) {
   const names = Object.keys(cases[0].peers)
   const head = [
     'server',
-    ...cases.flatMap(({ connections }) => [connectionsText(connections), 'Rally to it', 'CPU, µs']),
+    ...cases.flatMap(({ connections }) => [connectionsText(connections), 'Rally / this server', 'CPU, µs']),
   ]
   return markdownTable(
     head,

@@ -33,9 +33,9 @@ export function latencyPart({ rounds, seconds, failures, results }) {
     text: joined(
       `## Latency
 
-Requests come at their times, at half of what each server can serve itself, whether or not earlier ones were answered. Latency counts
-from the time when a request should have been sent. Server and generator have a core each. Medians of ${rounds} runs of ${seconds} s. A run of fewer than ${rounded(enough)}
-requests has no p99.9.`,
+Requests are sent on a fixed schedule, at half of what each server can serve, whether or not earlier ones were answered. Latency counts
+from the time when a request should have been sent. Server and generator have a core each. Medians of ${rounds} runs of ${seconds} s. A run
+of fewer than ${rounded(enough)} requests has no p99.9.`,
       ...scenarios.map((scenario) => picture(file(scenario), `Latency percentiles of ${scenario} calls`)),
       markdownTable(
         ['server', 'calls', 'per second', ...Object.values(percentiles).map((name) => `${name}, ms`)],

@@ -6,7 +6,8 @@ import { joined, markdownTable, nameOf, picture, ratioText, rounded } from '../w
 export function tasksPart(tasks) {
   const cases = (tasks?.postgres?.cases ?? []).filter(({ peers }) => peers?.dbos !== undefined)
   if (cases.length === 0) return undefined
-  const names = Object.keys(cases[0].peers)
+  // An earlier commit of ours is of interest only to those who change the code.
+  const names = Object.keys(cases[0].peers).filter((name) => name !== 'before')
   const others = names.filter((name) => name !== 'rally')
   const file = 'bench-tasks.svg'
   return {
@@ -28,10 +29,11 @@ export function tasksPart(tasks) {
       `## Tasks
 
 A task takes two steps, asks, is answered, takes two more steps and completes, on PostgreSQL. \`npm run bench -- tasks\` measures it, and
-[bench/](../bench/README.md#tasks) says how. The other columns are Rally's rate to theirs.`,
+[bench/](../bench/README.md#postgresql) says how. The processes share the tasks in flight. graphile-worker does less than the others: it
+records no step, no question and no result.${versionsText(tasks.postgres)}`,
       picture(file, 'Tasks per second beside others'),
       markdownTable(
-        ['case', 'Rally per second', ...others.map((name) => `to ${nameOf(name)}`)],
+        ['case', 'Rally per second', ...others.map((name) => `Rally / ${nameOf(name)}`)],
         cases.map((each) => [
           title(each),
           rounded(each.peers.rally.perSecond),
@@ -40,8 +42,30 @@ A task takes two steps, asks, is answered, takes two more steps and completes, o
           ),
         ]),
       ),
+      costs(cases),
     ),
   }
+}
+
+function versionsText({ versions }) {
+  return versions ? ` DBOS is ${versions.dbos}, graphile-worker ${versions.graphile}.` : ''
+}
+
+/** Only runs with one process count these. */
+function costs(cases) {
+  const counted = cases.filter(({ peers }) => peers.rally.cost !== undefined)
+  if (counted.length === 0) return undefined
+  return `Statements, commits and bytes of the write-ahead log (WAL) for each task of Rally. Tasks that run at the same time share statements:
+
+${markdownTable(
+  ['case', 'statements', 'commits', 'WAL bytes'],
+  counted.map(({ peers: { rally }, ...each }) => [
+    title(each),
+    rounded(rally.cost.statements, 2),
+    rounded(rally.cost.commits, 2),
+    rounded(rally.cost.walBytes),
+  ]),
+)}`
 }
 
 function title({ processes, inFlight }) {
