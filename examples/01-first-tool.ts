@@ -1,4 +1,4 @@
-// A tool that asks its user in the middle of a call. Run it: npx mcp-rally dev examples/01-first-tool.ts
+// A tool that asks its user in the middle of a call. Run it: npx mcp-rally dev 01-first-tool.ts
 import { rally } from 'mcp-rally'
 import { z } from 'zod'
 

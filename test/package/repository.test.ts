@@ -20,7 +20,10 @@ test('the workflow runs the commands of .ci/run, in its order, with the programs
   const steps = jobs['run']?.strategy?.matrix.include ?? []
   expect(steps.map(({ command }) => command)).toEqual(commands.map(([, command]) => command))
   const programs = [...ci.matchAll(/^needs (\S+)$/gm)].map(([, name]) => name)
-  expect(steps.flatMap(({ needs = [] }) => needs).map((name) => name.replace('-browser', ''))).toEqual(programs)
+  expect(steps.flatMap(({ needs = [] }) => needs)).toEqual(programs)
+  // A program that is there is not installed, in both.
+  for (const file of ['.ci/run', '.github/workflows/ci.yml'])
+    expect(read(file)).toMatch(/command -v .*\n?.*(?:return|\|\|)/)
   expect(ci).toContain(`RALLY_DRILL_FLOWS=${steps.find(({ flows }) => flows)?.flows} check npm run drill -- fleet`)
 })
 

@@ -41,7 +41,8 @@ test('docs/tried.md is up to date, or `npx vitest run test/package/tried.test.ts
   const inPeers = versionsOf('test/peers')
   const text = `# What was tried
 
-Each row is run by a command before a change lands, with the version that it names. \`npm test\` fails when this page is stale.
+A command runs each row, with the version that it names. CI runs these commands before a change lands, except \`npm run peers\`,
+which installs 700 MB and runs by hand. \`npm test\` fails when this page is stale.
 
 ## Runtimes
 
