@@ -31,7 +31,7 @@ export type ProtocolErrorCode =
 export type SetupErrorCode =
   /** An option is missing, has a value that cannot be used, or conflicts with another one. The message names it. */
   | 'OPTION_INVALID'
-  /** A secret in `keys` is missing, too short or there twice. Make one with `openssl rand -base64 32`. */
+  /** A secret in `keys` is missing, too short or there twice. Make one with `node -p "crypto.randomBytes(32).toString('base64url')"`. */
   | 'SECRET_INVALID'
   /** `app.tool()`: the name, the options or the handler cannot be used. */
   | 'TOOL_INVALID'

@@ -89,6 +89,26 @@ test('ARCHITECTURE.md names files that are there', () => {
   expect(missing).toEqual([])
 })
 
+test('docs/state-and-keys.md says how long to keep an old key, for everything that is sealed for its own time', () => {
+  const lifetimes = [...source.matchAll(/seal\.for\([^\n]*\bttl: ([\w.]+)/g)].map(([, ttl = '']) => ttl)
+  const written: Record<string, string> = {
+    'Math.round': '`apps.ttl`, `page.ttl` (a day)',
+    PAGE_MS: '30 days',
+    SESSION_MS: '24 hours',
+    TOKEN_MS: '10 years',
+  }
+  expect(lifetimes.toSorted()).toEqual(Object.keys(written))
+  const [, section = ''] = /^## Rotating keys$([\s\S]*?)^## /m.exec(read('docs/state-and-keys.md')) ?? []
+  for (const time of Object.values(written)) expect(section).toContain(time)
+})
+
+test.each(['examples/README.md', ...pages])('the commands of %s run where only the package is installed', (page) => {
+  const commands = [...read(page).matchAll(/^```(?:sh|text)\n([\s\S]*?)^```$/gm)].flatMap(([, block = '']) =>
+    block.split('\n'),
+  )
+  expect(commands.filter((line) => /^(?:rally|openssl) |\$\(openssl /.test(line))).toEqual([])
+})
+
 describe('links', () => {
   test.each(pages)('of %s lead somewhere', (page) => {
     const broken = linksOf(page).filter((link) => !leadsSomewhere(page, link))
