@@ -6,8 +6,11 @@ import { shown } from '../protocol/text.ts'
 
 /** What an authenticator sees of a request. It is the same on every host. */
 export interface HttpRequest {
+  /** The HTTP method, in capitals. */
   readonly method: string
+  /** As the host got it: the path and the query on Node, the whole URL with the Fetch API. */
   readonly url: string
+  /** Returns the value of a header. The name may be in any case. */
   header(name: string): string | undefined
 }
 
@@ -41,7 +44,9 @@ export interface Authenticate {
 /** Throw it from an authenticator to refuse with a status and headers of your own. Its `cause` goes to the log only. */
 export class AuthenticationError extends RallyError {
   declare readonly code: 'AUTHENTICATION_FAILED'
+  /** The HTTP status of the response. */
   readonly status: number
+  /** Headers of the response. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}, options?: ErrorOptions) {

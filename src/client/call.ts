@@ -11,13 +11,17 @@ export type ClientCall = ToolCall | PromptCall | ResourceCall
 
 /** A call of a tool. */
 export interface ToolCall {
+  /** The name of the tool. */
   readonly tool: string
+  /** The arguments. Default: none. */
   readonly arguments?: Readonly<Record<string, unknown>>
 }
 
 /** A call of a prompt. */
 export interface PromptCall {
+  /** The name of the prompt. */
   readonly prompt: string
+  /** The arguments. Default: none. */
   readonly arguments?: Readonly<Record<string, string>>
 }
 

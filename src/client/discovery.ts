@@ -11,6 +11,7 @@ import { isSmall, isText, MAX_BYTES, MAX_LENGTH, shortened } from './server-text
 export interface ServerInfo extends Implementation {
   /** How to use this server, written for the model. */
   readonly instructions?: string
+  /** What the server can do, as it declares it. */
   readonly capabilities: ServerCapabilities
 }
 

@@ -26,7 +26,9 @@ export type CallRound<R> = AskingRound | DeferredRound | TaskRound | DoneRound<R
 
 /** A round that asks. Answer its questions, or leave the loop and resume from `pending`. */
 export interface AskingRound {
+  /** Tells the kinds of rounds apart. */
   readonly kind: 'asks'
+  /** What the server asks in this round. */
   readonly questions: readonly ServerQuestion[]
   /** Plain JSON: `client.resume()` continues from here, in any process. */
   readonly pending: PendingCall
@@ -36,19 +38,25 @@ export interface AskingRound {
 
 /** The server wants to be called again soon, for example because it restarts or has too much to do. */
 export interface DeferredRound {
+  /** Tells the kinds of rounds apart. */
   readonly kind: 'deferred'
+  /** Plain JSON: `client.resume()` continues from here, in any process. */
   readonly pending: PendingCall
 }
 
 /** The server continues the call as a task. The next round waits for its result; leaving the loop leaves the task running. */
 export interface TaskRound {
+  /** Tells the kinds of rounds apart. */
   readonly kind: 'task'
+  /** The task: its status, its questions, its result. */
   readonly task: ClientTask
 }
 
 /** The last round of a call: its result. */
 export interface DoneRound<R> {
+  /** Tells the kinds of rounds apart. */
   readonly kind: 'done'
+  /** The result of the call. */
   readonly result: R
 }
 

@@ -19,9 +19,11 @@ export interface ObservedRequest {
   readonly target: string | undefined
   /** The arguments of a tool or prompt. */
   readonly args: Readonly<Record<string, unknown>> | undefined
+  /** The revision of the protocol, such as `2026-07-28`. */
   readonly revision: string
   /** The same object in every round of one call. `undefined` if the request belongs to no call. */
   readonly call: object | undefined
+  /** Where the request goes. */
   readonly server: ObservedServer
 }
 
@@ -29,7 +31,9 @@ export interface ObservedRequest {
 export interface ObservedServer {
   /** `tcp` over HTTP, `pipe` over standard streams, `undefined` in memory. */
   readonly transport: 'tcp' | 'pipe' | undefined
+  /** The host name of the server. `undefined` if it is not called over HTTP. */
   readonly address: string | undefined
+  /** The port of the server. `undefined` if it is not called over HTTP. */
   readonly port: number | undefined
 }
 
@@ -37,6 +41,7 @@ export interface ObservedServer {
 export interface RequestObservation {
   /** Members to add to the `_meta` of the request, such as a `traceparent`. */
   readonly meta?: Readonly<Record<string, string>>
+  /** Called when the request has ended. Optional. */
   end?(end: RequestEnd): void
 }
 

@@ -125,8 +125,11 @@ export interface TaskOptions extends Pick<CallOptions, 'taskMs' | 'onProgress'> 
 
 /** How far a call is. */
 export interface ProgressUpdate {
+  /** How much is done. It grows with every update. */
   readonly progress: number
+  /** How much there is to do, if the server knows it. */
   readonly total?: number
+  /** What the server is doing, for people. */
   readonly message?: string
 }
 

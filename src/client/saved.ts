@@ -18,19 +18,25 @@ export type PendingCall = PendingTool | PendingPrompt | PendingResource
 
 /** A call of a tool that waits for answers, as JSON that can be saved. */
 export interface PendingTool extends PendingRound {
+  /** The method of the request. */
   readonly method: 'tools/call'
+  /** The name and the arguments of the tool. */
   readonly params: { readonly name: string; readonly arguments?: Readonly<Record<string, unknown>> }
 }
 
 /** A prompt that waits for answers, as JSON that can be saved. */
 export interface PendingPrompt extends PendingRound {
+  /** The method of the request. */
   readonly method: 'prompts/get'
+  /** The name and the arguments of the prompt. */
   readonly params: { readonly name: string; readonly arguments?: Readonly<Record<string, string>> }
 }
 
 /** A resource that waits for answers, as JSON that can be saved. */
 export interface PendingResource extends PendingRound {
+  /** The method of the request. */
   readonly method: 'resources/read'
+  /** The URI of the resource. */
   readonly params: { readonly uri: string }
 }
 
@@ -51,6 +57,7 @@ export interface SavedTask {
   readonly version: 1
   /** The revision of the protocol. */
   readonly revision: string
+  /** The id of the task. */
   readonly taskId: string
   /** The tool that was called, if known. */
   readonly tool?: string

@@ -10,8 +10,11 @@ import { fits, isText, MAX_BYTES } from './server-text.ts'
 
 /** A file of a skill. */
 export interface SkillFile {
+  /** The URI of the file. */
   readonly uri: string
+  /** The type of the file, if the server said it. */
   readonly mimeType?: string
+  /** The content of the file. */
   readonly bytes: Uint8Array
   /** Absent if the bytes are not UTF-8. */
   readonly text?: string

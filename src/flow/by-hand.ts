@@ -31,6 +31,7 @@ import { readSample, SampleQuestion } from './sampling.ts'
 
 /** The return value of a handler that needs another round. Create it with `inputRequired`. */
 export class InputRequired {
+  /** The questions to ask, by key. */
   readonly questions: ReadonlyMap<string, Question>
   /** JSON text, so that later changes to the handler's object do not change it. */
   readonly stateText: string | undefined

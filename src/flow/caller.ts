@@ -14,6 +14,7 @@ import type { ClientCapabilities } from '../protocol/messages.ts'
  * }
  */
 export interface CallerClaims {
+  /** Claims that no declaration names. */
   readonly [name: string]: unknown
 }
 
@@ -23,15 +24,19 @@ export interface Caller {
   readonly principal: string
   /** What the caller was granted. */
   readonly scopes: readonly string[]
+  /** What else the authenticator said about the caller. */
   readonly claims: CallerClaims
 }
 
 /** The program that speaks to the server, as it describes itself. Nothing of it is verified. */
 export interface ClientInfo {
+  /** The name of the program, if it sent one. */
   readonly name: string | undefined
+  /** The version of the program, if it sent one. */
   readonly version: string | undefined
   /** The protocol revision that it speaks, such as '2026-07-28'. */
   readonly revision: string
+  /** What the client can do, as it declared it. */
   readonly capabilities: ClientCapabilities
   /** The extensions that it declared, each with its settings. */
   readonly extensions: Readonly<Record<string, object>>
@@ -39,7 +44,9 @@ export interface ClientInfo {
 
 /** Where a request came from. The members may be computed when they are read. */
 export interface CallSource {
+  /** The caller. `undefined` if it was not authenticated. */
   readonly caller: Caller | undefined
+  /** The program that sent the request. */
   readonly client: ClientInfo
   /** Throws if it is larger than the limit. */
   readonly meta: Readonly<Record<string, unknown>>

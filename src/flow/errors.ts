@@ -19,7 +19,9 @@ export class FlowError extends RallyError {
 /** The user declined or cancelled a question. Catch it to continue without the answer. */
 export class Declined extends RallyError {
   declare readonly code: 'DECLINED'
+  /** The key of the question. */
   readonly key: string
+  /** What the user did. */
   readonly action: 'decline' | 'cancel'
 
   constructor(key: string, action: 'decline' | 'cancel') {
@@ -32,6 +34,7 @@ export class Declined extends RallyError {
 /** A question was not answered within its `withinMs`. Catch it to continue without the answer, or pass `otherwise`. */
 export class Expired extends RallyError {
   declare readonly code: 'EXPIRED'
+  /** The key of the question or event. */
   readonly key: string
 
   constructor(key: string) {
@@ -86,6 +89,7 @@ export class StepTimeout extends RallyError {
 export class StepFailed extends RallyError {
   /** The code of the original error, or 'STEP_FAILED' if it had none. */
   override readonly code: 'STEP_FAILED' | ForeignErrorCode
+  /** The key of the step or scope. */
   readonly step: string
   /** The key of the step that failed first, if this is the scope around it. */
   readonly origin: string

@@ -28,6 +28,7 @@ export interface ErrorContext {
   readonly flow: string | undefined
   /** 0 in the first round. */
   readonly round: number
+  /** The caller. `undefined` if it was not authenticated. */
   readonly caller: Caller | undefined
   /** What a caller reads in place of the message: `The tool failed. Reference: ...` */
   readonly reference: string | undefined

@@ -54,12 +54,15 @@ export interface ObservedRound {
   readonly method: string
   /** The name of the tool or prompt, or the resource's URI, if there is such a one. */
   readonly target: string | undefined
+  /** The id of the JSON-RPC request. */
   readonly id: RequestId
   /** As the client sent them. Do not change them. */
   readonly params: Readonly<Record<string, unknown>> | undefined
   /** The `_meta` of the request, as the client sent it. */
   readonly meta: Readonly<Record<string, unknown>> | undefined
+  /** The revision of the protocol, such as `2026-07-28`. */
   readonly revision: string
+  /** The caller. `undefined` if it was not authenticated. */
   readonly caller: Caller | undefined
   /** `tcp` over HTTP, `pipe` over standard streams, `undefined` in memory. */
   readonly transport: 'tcp' | 'pipe' | undefined
@@ -75,13 +78,17 @@ export interface RoundEnd {
 
 /** A pass that an observer is told about, and the flow it belongs to. */
 export interface ObservedFlow {
+  /** Such as `tools/call`. */
   readonly method: string
+  /** The name of the tool or prompt, or the resource's URI. */
   readonly target: string
   /** A digest that names the flow. */
   readonly flow: string
   /** 0 in the first round. In a task and in an older session every pass counts. */
   readonly round: number
+  /** What keeps the journal between the rounds. */
   readonly carrier: FlowCarrier
+  /** The caller. `undefined` if it was not authenticated. */
   readonly caller: Caller | undefined
   /** What `trace` returned when the flow began. `undefined` in that pass itself. */
   readonly trace: string | undefined
@@ -97,23 +104,29 @@ export interface FlowEnd {
 
 /** One attempt of a step that an observer is told about. */
 export interface ObservedStep {
+  /** The key of the step, with those of its scopes. */
   readonly key: string
   /** 1 for the first attempt. */
   readonly attempt: number
+  /** The pass that runs the step. */
   readonly flow: ObservedFlow
 }
 
 /** How an attempt of a step ended. */
 export interface StepEnd {
+  /** Whether the step returned or threw. */
   readonly outcome: 'completed' | 'failed'
+  /** What the step threw. */
   readonly error?: unknown
 }
 
 /** A question that an observer is told about. */
 export interface ObservedAsk {
+  /** The key of the question, with those of its scopes. */
   readonly key: string
   /** The capability that the question needs first, such as `elicitation.form`. Empty for an answer to a round by hand. */
   readonly kind: string
+  /** The pass that asks. */
   readonly flow: ObservedFlow
 }
 
@@ -131,6 +144,7 @@ export interface ObservedWait {
   readonly keys: readonly string[]
   /** Milliseconds since 1970, if it waits for a time. */
   readonly dueAt: number | undefined
+  /** The pass that waits. */
   readonly flow: ObservedFlow
 }
 
@@ -142,6 +156,7 @@ export interface WaitEnd {
 
 /** A task that this worker runs. */
 export interface ObservedTask {
+  /** The name of the tool. */
   readonly tool: string
   /** A digest that names the task. */
   readonly task: string
@@ -149,7 +164,9 @@ export interface ObservedTask {
   readonly flow: string
   /** True if another worker was lost while it ran the task. */
   readonly lost: boolean
+  /** The caller of the request that made the task. `undefined` if it was not authenticated. */
   readonly caller: Caller | undefined
+  /** What `trace` returned when the flow began. */
   readonly trace: string | undefined
 }
 

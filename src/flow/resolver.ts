@@ -10,9 +10,13 @@ import { prepareForm } from './question.ts'
 
 /** A value that does not come from the model: looked up, computed, or asked of the user. Create it with `resolver`. */
 export interface Resolver<T, in Args = unknown> {
+  /** The name of the value. It begins the keys of its questions. */
   readonly name: string
+  /** Other values that are resolved first, by name. */
   readonly needs: Readonly<Record<string, Requirement>>
+  /** The forms of its questions, by key. */
   readonly forms: ReadonlyMap<string, Form>
+  /** Returns the value. */
   readonly run: (args: Args, io: Io, needs: Readonly<Record<string, unknown>>) => T | Promise<T>
 }
 

@@ -45,8 +45,11 @@ export interface ServeOptions extends HttpOptions, HealthOptions {
 
 /** A server that listens: its address, and the function that closes it. */
 export interface Serving {
+  /** The address of the MCP endpoint. */
   readonly url: string
+  /** The port that the server listens on. */
   readonly port: number
+  /** The server of `node:http`. */
   readonly server: Server
   /**
    * Stops accepting connections and drains the app. Running calls are handed over at their next step: the response is a

@@ -16,6 +16,7 @@ export type ForeignErrorCode = number | (string & Record<never, never>)
  * ```
  */
 export class RallyError extends Error {
+  /** Says which error it is. It stays the same from version to version: compare it, and not the message. */
   readonly code: RallyErrorCode | ForeignErrorCode
 
   constructor(code: RallyErrorCode, message: string, options?: ErrorOptions) {
@@ -50,7 +51,9 @@ export function atCaller<T>(entry: (...args: never[]) => unknown, check: () => T
  */
 export class ProtocolError extends RallyError {
   declare readonly code: 'PROTOCOL'
+  /** The code of the JSON-RPC error, such as -32602. */
   readonly rpcCode: number
+  /** The `data` of the JSON-RPC error. */
   readonly data: unknown
 
   constructor(rpcCode: number, message: string, data?: unknown, options?: ErrorOptions) {

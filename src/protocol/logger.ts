@@ -8,9 +8,13 @@ export type LogFields = Record<string, unknown>
  * get those entries.
  */
 export interface Logger {
+  /** For somebody who looks for a fault. Optional. */
   debug?(message: string, fields?: LogFields): void
+  /** What an operator may want to know. Optional. */
   info?(message: string, fields?: LogFields): void
+  /** Something is wrong, and requests are still served. */
   warn(message: string, fields?: LogFields): void
+  /** Something failed. */
   error(message: string, fields?: LogFields): void
 }
 

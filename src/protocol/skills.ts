@@ -21,19 +21,23 @@ export interface Skill {
   frontmatter: SkillFrontmatter
   /** All of its files, or `dynamic` if the server makes them for each request. */
   resources: SkillResource[] | 'dynamic'
+  /** What the server adds for programs. */
   _meta?: Meta
 }
 
 /** The frontmatter of a SKILL.md. */
 export interface SkillFrontmatter {
+  /** The name of the skill. */
   name: string
   /** Tells the model what the skill is for, and when to use it. */
   description: string
+  /** Other fields, as the file has them. */
   [field: string]: unknown
 }
 
 /** A file of a skill, with what a host needs to verify it. */
 export interface SkillResource {
+  /** The URI of the file. */
   uri: string
   /** `sha256:` and 64 lower-case hexadecimal digits, of the bytes of the file. */
   digest: string

@@ -5,6 +5,7 @@ import { isObject } from './json.ts'
 
 /** When to send a request again. */
 export interface RetryAdvice {
+  /** How long to wait before the next attempt. */
   readonly retryAfterMs: number
   /** True if the server did nothing with the request, so that any request may be sent again. */
   readonly isUnprocessed: boolean
@@ -21,6 +22,7 @@ export interface RetryAdvice {
  * })
  */
 export class Unavailable extends ProtocolError {
+  /** When to send the request again. */
   readonly advice: RetryAdvice
 
   constructor(

@@ -9,7 +9,9 @@ import { SealError } from './errors.ts'
  * token that `seal` did not return. Rally checks the caller, the request and the expiry itself.
  */
 export interface StateCodec {
+  /** Encrypts the text. Returns the token that the client carries. */
   seal(plaintext: string): string | Promise<string>
+  /** Returns the text of a token that `seal` made. Throws for every other token. */
   open(token: string): string | Promise<string>
 }
 

@@ -57,7 +57,9 @@ type ListedType = 'tools' | 'prompts' | 'resources'
 
 /** What an app has on every host: registering, serving messages, draining. `rally()` creates one. */
 export class App {
+  /** The name, version and other details that clients read. */
   readonly info: Implementation
+  /** The option `logger`, or the default log. */
   readonly logger: Logger
   /** Notifies subscribed clients of changes. */
   readonly notify: ChangeNotifier
@@ -248,6 +250,7 @@ export class App {
     return this.#services.tasks !== undefined
   }
 
+  /** True once `drain()` was called: the app begins nothing new. */
   get draining(): boolean {
     return this.#handover.draining
   }

@@ -8,9 +8,13 @@ import type { Check } from '../schema/validator.ts'
 
 /** A whole result, for a handler that writes content and structured content itself. */
 export interface ToolResult {
+  /** What the model reads. */
   content: ContentBlock[]
+  /** The value for programs. It must match `output`, if the tool has it. Default: none. */
   structuredContent?: unknown
+  /** True if the tool failed. Default: false. */
   isError?: boolean
+  /** Sent with the result. Default: none. */
   _meta?: Record<string, unknown>
 }
 

@@ -62,6 +62,7 @@ export type MiddlewareOutcome =
 
 /** What a request is answered with. */
 export interface MiddlewareResult {
+  /** How the request ended. */
   readonly outcome: MiddlewareOutcome
   /** The members of the result. Empty if nothing is sent. */
   readonly value: Readonly<Record<string, unknown>>

@@ -37,8 +37,11 @@ export interface PageOptions {
 
 /** What `identify` sees of a request, as `authenticate` does. */
 export interface PageRequest {
+  /** The HTTP method, in capitals. */
   readonly method: string
+  /** As the host got it: the path and the query on Node, the whole URL with the Fetch API. */
   readonly url: string
+  /** Returns the value of a header. The name may be in any case. */
   readonly header: (name: string) => string | undefined
 }
 

@@ -19,13 +19,17 @@ import { tellFailure } from './failure.ts'
 
 /** Options of `app.prompt()`. */
 export interface PromptOptions<I extends Schema, A extends Asks, N> extends HandlerOptions<A, N> {
+  /** The name that people see. Default: none. */
   title?: string
+  /** What the prompt is for. Default: none. */
   description?: string
   /** The schema of the arguments: an object of strings, because people type them in. Default: no arguments. */
   arguments?: I
   /** Suggestions for arguments, by name. Default: none. */
   complete?: Readonly<Record<string, CompletionSource>>
+  /** Icons for clients to show. Default: none. */
   icons?: Icon[]
+  /** Sent with the prompt in `prompts/list`. Default: none. */
   _meta?: Meta
 }
 
@@ -34,8 +38,11 @@ export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResul
 
 /** The messages of a prompt, where a string is not enough. */
 export interface PromptResult {
+  /** The messages, in their order. */
   messages: PromptMessage[]
+  /** What the messages are for. Default: none. */
   description?: string
+  /** Sent with the result. Default: none. */
   _meta?: Meta
 }
 

@@ -66,7 +66,9 @@ type Loose<T extends { uri: string }> = Omit<T, 'uri'> & { uri?: string }
 
 /** The contents of a resource, where a string or bytes are not enough. */
 export interface ReadResult extends Partial<CacheHints> {
+  /** The contents: a resource may have several. */
   contents: ResourceContent[]
+  /** Sent with the result. Default: none. */
   _meta?: Meta
 }
 

@@ -14,6 +14,7 @@ export type ChangeEvent = { type: 'tools' | 'prompts' | 'resources' } | { type: 
 
 /** Carries changes to every instance of a fleet, the publishing one included. Default: this process alone. */
 export interface Bus {
+  /** Sends a change to every instance. */
   publish(change: ChangeEvent): void | Promise<void>
   /** Returns a function that ends the subscription. */
   subscribe(listener: (change: ChangeEvent) => void): () => void
@@ -21,9 +22,13 @@ export interface Bus {
 
 /** Notifies subscribed clients, on every instance that shares the bus. */
 export interface ChangeNotifier {
+  /** Tells clients that the list of tools has changed. */
   toolsChanged(): void
+  /** Tells clients that the list of prompts has changed. */
   promptsChanged(): void
+  /** Tells clients that the list of resources has changed. */
   resourcesChanged(): void
+  /** Tells the clients that subscribed to this resource that its contents have changed. */
   resourceUpdated(uri: string): void
 }
 

@@ -27,6 +27,7 @@ export interface ToolTaskOptions<Args> {
  * an event or a time, does not count.
  */
 export interface TaskConcurrency<Args> {
+  /** How many of the tasks run at a time, in all instances together. */
   limit: number
   /**
    * Called when the call becomes a task. Tasks for which it returns the same text count together. With `undefined`, a task does not

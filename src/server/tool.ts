@@ -31,6 +31,7 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
   input?: I
   /** The schema of the structured content. Default: none, and the handler returns content. */
   output?: O
+  /** Hints of the protocol, such as `readOnlyHint`. Default: none. */
   annotations?: ToolAnnotations
   /** When a call becomes a task, which needs a `store`, and how many run at a time. Default: when the handler calls `io.detach()`. */
   task?: TaskMode | ToolTaskOptions<Output<I>>
@@ -39,7 +40,9 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
    * page of its own in `_meta.ui`.
    */
   apps?: boolean
+  /** Icons for clients to show. Default: none. */
   icons?: Icon[]
+  /** Sent with the tool in `tools/list`. Default: none. */
   _meta?: Meta
 }
 

@@ -20,6 +20,8 @@ export interface Mailbox {
 
 /** An event that a mailbox keeps until it is read. */
 export interface StoredEvent {
+  /** The number that the event was stored under. */
   readonly number: number
+  /** The event itself, as `leave` got it. */
   readonly text: string
 }

@@ -5,6 +5,7 @@ import type { TaskStore } from './tasks.ts'
 
 /** What an app keeps outside its process. Pass one to `rally()` as `store`. */
 export interface Store {
+  /** Keeps the tasks and their journals. */
   readonly tasks: TaskStore
   /** Used by the app option `once` and the step option `once`. */
   readonly once: OnceStore

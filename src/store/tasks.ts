@@ -82,6 +82,7 @@ export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' |
 
 /** A task to create. */
 export interface NewTask {
+  /** The id. It is a secret where callers are not authenticated. */
   readonly id: string
   /** The owner's name, opaque to the store. The empty string: the caller was not authenticated. */
   readonly owner: string
@@ -91,7 +92,9 @@ export interface NewTask {
   readonly state: string
   /** The text of a JSON array. */
   readonly journal: string
+  /** The status message, for people. */
   readonly message: string | undefined
+  /** How long clients should wait between two reads. */
   readonly pollMs: number
   /** The lifetime from now; `null` for ever. */
   readonly ttlMs: number | null
@@ -101,22 +104,33 @@ export interface NewTask {
 
 /** Tasks of which at most `limit` run at a time. */
 export interface TaskGroup {
+  /** The name of the group. Tasks with the same name count together. */
   readonly name: string
+  /** How many tasks of the group run at a time. */
   readonly limit: number
 }
 
 /** A task as its store has it. */
 export interface TaskRecord {
+  /** The id that clients use. */
   readonly id: string
+  /** The owner's name. The empty string: the caller was not authenticated. */
   readonly owner: string
+  /** The original request. It never changes. */
   readonly request: string
+  /** What the engine stores beside the journal. */
   readonly state: string
+  /** The status that clients see. */
   readonly status: TaskStatus
+  /** The status message, for people. */
   readonly message: string | undefined
+  /** How long clients should wait between two reads. */
   readonly pollMs: number
+  /** The lifetime from the creation; `null` for ever. */
   readonly ttlMs: number | null
   /** Milliseconds since 1970, by the store's clock. */
   readonly createdAt: number
+  /** The time of the latest change, by the same clock. */
   readonly updatedAt: number
   /** The result of a completed task, or the error of a failed one. */
   readonly outcome: string | undefined
@@ -148,6 +162,7 @@ export interface ClaimRequest {
    * worker has claimed these tasks, they are still the caller's. Default: none.
    */
   readonly running?: readonly TaskLease[]
+  /** How long the worker holds the task, unless it renews the lease. */
   readonly leaseMs: number
   /** Who claims, for operations. The store keeps it until the next claim. */
   readonly worker?: string | undefined
@@ -157,7 +172,9 @@ export interface ClaimRequest {
 
 /** Proof that a worker holds a task. A write with an older lease is refused. */
 export interface TaskLease {
+  /** The id of the task. */
   readonly id: string
+  /** A number that grows with every claim of the task. */
   readonly fence: number
 }
 
@@ -173,20 +190,27 @@ export interface ClaimedTask extends TaskRecord, TaskLease {
 
 /** A lease that was prolonged, with the current version of its task. */
 export interface RenewedLease extends TaskLease {
+  /** The current version of the task. */
   readonly version: number
 }
 
 /** What must hold for a change. A `fence` holds while the lease with this fence is held; a `version` if it is the current one. */
 export interface TaskPrecondition {
+  /** The fence of a lease. Default: any. */
   readonly fence?: number
+  /** The version of the task. Default: any. */
   readonly version?: number
 }
 
 /** A field that is left out stays as it is. A status that ends the task also releases its lease, and deletes its journal without `keepMs`. */
 export interface TaskChange {
+  /** The new status. */
   readonly status?: TaskStatus
+  /** The new status message, for people. */
   readonly message?: string | undefined
+  /** What the engine stores beside the journal. */
   readonly state?: string
+  /** The result of a completed task, or the error of a failed one. */
   readonly outcome?: string
   /** Replaces the journal. */
   readonly journal?: string
@@ -205,7 +229,9 @@ export interface TaskChange {
 
 /** Which tasks to find. What is left out does not matter. One call looks at a bounded number of tasks, however few of them match. */
 export interface TaskQuery {
+  /** Only tasks of this owner. */
   readonly owner?: string
+  /** Only tasks with one of these statuses. */
   readonly statuses?: readonly TaskStatus[]
   /** How the text of the request begins. */
   readonly requestPrefix?: string
@@ -215,11 +241,13 @@ export interface TaskQuery {
   readonly createdBefore?: number
   /** `next` of an earlier call, with the same query. */
   readonly cursor?: string
+  /** The largest number of tasks to return. */
   readonly limit: number
 }
 
 /** The newest first. Tasks of the same millisecond are in any order, which stays the same. */
 export interface FoundTasks {
+  /** The tasks that match, at most `limit`. */
   readonly tasks: readonly TaskRecord[]
   /** Where to continue. `undefined` if there are no more. It may be there although no more match. */
   readonly next?: string | undefined
@@ -227,6 +255,7 @@ export interface FoundTasks {
 
 /** A task as a store knows it, for operations. */
 export interface InspectedTask extends TaskRecord {
+  /** The text of a JSON array. */
   readonly journal: string
   /** What the worker said that claimed it last. `undefined` if it was never claimed, or by an earlier version. */
   readonly claimedBy: string | undefined

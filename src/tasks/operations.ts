@@ -44,16 +44,21 @@ export interface TaskList {
 
 /** A task, as a list shows it. */
 export interface TaskSummary {
+  /** The id of the task, which clients use too. */
   readonly id: string
+  /** The name of the tool. */
   readonly tool: string
   /** The status that clients see. A tool that threw is `completed` there: see `outcome`. */
   readonly status: TaskStatus
   /** How it ended. Missing while it has not. */
   readonly outcome?: TaskOutcome
+  /** The status message, for people. */
   readonly message?: string
   /** Missing if the caller had none. */
   readonly principal?: string
+  /** When the task was created. */
   readonly createdAt: Date
+  /** When the task changed last. */
   readonly updatedAt: Date
   /** The id of the failed task that this one retries. */
   readonly retryOf?: string
@@ -61,6 +66,7 @@ export interface TaskSummary {
 
 /** A task with its arguments, its open questions, its result and its timeline. */
 export interface TaskDetails extends TaskSummary {
+  /** The arguments of the call. */
   readonly arguments?: unknown
   /** The questions that it asks now, by the keys that `answer` takes. */
   readonly questions?: Readonly<Record<string, InputRequest>>
@@ -76,6 +82,7 @@ export interface TaskDetails extends TaskSummary {
   readonly canRetry: boolean
   /** The id of the task that retries this one. */
   readonly retriedAs?: string
+  /** What happened to the task, the oldest first. */
   readonly timeline: readonly TaskTimelineEntry[]
   /** How many entries of the timeline there was no room for. */
   readonly dropped: number
@@ -83,7 +90,9 @@ export interface TaskDetails extends TaskSummary {
 
 /** What a payload is: of which tool, and of which question or step. */
 export interface PayloadPlace {
+  /** What the payload is. */
   readonly kind: 'arguments' | 'question' | 'answer' | 'step' | 'result'
+  /** The name of the tool. */
   readonly tool: string
   /** The key of the question or step. */
   readonly key?: string

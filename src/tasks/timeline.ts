@@ -32,6 +32,7 @@ export interface TaskTimelineEntry {
    * `accept`, `decline`, `cancel`, `expired`. A wait: `waiting`, `over`. The end: an outcome.
    */
   readonly how: string
+  /** The message of the error, if it failed. */
   readonly error?: string
   /** What the step returned, or the answer. Only while the journal is kept. */
   readonly value?: unknown

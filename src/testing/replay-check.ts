@@ -7,8 +7,11 @@ import { RallyError } from '../protocol/errors.ts'
 /** The handler did something else when it was run again. `key` is the key of the io call, if it was one. */
 export class ReplayMismatch extends RallyError {
   declare readonly code: 'REPLAY_MISMATCH'
+  /** The key of the io call, if it was one. */
   readonly key: string | undefined
+  /** What the handler did first. */
   readonly before: unknown
+  /** What it did when it was run again. */
   readonly after: unknown
 
   constructor(message: string, key: string | undefined, before: unknown, after: unknown) {

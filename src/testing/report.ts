@@ -41,6 +41,7 @@ export interface Report<R = unknown> {
   readonly result: R | undefined
   /** The error that ended the flow; `undefined` if it did not fail. */
   readonly error: unknown
+  /** How many rounds the flow took. */
   readonly rounds: number
   /** The trace of each pass: its io calls and their results. */
   readonly passes: readonly (readonly TraceEvent[])[]

@@ -40,6 +40,31 @@ test('every export of every entry has a doc comment', () => {
   expect(gaps.map(({ entry, name, file }) => `${entry}: ${name} in ${file}`)).toEqual([])
 })
 
+test('every member of an exported interface, type or class has a doc comment', () => {
+  const declared = new Map(
+    entries.flatMap(exportsOf).flatMap(({ name, file }) => {
+      const found = declarationOf(name, file)
+      return found === undefined ? [] : [[`${name} in ${found.file}`, found] as const]
+    }),
+  )
+  const members = [...declared].flatMap(([title, { text, index }]) =>
+    membersOf(text.slice(index)).map(({ name, hasComment }) => ({ name: `${title}: ${name}`, hasComment })),
+  )
+  expect(members.length).toBeGreaterThan(700)
+  const gaps = members.filter(({ hasComment }) => !hasComment)
+  expect(gaps.map(({ name }) => name)).toEqual([])
+})
+
+test('every option of an exported type of options documents its default', () => {
+  const options = entries.flatMap(exportsOf).filter(({ name }) => name.endsWith('Options'))
+  const gaps = options.flatMap(({ name, file }) => {
+    const found = declarationOf(name, file)
+    if (found === undefined) return []
+    return optionsWithoutDefault(found.text.slice(found.index)).map((member) => `${name} in ${found.file}: ${member}`)
+  })
+  expect([...new Set(gaps)]).toEqual([])
+})
+
 test('what is not obvious has an example', () => {
   const all = entries.flatMap(exportsOf)
   for (const name of WITH_EXAMPLE) {
@@ -66,23 +91,71 @@ function exportsOf(file: string): Export[] {
   )
 }
 
-/** The doc comment right above a declaration, in this file or in one whose exports it passes on. */
+/** The doc comment right above a declaration. */
 function commentOf(name: string, file: string): string | undefined {
+  const { text, index } = declarationOf(name, file) ?? { text: '', index: 0 }
+  return /\/\*\*(?:(?!\*\/)[^])*\*\/\n$/.exec(text.slice(0, index))?.[0]
+}
+
+interface Declaration {
+  readonly file: string
+  readonly text: string
+  /** Where it begins in the text. */
+  readonly index: number
+}
+
+/** In this file or in one whose exports it passes on. */
+function declarationOf(name: string, file: string): Declaration | undefined {
   const text = textOf(file)
   const declared = new RegExp(
     `^export (?:abstract |async )?(?:function\\*?|class|interface|type|const) ${name}\\b`,
     'm',
   ).exec(text)
-  if (declared !== null) return /\/\*\*(?:(?!\*\/)[^])*\*\/\n$/.exec(text.slice(0, declared.index))?.[0]
+  if (declared !== null) return { file, text, index: declared.index }
   const named = exportsOf(file).filter((each) => each.name === name)
   const wholes = [...text.matchAll(/^export (?:type )?\* from '([^']+)'/gm)].map(([, from = '']) =>
     join(dirname(file), from),
   )
   for (const next of [...named.map((each) => each.file), ...wholes]) {
-    const comment = commentOf(name, next)
-    if (comment !== undefined) return comment
+    const found = declarationOf(name, next)
+    if (found !== undefined) return found
   }
   return undefined
+}
+
+/** The lines of a declaration's body, as the formatter writes them. A class has the comments of what it implements. */
+function bodyOf(text: string): string[] {
+  const [, head = '', body = ''] =
+    /^export (?:abstract )?((?:class|interface) [^{]*|type [^\n]*= )\{\n([^]*?)\n\}/.exec(text) ?? []
+  if (/^class .* implements /.test(head)) return []
+  return body.split('\n')
+}
+
+const MEMBER = /^ {2}(?:(?:readonly|static|async|get|set|abstract) )*(\w+|\[\w+: [^\]]+\])(?:\?|<.*>)?[(:?]/
+
+interface Member {
+  readonly name: string
+  readonly hasComment: boolean
+}
+
+/** Of an overload, the first one has the comment. What a class inherits and declares again is not one of them. */
+function membersOf(text: string): Member[] {
+  const lines = bodyOf(text)
+  const found = new Map<string, Member>()
+  for (const [index, line] of lines.entries()) {
+    const name = MEMBER.exec(line)?.[1]
+    if (name === undefined || name === 'constructor' || found.has(name)) continue
+    found.set(name, { name, hasComment: lines[index - 1]?.trimEnd().endsWith('*/') ?? false })
+  }
+  return [...found.values()]
+}
+
+/** What may be left out has a default. */
+function optionsWithoutDefault(text: string): string[] {
+  const body = bodyOf(text).join('\n')
+  return [...body.matchAll(/\/\*\*((?:(?!\*\/)[^])*)\*\/\n {2}(?:readonly )?(\w+)\?[(:]/g)]
+    .filter(([, comment = '']) => !/default/i.test(comment))
+    .map(([, , name = '']) => name)
 }
 
 function textOf(file: string): string {

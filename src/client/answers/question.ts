@@ -11,8 +11,11 @@ export type ServerQuestion = FormQuestion | VisitQuestion | SampleQuestion | Roo
 
 /** A form for the user to fill in. */
 export interface FormQuestion {
+  /** Tells the kinds of questions apart. */
   readonly kind: 'form'
+  /** The name of the question in its call. */
   readonly key: string
+  /** What the server asks. */
   readonly message: string
   /** Flat fields only: strings, numbers, booleans and choices. */
   readonly form: FormSchema
@@ -20,8 +23,11 @@ export interface FormQuestion {
 
 /** A page for the user to visit. The answer is only whether the user agrees; the page itself reports to the server. */
 export interface VisitQuestion {
+  /** Tells the kinds of questions apart. */
   readonly kind: 'visit'
+  /** The name of the question in its call. */
   readonly key: string
+  /** Why the user should visit the page. */
   readonly message: string
   /** The complete http or https URL. Show all of it, and never fetch it. */
   readonly url: string
@@ -33,13 +39,17 @@ export interface VisitQuestion {
 
 /** A prompt for the client's model. */
 export interface SampleQuestion extends CreateMessageRequestParams {
+  /** Tells the kinds of questions apart. */
   readonly kind: 'sample'
+  /** The name of the question in its call. */
   readonly key: string
 }
 
 /** A request for the folders that the server may know of. */
 export interface RootsQuestion {
+  /** Tells the kinds of questions apart. */
   readonly kind: 'roots'
+  /** The name of the question in its call. */
   readonly key: string
 }
 

@@ -9,7 +9,7 @@ export interface OAuthOptions {
   onAuthorize?: OnAuthorize
   /**
    * Where the authorization server redirects the user: an https address, or one on this machine. A function is called for each
-   * login. Required with `onAuthorize`.
+   * login. Default: none, but `onAuthorize` requires it.
    */
   redirectUrl?: string | URL | (() => string | URL | Promise<string | URL>)
   /**
@@ -39,6 +39,7 @@ export interface AuthorizeContext {
   readonly issuer: string
   /** The server that the token is for. */
   readonly server: string
+  /** The scopes that are requested. */
   readonly scopes: readonly string[]
   /** The page redirects to this address. */
   readonly redirectUrl: string
@@ -48,6 +49,7 @@ export interface AuthorizeContext {
 
 /** A client that is registered at an authorization server. */
 export interface OAuthClient {
+  /** The client id. */
   id: string
   /** Default: none, which makes it a public client. */
   secret?: string
@@ -59,9 +61,13 @@ export interface OAuthClient {
 
 /** A private `CryptoKey` of Web Crypto. */
 export interface SigningKey {
+  /** `private`. */
   readonly type: string
+  /** The algorithm that the key is for. */
   readonly algorithm: { readonly name: string }
+  /** Whether the key can be exported. */
   readonly extractable: boolean
+  /** What the key may be used for. It must contain `sign`. */
   readonly usages: readonly string[]
 }
 
@@ -77,8 +83,11 @@ export interface EnterpriseGrant {
 
 /** Keeps logins by the address of their server. What it keeps is secret. A `Map` is one; its methods may also return promises. */
 export interface TokenStore {
+  /** Returns the login for this server, if there is one. */
   get(server: string): SavedLogin | undefined | Promise<SavedLogin | undefined>
+  /** Keeps the login for this server, in place of an earlier one. */
   set(server: string, login: SavedLogin): unknown
+  /** Removes the login for this server. */
   delete(server: string): unknown
 }
 
@@ -86,8 +95,11 @@ export interface TokenStore {
 export interface SavedLogin {
   /** The authorization server. Nothing of this is sent to another one. */
   readonly issuer: string
+  /** The client that the tokens belong to. */
   readonly client?: SavedClient
+  /** The token that is sent to the server. */
   readonly accessToken?: string
+  /** Gets the next access token without the user. */
   readonly refreshToken?: string
   /** When the access token expires, in milliseconds since 1970. */
   readonly expiresAt?: number
@@ -99,10 +111,14 @@ export interface SavedLogin {
 
 /** The client id that the tokens belong to. */
 export interface SavedClient {
+  /** The client id. */
   readonly id: string
+  /** The secret of a confidential client. */
   readonly secret?: string
+  /** How the client authenticates at the token endpoint. */
   readonly authMethod?: string
   /** A registration is used again only with the same address. */
   readonly redirectUrl?: string
+  /** When the secret expires, in milliseconds since 1970. */
   readonly expiresAt?: number
 }

@@ -38,11 +38,13 @@ export interface TaskSummary {
 
 /** A task that runs. */
 export interface WorkingTask extends TaskSummary {
+  /** Tells the states of a task apart. */
   readonly status: 'working'
 }
 
 /** A task that waits for answers. */
 export interface AskingTask extends TaskSummary {
+  /** Tells the states of a task apart. */
   readonly status: 'input_required'
   /** All open questions. A question that was answered a moment ago may still be among them. */
   readonly questions: readonly ServerQuestion[]
@@ -50,6 +52,7 @@ export interface AskingTask extends TaskSummary {
 
 /** A task that ended with a result. */
 export interface CompletedTask extends TaskSummary {
+  /** Tells the states of a task apart. */
   readonly status: 'completed'
   /** A failure that the model should read is a result with `isError`. */
   readonly result: CallToolResult
@@ -57,12 +60,15 @@ export interface CompletedTask extends TaskSummary {
 
 /** A task that ended with an error. */
 export interface FailedTask extends TaskSummary {
+  /** Tells the states of a task apart. */
   readonly status: 'failed'
+  /** The error that the server reported. */
   readonly error: ProtocolError
 }
 
 /** A task that was cancelled. */
 export interface CancelledTask extends TaskSummary {
+  /** Tells the states of a task apart. */
   readonly status: 'cancelled'
 }
 

@@ -34,6 +34,7 @@ const FRESH_MS = 1_000
 
 /** A call that became a task: its status, its questions, its result. */
 export class ClientTask {
+  /** The id that the server gave the task. */
   readonly id: string
   readonly #context: ClientContext
   readonly #requests: TaskRequests

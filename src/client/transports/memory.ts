@@ -7,6 +7,7 @@ import type { OutgoingRequest, ReceiveMessage, ResponseCallbacks, Transport } fr
 
 /** An app, or any other object that takes messages as an app does. */
 export interface AppLike {
+  /** Serves one message. Returns the text of the response, or `undefined` for a notification. */
   dispatch(message: unknown, context: DispatchContext): Promise<{ readonly text: string } | undefined>
 }
 

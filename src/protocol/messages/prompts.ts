@@ -4,11 +4,17 @@ import type { CacheHints, Icon, Meta, RequestMeta, ResultMeta } from './meta.ts'
 
 /** An entry in the list of prompts. */
 export interface Prompt {
+  /** The name to call it by. */
   name: string
+  /** The name that people see. */
   title?: string
+  /** What the prompt is for. */
   description?: string
+  /** The arguments that it takes. */
   arguments?: PromptArgument[]
+  /** Icons to show. */
   icons?: Icon[]
+  /** What the server adds for programs. */
   _meta?: Meta
 }
 
@@ -21,7 +27,9 @@ export interface PromptArgument {
 
 /** One message of a prompt. */
 export interface PromptMessage {
+  /** Who speaks: the user or the assistant. */
   role: Role
+  /** What is said. */
   content: ContentBlock
 }
 
@@ -34,9 +42,13 @@ export interface ListPromptsResult extends CacheHints {
 
 /** The messages of a prompt, as the server sent them. */
 export interface GetPromptResult {
+  /** Says that this is the result, and not a question. */
   resultType: 'complete'
+  /** What the messages are for. */
   description?: string
+  /** The messages, in their order. */
   messages: PromptMessage[]
+  /** What the server adds for programs. */
   _meta?: ResultMeta
 }
 

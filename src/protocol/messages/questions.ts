@@ -34,8 +34,11 @@ export type FormValue = string | number | boolean | string[]
 /** The restricted JSON Schema of a form: one level of primitive properties. */
 export interface FormSchema {
   $schema?: string
+  /** A form is an object. */
   type: 'object'
+  /** The fields, by name. */
   properties: Record<string, PrimitiveSchemaDefinition>
+  /** The names of the fields that must be filled in. Default: none. */
   required?: string[]
 }
 
@@ -196,6 +199,8 @@ export interface ListRootsResult {
 export interface Root {
   /** A `file:` URI. */
   uri: string
+  /** The name that people see. */
   name?: string
+  /** What the client adds for programs. */
   _meta?: Meta
 }

@@ -4,15 +4,23 @@ import type { CacheHints, Icon, Meta, ResultMeta } from './meta.ts'
 
 /** An entry in the list of resources. */
 export interface Resource {
+  /** The URI to read it by. */
   uri: string
+  /** The name for programs. */
   name: string
+  /** The name that people see. */
   title?: string
+  /** What the resource is. */
   description?: string
+  /** The type of its contents. */
   mimeType?: string
   /** In bytes, before any encoding. */
   size?: number
+  /** Hints of the protocol: who it is for, and how important it is. */
   annotations?: Annotations
+  /** Icons to show. */
   icons?: Icon[]
+  /** What the server adds for programs. */
   _meta?: Meta
 }
 
@@ -20,13 +28,19 @@ export interface Resource {
 export interface ResourceTemplate {
   /** RFC 6570. */
   uriTemplate: string
+  /** The name for programs. */
   name: string
+  /** The name that people see. */
   title?: string
+  /** What the resources are. */
   description?: string
   /** Present only if all resources of the template have the same type. */
   mimeType?: string
+  /** Hints of the protocol: who they are for, and how important they are. */
   annotations?: Annotations
+  /** Icons to show. */
   icons?: Icon[]
+  /** What the server adds for programs. */
   _meta?: Meta
 }
 
@@ -46,7 +60,10 @@ export interface ListResourceTemplatesResult extends CacheHints {
 
 /** The contents of a resource, as the server sent them. */
 export interface ReadResourceResult extends CacheHints {
+  /** Says that this is the result, and not a question. */
   resultType: 'complete'
+  /** The contents: a resource may have several. */
   contents: (TextResourceContents | BlobResourceContents)[]
+  /** What the server adds for programs. */
   _meta?: ResultMeta
 }

@@ -4,9 +4,13 @@ import { RallyError } from '../../protocol/errors.ts'
 
 /** What the store needs of a connection pool. A `Pool` of the package pg fits. */
 export interface PoolLike {
+  /** Runs one statement on any connection. */
   query(query: QueryLike): Promise<RowsLike>
+  /** Takes a connection out of the pool. */
   connect(): Promise<ConnectionLike>
+  /** Listens for errors of idle connections. */
   on(event: 'error', listener: (error: Error) => void): unknown
+  /** Removes a listener that `on` added. */
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
@@ -14,7 +18,9 @@ export interface PoolLike {
 export interface ConnectionLike {
   /** The id of its server process, as the server told the connection. A `PoolClient` has it. */
   readonly processID?: unknown
+  /** Runs one statement. */
   query(query: QueryLike): Promise<RowsLike>
+  /** Returns the connection to its pool, or closes it if `destroy` is true. */
   release(destroy?: boolean): void
   /** `processId` is that of the server process that sent it. Without it, a store receives its own events too, which does no harm. */
   on(
@@ -23,15 +29,19 @@ export interface ConnectionLike {
   ): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
   on(event: 'end', listener: () => void): unknown
+  /** Removes a listener that `on` added. Optional. */
   removeListener?(event: 'error', listener: (error: Error) => void): unknown
+  /** Lets the process end while the connection is open. Optional. */
   unref?(): void
 }
 
 /** A query as the store passes it to a pool. */
 export interface QueryLike {
+  /** The statement, with `$1` and so on for its values. */
   text: string
   /** A query with a name is prepared once on each connection. */
   name?: string
+  /** The values, in their order. Default: none. */
   values?: unknown[]
   /** In milliseconds. */
   query_timeout?: number
@@ -39,6 +49,7 @@ export interface QueryLike {
 
 /** The result of a query. */
 export interface RowsLike {
+  /** The rows, each by the names of its columns. */
   rows: Record<string, unknown>[]
 }
 
