@@ -11,7 +11,7 @@ const names = {
   mcpUse: 'mcp-use',
   dbos: 'DBOS',
   graphile: 'graphile-worker',
-  batched: 'graphile-worker, batched',
+  batched: 'graphile, batched',
 }
 
 export function nameOf(peer) {
