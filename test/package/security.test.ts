@@ -1,11 +1,11 @@
-// The tables of limits in SECURITY.md say what the code says: every limit that is an option is there, with its default.
+// The tables of docs/limits.md say what the code says: every limit that is an option is there, with its default.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readLimits } from '../../src/server/limits.ts'
 import { ROOT } from './consumer.ts'
 
-const page = readFileSync(join(ROOT, 'SECURITY.md'), 'utf8')
+const page = readFileSync(join(ROOT, 'docs/limits.md'), 'utf8')
 const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
   .filter((file) => /(?<!\.test)\.ts$/.test(file))
   .map((file) => readFileSync(join(ROOT, 'src', file), 'utf8'))
@@ -17,8 +17,7 @@ interface Row {
   readonly options: readonly string[]
 }
 
-const [, server = '', client = ''] =
-  /^## Limits and defaults$([\s\S]*)^The client has limits([\s\S]*?)^## /m.exec(page) ?? []
+const [, server = '', client = ''] = /^## Of the server$([\s\S]*)^## Of the client$([\s\S]*)/m.exec(page) ?? []
 const serverRows = rowsOf(server)
 const clientRows = rowsOf(client)
 
