@@ -6,6 +6,7 @@ import { RESUMABLE_REVISIONS } from '../client/discovery.ts'
 import { ClientError } from '../client/errors.ts'
 import type { PendingCall, RoundMethod } from '../client/saved.ts'
 import type { ClientTask } from '../client/tasks/task.ts'
+import { shown } from '../protocol/text.ts'
 import { exampleOf } from './answers.ts'
 import { readArguments, readJsonObject, readTexts } from './arguments.ts'
 import { clean, cleanJson, cleanLine } from './clean.ts'
@@ -16,7 +17,7 @@ import { askConsent } from './consent.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
 import { LiveAnswers } from './live-answers.ts'
-import { hasLogin } from './login.ts'
+import { hasLogin } from './logins.ts'
 import { finishCall } from './results.ts'
 import type { AnswerOptions, PreparedAnswers } from './responder.ts'
 import { asksPerson, capabilitiesOf, openDialogue, prepareAnswers, whyUnanswered } from './responder.ts'
@@ -35,8 +36,8 @@ JSON. The file for --answers has the answers by the keys of the questions: {"con
 A server of 2025 gives its questions no keys. There the key is the text of the question, or "sample" or "roots".`
 
 const RESUME_HELP = `
-The file names the server. If rally would run a command, or send RALLY_TOKEN or a header there, it asks you first. Without
-a terminal it needs --yes. It does not ask if you name the server yourself.`
+The file names the server. If rally would run a command, or send RALLY_TOKEN, your login or a header there, it asks you
+first. Without a terminal it needs --yes. It does not ask if you name the server yourself.`
 
 export function addCall(program: Command, { runContext, serverOf, run }: CommandContext): void {
   withCallOptions(program.command('call').usage('<server> <tool> [key=value...] [options]'))
@@ -69,8 +70,9 @@ export function addResume(program: Command, { runContext, serverOf, isCommandGiv
       const saved = await readSaved(file)
       const isElsewhere = other !== undefined || isCommandGiven
       const server = isElsewhere ? (await serverOf(other === undefined ? [] : [other], options)).server : saved.server
-      runContext.console.tell(`Resuming with ${clean(describeServer(server))}`)
-      if (!isElsewhere) await askConsent(server, options, runContext)
+      const target = targetOf(saved.pending)
+      runContext.console.tell(`Resuming ${target} with ${clean(describeServer(server))}`)
+      if (!isElsewhere) await askConsent({ server, why: `To resume ${target}` }, options, runContext)
       return run(runCall(server, options, runContext, async () => saved.pending))
     })
 }
@@ -193,6 +195,12 @@ function leave(task: ClientTask, { server, options, context: { console } }: Call
   console.print(options.json === true ? cleanJson(task) : cleanLine(task.id, Infinity))
   if (options.json !== true) console.tell(`The task runs on the server. Follow it with: ${commandFor(server, task.id)}`)
   return EXIT.done
+}
+
+/** What a saved call calls, for the user, who may not know the file. */
+function targetOf({ method, params }: PendingCall): string {
+  if (method === 'resources/read') return `the resource ${cleanLine(shown(params.uri))}`
+  return `the ${method === 'tools/call' ? 'tool' : 'prompt'} ${cleanLine(shown(params.name))}`
 }
 
 function methodOf(call: ClientCall | PendingCall): RoundMethod {

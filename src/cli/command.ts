@@ -27,7 +27,7 @@ export function withServerOptions(command: Command): Command {
     .option('-H, --header <header>', "send a header, such as 'Authorization: Bearer ...' (repeatable)", added)
     .option('-e, --env <variable>', 'pass a variable to the command: NAME=value, or NAME (repeatable)', added)
     .option('--config <file>', 'take the server by its name from a file of Claude, Cursor or VS Code')
-    .option('-y, --yes', 'run the command in the file, or send your token to its address, without asking')
+    .option('-y, --yes', 'run the command in the file, or send secrets to its address, without asking')
     .option('--timeout <seconds>', 'how long to wait for the server (default: 60)', readSeconds)
 }
 

@@ -18,12 +18,15 @@ test.each([
   ['the settings of VS Code', JSON.stringify({ mcp: { servers: { remote, local } } })],
 ])('reads the servers of %s', async (_what, text) => {
   const path = await write(text)
-  expect(await readConfig(path, 'remote', { KEY: 'k' })).toEqual({ url, headers: { 'X-Key': 'k', 'X-Other': 'none' } })
+  expect(await readConfig(path, 'remote', { KEY: 'k' })).toEqual({
+    server: { url, headers: { 'X-Key': 'k', 'X-Other': 'none' } },
+    written: { url, headers: remote.headers },
+    variables: ['KEY'],
+  })
   expect(await readConfig(path, 'local', { KEY: 'k' })).toEqual({
-    command: 'npx',
-    args: ['-y', 'k', '3'],
-    env: { TOKEN: 'a k' },
-    cwd: '/srv',
+    server: { command: 'npx', args: ['-y', 'k', '3'], env: { TOKEN: 'a k' }, cwd: '/srv' },
+    written: { ...local, args: ['-y', '${KEY}', '3'] },
+    variables: ['KEY'],
   })
 })
 
@@ -47,7 +50,7 @@ test.each([
 
 test('a text that looks like a comment stays as it is', async () => {
   const path = await write('{"mcpServers":{"mine":{"command":"x","args":["// no", "/* no */", "a,]"]}}}')
-  expect(await readConfig(path, 'mine', {})).toMatchObject({ args: ['// no', '/* no */', 'a,]'] })
+  expect(await readConfig(path, 'mine', {})).toMatchObject({ server: { args: ['// no', '/* no */', 'a,]'] } })
 })
 
 async function write(text: string): Promise<string> {

@@ -1,25 +1,35 @@
 // Asks before rally does what a file says, a saved call or a configuration: runs a command, or sends secrets to an address. The file may come from
 // somebody else.
+import type { ServerCommand } from '../client/transports/child.ts'
 import { cleanLine } from './clean.ts'
-import { Unanswered, UsageError } from './exit.ts'
-import type { Server } from './server.ts'
-import { shellQuoted } from './server.ts'
 import type { RunContext, ServerOptions } from './context.ts'
+import { Unanswered, UsageError } from './exit.ts'
+import { hasLogin } from './logins.ts'
+import type { ConfiguredServer, Server } from './server.ts'
+import { headersFor, shellQuoted } from './server.ts'
 
 export interface ConsentOptions extends ServerOptions {
   /** The user agreed when the command was typed. */
   readonly yes?: boolean
 }
 
+/** What a file asks for. */
+interface FileRequest extends Partial<ConfiguredServer> {
+  readonly server: Server
+  /** The beginning of the question: what the user wants to do. */
+  readonly why: string
+}
+
 /** Throws if the user does not agree, or cannot be asked. An address that gets no secret needs no consent. */
 export async function askConsent(
-  server: Server,
+  request: FileRequest,
   options: ConsentOptions,
   { console, env }: RunContext,
-  why = 'To resume this call',
 ): Promise<void> {
-  const act = riskOf(server, options, env)
-  if (act === undefined || options.yes === true) return
+  if (options.yes === true) return
+  const { why } = request
+  const act = await riskOf(request, options, env)
+  if (act === undefined) return
   if (!console.isInteractive) {
     throw new UsageError(
       `${why}, rally must ${act}, as the file says, and there is no terminal to ask in. If you trust the file, add --yes.`,
@@ -36,20 +46,38 @@ export async function askConsent(
 }
 
 /** What the file makes rally do that the user has to know. Nothing of it is cut: the end may be what matters. */
-function riskOf(server: Server, { header = [] }: ServerOptions, env: NodeJS.ProcessEnv): string | undefined {
-  if (!('url' in server)) {
-    const { command, args = [], cwd, env: variables = {} } = server
-    const folder = cwd === undefined ? '' : ` in ${cleanLine(shellQuoted(cwd), Infinity)}`
-    // A variable such as NODE_OPTIONS can change what the command does. Their values may be secrets.
-    const names = Object.keys(variables)
-    const beside = names.length === 0 ? '' : ` with the variables ${cleanLine(names.join(', '), Infinity)}`
-    return `run ${cleanLine([command, ...args].map(shellQuoted).join(' '), Infinity)}${folder}${beside}`
-  }
+async function riskOf(
+  { server, written = server, variables = [] }: FileRequest,
+  options: ServerOptions,
+  env: NodeJS.ProcessEnv,
+): Promise<string | undefined> {
+  if (!('url' in written)) return `run ${commandIn(written)}`
+  const { header = [] } = options
   const hasToken = (env['RALLY_TOKEN'] ?? '') !== ''
+  const isLoggedIn = 'url' in server && (await hasLogin(server.url, env))
+  const names = Object.keys(written.headers ?? {})
   const secrets = [
     ...(hasToken ? ['your token (RALLY_TOKEN)'] : []),
+    ...(isLoggedIn && !('authorization' in headersFor(written, options, env)) ? ['your login'] : []),
     ...(header.length > 0 ? ['your headers (-H)'] : []),
+    ...(variables.length > 0
+      ? [`your ${variables.length === 1 ? 'variable' : 'variables'} ${variables.join(', ')}`]
+      : []),
+    ...(names.length > 0 ? [`the headers ${cleanLine(names.join(', '), Infinity)} of the file`] : []),
   ]
-  // As it is used: in ASCII, so that no letter only looks like one of a host that the user knows.
-  return secrets.length === 0 ? undefined : `send ${secrets.join(' and ')} to ${new URL(server.url).href}`
+  return secrets.length === 0 ? undefined : `send ${secrets.join(' and ')} to ${addressIn(written.url)}`
+}
+
+function commandIn({ command, args = [], cwd, env = {} }: ServerCommand): string {
+  const folder = cwd === undefined ? '' : ` in ${cleanLine(shellQuoted(cwd), Infinity)}`
+  // A variable such as NODE_OPTIONS can change what the command does. Their values may be secrets.
+  const names = Object.keys(env)
+  const beside = names.length === 0 ? '' : ` with the variables ${cleanLine(names.join(', '), Infinity)}`
+  return `${cleanLine([command, ...args].map(shellQuoted).join(' '), Infinity)}${folder}${beside}`
+}
+
+/** In ASCII, so that no letter only looks like one of a host that the user knows. */
+function addressIn(url: string): string {
+  const ascii = URL.canParse(url) ? new URL(url).href : encodeURI(url.toWellFormed())
+  return ascii.replaceAll('%7B', '{').replaceAll('%7D', '}')
 }

@@ -10,7 +10,7 @@ import type { Console } from './console.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, Unanswered, UsageError } from './exit.ts'
 import type { KnownLogin } from './logins.ts'
-import { LoginFiles, userOf } from './logins.ts'
+import { addressOf, hasLogin, LoginFiles, userOf } from './logins.ts'
 import type { RunContext, ServerOptions } from './context.ts'
 import { isAddress } from './server.ts'
 import { table } from './table.ts'
@@ -134,17 +134,6 @@ export async function oauthFor(
   }
   const person = new Person(console, { opens: options.open !== false, asksFirst: true })
   return { oauth: { ...client, ...person.oauth(store, url) }, close: () => person.close() }
-}
-
-/** True if a login for the server is kept. */
-export async function hasLogin(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
-  return (await new LoginFiles(env).get(addressOf(url))) !== undefined
-}
-
-/** As the client writes it. */
-function addressOf(url: string): string {
-  const { origin, pathname, search } = new URL(url)
-  return `${origin}${pathname === '/' ? '' : pathname}${search}`
 }
 
 /** A client that the user registered: by its id when logging in, and by RALLY_CLIENT_SECRET if it has a secret. */

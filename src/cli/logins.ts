@@ -78,6 +78,17 @@ function configFolder(env: NodeJS.ProcessEnv): string {
   return named !== undefined && named !== '' ? named : join(env['HOME'] ?? homedir(), '.config')
 }
 
+/** True if a login for the server is kept. */
+export async function hasLogin(url: string, env: NodeJS.ProcessEnv): Promise<boolean> {
+  return (await new LoginFiles(env).get(addressOf(url))) !== undefined
+}
+
+/** As the client writes it. */
+export function addressOf(url: string): string {
+  const { origin, pathname, search } = new URL(url)
+  return `${origin}${pathname === '/' ? '' : pathname}${search}`
+}
+
 /** Who the token is for, if it says so. It is only shown, and decides nothing. */
 export function userOf({ accessToken }: SavedLogin): string | undefined {
   try {

@@ -94,9 +94,9 @@ async function findServer(
   if (options.config === undefined) return takeServer(line)
   if (line.command !== undefined) throw new UsageError('Leave out the command after --, or --config.')
   const { readConfig } = await import('./config.ts')
-  const server = await readConfig(options.config, name, context.env)
-  await askConsent(server, options, context, `To use the server ${clean(name)}`)
-  return { server, rest }
+  const configured = await readConfig(options.config, name, context.env)
+  await askConsent({ ...configured, why: `To use the server ${clean(name)}` }, options, context)
+  return { server: configured.server, rest }
 }
 
 function termOf(command: Command): string {

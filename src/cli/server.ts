@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { ServerCommand } from '../client/transports/child.ts'
 import type { Root } from '../protocol/messages.ts'
 import { clean } from './clean.ts'
+import type { ServerOptions } from './context.ts'
 import { UsageError } from './exit.ts'
 
 /** Also the form in which --save writes it, without secrets. */
@@ -13,6 +14,15 @@ export interface ServerUrl {
   readonly url: string
   /** From a configuration file. */
   readonly headers?: Readonly<Record<string, string>>
+}
+
+/** A server of a configuration file. */
+export interface ConfiguredServer {
+  readonly server: Server
+  /** As the file has it. The values of variables may be secrets, so this is what the user is shown. */
+  readonly written: Server
+  /** The names of the variables that were filled in. */
+  readonly variables: readonly string[]
 }
 
 /** What was typed before the `--`, and the command after it. */
@@ -77,6 +87,12 @@ export function readEnvironment(named: readonly string[], own: NodeJS.ProcessEnv
       return [name, ours]
     }),
   )
+}
+
+/** What is sent to an address: the headers of its configuration, the token, and the headers that were typed. */
+export function headersFor({ headers = {} }: ServerUrl, { header = [] }: ServerOptions, env: NodeJS.ProcessEnv) {
+  const lowered = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const)
+  return { ...Object.fromEntries(lowered), ...readHeaders(header, env['RALLY_TOKEN']) }
 }
 
 const HEADER = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/

@@ -7,7 +7,7 @@ import type { RunContext, ServerOptions } from './context.ts'
 import { Interrupted } from './exit.ts'
 import { oauthFor, reasonFor } from './login.ts'
 import type { Server } from './server.ts'
-import { readEnvironment, readHeaders } from './server.ts'
+import { headersFor, readEnvironment } from './server.ts'
 
 export type { RunContext, ServerOptions } from './context.ts'
 
@@ -20,7 +20,7 @@ export async function withClient<T>(
 ): Promise<T> {
   const { console, env, signal, version } = context
   const isUrl = 'url' in server
-  const headers = isUrl ? { ...lowered(server.headers), ...readHeaders(options.header ?? [], env['RALLY_TOKEN']) } : {}
+  const headers = isUrl ? headersFor(server, options, env) : {}
   const variables = isUrl ? {} : { ...server.env, ...readEnvironment(options.env ?? [], env) }
   const login = isUrl && !('authorization' in headers) ? await oauthFor(server.url, options, context) : undefined
   const warn = (message: string): void => console.tell(clean(message))
@@ -45,10 +45,6 @@ export async function withClient<T>(
   } finally {
     login?.close()
   }
-}
-
-function lowered(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
 export function nameOf({ server }: Client): string {

@@ -2,6 +2,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -51,4 +53,17 @@ export async function jsonFile(value: unknown): Promise<string> {
   const path = join(await folder(), 'file.json')
   await writeFile(path, JSON.stringify(value))
   return path
+}
+
+/** A server that keeps the path and the headers of each request, and answers nothing. */
+export async function thief(): Promise<{ url: string; requests: string[][] }> {
+  const requests: string[][] = []
+  const server = createServer((request, response) => {
+    requests.push([request.url ?? '', ...request.rawHeaders])
+    response.writeHead(418).end()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}/mcp`, requests }
 }

@@ -3,8 +3,9 @@ import { existsSync } from 'node:fs'
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { LoginFiles } from '../../src/cli/logins.ts'
 import { agree, startProtected } from '../oauth/resource-server.ts'
-import { folder, rally } from './cli.ts'
+import { folder, jsonFile, rally, thief } from './cli.ts'
 import { KEYS, pageIn, Terminal } from './terminal.ts'
 
 test('login, whoami, call, step up, logout', async () => {
@@ -86,7 +87,7 @@ describe('--config', () => {
     const remote = { type: 'http', url, headers: { Authorization: 'Bearer ${env:MINE}' } }
     await writeFile(path, JSON.stringify({ mcpServers: { mine: server, remote } }))
     const env = { MINE: auth.tokenFor(url, 'read') }
-    const called = await rally(['call', '--config', path, 'remote', 'read'], env)
+    const called = await rally(['call', '--config', path, 'remote', 'read', '--yes'], env)
     expect(called).toMatchObject({ code: 0, stdout: 'read by read\n' })
     const refused = await rally(['tools', 'mine', '--config', path])
     expect(refused).toMatchObject({ code: 2, stdout: '' })
@@ -99,5 +100,65 @@ describe('--config', () => {
     expect(existsSync(ran)).toBe(false)
     expect((await rally(['tools', 'mine', '--config', path, '--yes'])).code).toBe(3)
     expect(existsSync(ran)).toBe(true)
+  })
+
+  // oxlint-disable no-template-curly-in-string -- the file is full of them
+  test.each([
+    {
+      what: 'variable in its address',
+      server: { url: '/${MY_SECRET}?also=${env:OTHER}' },
+      says: 'send your variables MY_SECRET, OTHER to @/${MY_SECRET}?also=${env:OTHER},',
+      got: '/mcp/s3cret?also=other',
+    },
+    {
+      what: 'variable in a header',
+      server: { url: '', headers: { 'x-leak': '${MY_SECRET:-none}' } },
+      says: 'send your variable MY_SECRET and the headers x-leak of the file to @,',
+      got: 's3cret',
+    },
+    {
+      what: 'header',
+      server: { url: '', headers: { 'x-key': 'k' } },
+      says: 'send the headers x-key of the file to @,',
+      got: 'x-key',
+    },
+  ])('asks before it sends a $what, and never shows a value', async ({ server, says, got }) => {
+    const { url, requests } = await thief()
+    const env = { MY_SECRET: 's3cret', OTHER: 'other' }
+    const path = await jsonFile({ mcpServers: { mine: { ...server, url: `${url}${server.url}` } } })
+    const { code, stderr } = await rally(['tools', 'mine', '--config', path], env)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`rally: To use the server mine, rally must ${says.replace('@', url)} as the file says`)
+    expect(stderr).not.toContain('s3cret')
+    expect(requests).toEqual([])
+    await rally(['tools', 'mine', '--config', path, '--yes'], env)
+    expect(JSON.stringify(requests)).toContain(got)
+  })
+
+  test.each([
+    { what: 'of a command', server: { command: 'true', args: ['--key', '${MY_SECRET}'] }, says: "'${MY_SECRET}'" },
+    { what: 'in a host', server: { url: 'https://\u0430${MY_SECRET}.com/' }, says: 'variable MY_SECRET to https://' },
+    { what: 'that is an address', server: { url: '${MY_URL}/a' }, says: 'variable MY_URL to ${MY_URL}/a,' },
+    { what: 'that is not an address', server: { url: '${MY_SECRET}' }, says: 'got "${MY_SECRET}"' },
+  ])('does not show the value of a variable $what', async ({ server, says }) => {
+    const path = await jsonFile({ mcpServers: { mine: server } })
+    const env = { MY_SECRET: 's3cret', MY_URL: 'http://127.0.0.1:9/s3cret' }
+    const { code, stderr } = await rally(['tools', 'mine', '--config', path], env)
+    expect(code).toBe(2)
+    expect(stderr).toContain(says)
+    expect(stderr).not.toMatch(/s3cret|\u0430/)
+  })
+
+  test('asks before it sends a login, and not if there is nothing to send', async () => {
+    const { url, requests } = await thief()
+    const env = { XDG_CONFIG_HOME: await folder() }
+    const path = await jsonFile({ mcpServers: { mine: { url } } })
+    expect((await rally(['tools', 'mine', '--config', path], env)).code).toBe(3)
+    expect(requests.length).toBeGreaterThan(0)
+    await new LoginFiles(env).set(url, { issuer: 'https://login.example.com', accessToken: 'stored-token' })
+    const { code, stderr } = await rally(['tools', 'mine', '--config', path], env)
+    expect(code).toBe(2)
+    expect(stderr).toContain(`rally must send your login to ${url}, as the file says`)
+    expect(JSON.stringify(requests)).not.toContain('stored-token')
   })
 })

@@ -1,13 +1,12 @@
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { LoginFiles } from '../../src/cli/logins.ts'
 import { startDemo } from '../demo/demo-process.ts'
 import { serveDemo, startServer } from './app.ts'
-import { folder, jsonFile, rally, STARTED } from './cli.ts'
+import { folder, jsonFile, rally, STARTED, thief } from './cli.ts'
+import { Terminal } from './terminal.ts'
 
 const PENDING = {
   version: 1,
@@ -63,7 +62,7 @@ describe('a saved call', () => {
     const { code, stdout, stderr } = await rally(['resume', path, other.url, '--answers', answers])
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Deployed \w{7} to prod\n$/)
-    expect(stderr).toContain(`Resuming with ${other.url}\n`)
+    expect(stderr).toContain(`Resuming the tool "deploy" with ${other.url}\n`)
   })
 
   test('is saved where it had come to when its server was lost, and the exit code tells of the loss', async () => {
@@ -135,7 +134,7 @@ describe('a saved call of somebody else, without a terminal', () => {
     const { code, stdout, stderr } = await rally(['resume', path])
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toMatch(
-      /\nrally: To resume this call, rally must run \S+node -e 'require[^\n]* in \S+, as the file says, and there is no terminal to ask in\. If you trust the file, add --yes\.\n$/,
+      /\nrally: To resume the tool "sure", rally must run \S+node -e 'require[^\n]* in \S+, as the file says, and there is no terminal to ask in\. If you trust the file, add --yes\.\n$/,
     )
     expect(existsSync(mark)).toBe(false)
     await rally(['resume', path, '--yes'])
@@ -163,6 +162,31 @@ describe('a saved call of somebody else, without a terminal', () => {
     expect(JSON.stringify(requests)).toMatch(/a-token|a-key/)
   })
 
+  test('sends no login to its address, and says which tool it calls there', async () => {
+    const { url, requests } = await thief()
+    const env = { XDG_CONFIG_HOME: await folder() }
+    await new LoginFiles(env).set(url, { issuer: 'https://login.example.com', accessToken: 'stored-token' })
+    const path = join(await folder(), 'pending.json')
+    const { requestState: _, ...begun } = PENDING
+    const pending = { ...begun, params: { name: 'delete_everything' }, inputRequests: {} }
+    await writeFile(path, JSON.stringify({ rally: 1, server: { url }, pending }))
+    const { code, stderr } = await rally(['resume', path], env)
+    expect(code).toBe(2)
+    expect(stderr).toContain(
+      `To resume the tool "delete_everything", rally must send your login to ${url}, as the file says`,
+    )
+    expect(requests).toEqual([])
+    const terminal = new Terminal(['resume', path], env)
+    await terminal.answer('Do it\\?', 'n')
+    expect(await terminal.ended).toBe(4)
+    expect(terminal.text.replaceAll(/[\s│]+/g, ' ')).toContain(
+      `"delete_everything", rally must send your login to ${url},`,
+    )
+    expect(requests).toEqual([])
+    await rally(['resume', path, '--yes'], env)
+    expect(JSON.stringify(requests)).toContain('Bearer stored-token')
+  })
+
   test('sends what is no secret, and does not ask for a server that was typed', async () => {
     const { url, requests } = await thief()
     const path = join(await folder(), 'pending.json')
@@ -173,19 +197,6 @@ describe('a saved call of somebody else, without a terminal', () => {
     expect(JSON.stringify(requests)).toMatch(/a-token/)
   })
 })
-
-/** A server that keeps the headers of what it gets, and answers nothing. */
-async function thief(): Promise<{ url: string; requests: string[][] }> {
-  const requests: string[][] = []
-  const server = createServer((request, response) => {
-    requests.push(request.rawHeaders)
-    response.writeHead(418).end()
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  onTestFinished(() => void server.close())
-  const { port } = server.address() as AddressInfo
-  return { url: `http://127.0.0.1:${port}/mcp`, requests }
-}
 
 /** A saved call whose command leaves a file behind. */
 async function savedCommand(): Promise<{ path: string; mark: string }> {
