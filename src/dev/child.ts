@@ -19,7 +19,12 @@ if (isatty(0)) explainInput()
 setDevelopment({ key: developmentKey(file), observer: timeline((line) => process.stderr.write(`${line}\n`)) })
 
 const { default: main, app = main } = (await import(pathToFileURL(file).href)) as { default?: unknown; app?: unknown }
-if (isApp(app) && !process.getActiveResourcesInfo().includes('TCPServerWrap')) await serveExported(app)
+if (isApp(app) && !isServed()) await serveExported(app)
+
+/** True if the file serves an app itself: it listens, or it reads from the standard input, or has read it to its end. */
+function isServed(): boolean {
+  return process.getActiveResourcesInfo().includes('TCPServerWrap') || process.stdin.readableFlowing !== null
+}
 
 /** A stdio server says nothing in a terminal, and waits for a client that never comes. */
 function explainInput(): void {

@@ -39,10 +39,11 @@ export async function develop(development: Development): Promise<void> {
   const stop = (): void => over.abort()
   signal.addEventListener('abort', stop, { once: true })
   const supervisor = new Supervisor(development, runtime, stop)
-  const unwatch = watchCode([...new Set([project, dirname(file)])], (path) => {
+  const changed = (path: string): void => {
     tell(`${relative(project, path)} changed: the server restarts.`)
     supervisor.restart()
-  })
+  }
+  const unwatch = watchCode([...new Set([project, dirname(file)])], changed, tell)
   try {
     supervisor.restart()
     if (!over.signal.aborted) await once(over.signal, 'abort')
@@ -103,7 +104,7 @@ class Supervisor {
       if (this.#child !== child) return
       this.#child = undefined
       this.#relay?.stopped('crashed')
-      if (!this.#hasInput && code === 0) return this.#leave()
+      if (!this.#hasInput && (code === 0 || this.#relay?.hasClient === true)) return this.#leave()
       tell(`The server ended with ${how ?? `code ${code}`}. It starts again when a file changes.`)
     })
     child.once('error', (error) => tell(`The server could not be started: ${error.message}`))
@@ -138,7 +139,9 @@ class Supervisor {
     input.on('data', (chunk: Buffer) => lines.add(chunk))
     input.once('end', () => {
       this.#hasInput = false
-      this.#child?.stdin?.end()
+      if (this.#child !== undefined) this.#child.stdin?.end()
+      // The server has crashed, and there is nobody to start it again for.
+      else if (relay.hasClient) this.#leave()
     })
     return relay
   }

@@ -28,9 +28,15 @@ export class Relay {
   readonly #waiting: string[] = []
   #handshake: { readonly id: string; readonly lines: readonly string[] } | undefined
   #state: State = { is: 'restarting' }
+  #hasClient = false
 
   constructor(toClient: (line: string) => void) {
     this.#toClient = toClient
+  }
+
+  /** True once a message came: the input is that of a client, and not of a terminal or of nobody. */
+  get hasClient(): boolean {
+    return this.#hasClient
   }
 
   started(server: Server): void {
@@ -50,6 +56,7 @@ export class Relay {
 
   fromClient(line: string): void {
     const message = messageIn(line)
+    if (message !== undefined) this.#hasClient = true
     if (message?.['method'] === 'initialize') this.#handshake = { id: JSON.stringify(message['id']), lines: [line] }
     if (message?.['method'] === 'notifications/initialized' && this.#handshake !== undefined) {
       this.#handshake = { ...this.#handshake, lines: [this.#handshake.lines[0] ?? '', line] }

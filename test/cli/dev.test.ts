@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Writable } from 'node:stream'
 import type { ClientOptions, PendingCall } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { expect, onTestFinished, test } from 'vitest'
@@ -36,6 +37,19 @@ const STDIO = `
   import { app } from './app.mjs'
   await stdio(app)
 `
+
+const LIST = JSON.stringify({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/list',
+  params: {
+    _meta: {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    },
+  },
+})
 
 test('a call that waits for its answer survives the reload, and each round is printed', async () => {
   const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': appSource('one ') })
@@ -93,6 +107,46 @@ test('the client of a stdio server stays connected while it restarts', async () 
   await client.close()
 })
 
+test('a file that exports an app and serves it over standard streams ends when its client leaves', async () => {
+  const exported = `${appSource('')}import { stdio } from 'mcp-rally/node'\nawait stdio(app)`
+  const project = await newProject({ 'server.mjs': exported })
+  const dev = new Dev(project, ['server.mjs', '--port', '0'])
+  dev.input.write(`${LIST}\n`)
+  await dev.says(/"tools":/)
+  dev.input.end()
+  expect(await dev.ended).toBe(0)
+  await expect(dev.says(/Serving the exported app/, 0)).rejects.toThrow('was not said')
+})
+
+test('the client of a stdio server that does not run ends rally dev when it leaves', async () => {
+  const project = await newProject({ 'server.mjs': STDIO, 'app.mjs': 'const broken = ;' })
+  const dev = new Dev(project, ['server.mjs'])
+  dev.input.write(`${LIST}\n`)
+  await dev.says(/It starts again when a file changes/)
+  dev.input.end()
+  expect(await dev.ended).toBe(0)
+})
+
+test('a stdio server that fails when its client leaves is not started again', async () => {
+  const failing = `${STDIO}process.exit(1)`
+  const project = await newProject({ 'server.mjs': failing, 'app.mjs': appSource('') })
+  const dev = new Dev(project, ['server.mjs'])
+  dev.input.write(`${LIST}\n`)
+  await dev.says(/"tools":/)
+  dev.input.end()
+  expect(await dev.ended).toBe(0)
+})
+
+test('an HTTP server without input is started again when it is repaired', async () => {
+  const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': 'const broken = ;' })
+  const dev = new Dev(project, ['server.mjs'])
+  dev.input.end()
+  await dev.says(/It starts again when a file changes/)
+  await writeFile(join(project, 'app.mjs'), appSource(''))
+  await dev.says(/Listening on/)
+  await dev.stop('SIGTERM')
+})
+
 test('TypeScript runs where Node runs it, and elsewhere rally dev says what to do', async () => {
   const project = await newProject({ 'server.ts': `const port: number = 0\n${HTTP}`, 'app.mjs': appSource('') })
   const dev = new Dev(project, ['server.ts'])
@@ -105,10 +159,13 @@ test('TypeScript runs where Node runs it, and elsewhere rally dev says what to d
   expect(await dev.ended).toBe(2)
 })
 
-test('it runs in a terminal, until Ctrl-C', async () => {
+test.each([
+  { file: 'server.mjs', says: /Listening on/ },
+  { file: 'app.mjs', says: /Serving the exported app on/ },
+])('$file runs in a terminal, until Ctrl-C', async ({ file, says }) => {
   const project = await newProject({ 'server.mjs': HTTP, 'app.mjs': appSource('') })
-  const terminal = new Terminal(['dev', join(project, 'server.mjs')])
-  await terminal.shows(/Listening on/)
+  const terminal = new Terminal(['dev', join(project, file), '--port', '0'])
+  await terminal.shows(says)
   terminal.type('\u0003')
   expect(await terminal.ended).toBe(130)
 })
@@ -143,6 +200,7 @@ async function newProject(files: Readonly<Record<string, string>>): Promise<stri
 
 class Dev {
   readonly ended: Promise<number | null>
+  readonly input: Writable
   readonly #child: ChildProcess
   #text = ''
   #look: () => void = () => {}
@@ -151,6 +209,7 @@ class Dev {
     const env = { PATH: process.env['PATH'] }
     const child = spawn(process.execPath, [CLI, 'dev', ...args], { cwd: project, env, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child
+    this.input = child.stdin
     const add = (chunk: Buffer): void => {
       this.#text += String(chunk)
       this.#look()
@@ -161,9 +220,9 @@ class Dev {
     onTestFinished(() => void child.kill('SIGKILL'))
   }
 
-  says(pattern: RegExp): Promise<RegExpExecArray> {
+  says(pattern: RegExp, withinMs = 25_000): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => reject(new Error(`${pattern} was not said:\n${this.#text}`)), 25_000)
+      const timer = setTimeout(() => reject(new Error(`${pattern} was not said:\n${this.#text}`)), withinMs)
       this.#look = () => {
         const found = pattern.exec(this.#text)
         if (found === null) return
