@@ -2,14 +2,16 @@
 //
 // 1. No file is ever overwritten: if one of the project's files is there, nothing is written at all.
 // 2. The files are those of templates/ in the package. They are compiled with the rest of this repository.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
+import { shown } from '../protocol/text.ts'
 import { clean } from './clean.ts'
 import type { RunContext } from './context.ts'
 import type { ExitCode } from './exit.ts'
 import { EXIT, Interrupted, UsageError } from './exit.ts'
 import { packageFile } from './package-file.ts'
+import { shellQuoted } from './server.ts'
 
 export interface InitOptions {
   readonly schema?: string
@@ -57,8 +59,8 @@ const SCHEMAS: Readonly<Record<string, SchemaChoice>> = {
 }
 
 const KEYS =
-  'Set `RALLY_KEYS` to a secret (`openssl rand -base64 32`), the same on every instance. Without it, a call that waits for an ' +
-  'answer is lost when the process ends.'
+  'Set `RALLY_KEYS` to a secret, the same on every instance: `node -p "crypto.randomBytes(32).toString(\'base64url\')"` prints one. ' +
+  'Without it, a call that waits for an answer is lost when the process ends.'
 
 const HOSTS: Readonly<Record<string, HostChoice>> = {
   http: {
@@ -107,7 +109,7 @@ export async function runInit(
   await writeNew(resolve(project.folder), files)
   const place = relative('', resolve(project.folder))
   console.tell(`${Object.keys(files).length} files are in ${clean(place === '' ? '.' : place)}. Continue with:\n`)
-  const steps = [...(place === '' ? [] : [`cd ${place}`]), 'npm install', 'npm test', 'npm run dev']
+  const steps = [...(place === '' ? [] : [`cd ${shellQuoted(place)}`]), 'npm install', 'npm test', 'npm run dev']
   console.print(steps.map((step) => `  ${step}`).join('\n'))
   return EXIT.done
 }
@@ -206,13 +208,31 @@ function nameOf(folder: string): string {
 }
 
 async function writeNew(folder: string, files: Readonly<Record<string, string>>): Promise<void> {
-  const taken = Object.keys(files).filter((path) => existsSync(join(folder, path)))
+  const paths = Object.keys(files)
+  for (const path of new Set(paths.map((each) => dirname(join(folder, each))))) checkFolder(path)
+  const taken = paths.filter((path) => existsSync(join(folder, path)))
   if (taken.length > 0)
     throw new UsageError(
       `${folder} has ${taken.join(', ')} already, and nothing is overwritten. Choose another folder.`,
     )
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(folder, path)), { recursive: true })
-    await writeFile(join(folder, path), text, { flag: 'wx' })
+  try {
+    for (const [path, text] of Object.entries(files)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true })
+      await writeFile(join(folder, path), text, { flag: 'wx' })
+    }
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException
+    throw new UsageError(
+      `init: ${shown(relative('', folder))} must be a folder that can be written, got ${code}. Choose another folder.`,
+      { cause: error },
+    )
   }
+}
+
+/** Before anything is written: what is there of the path must be a folder. */
+function checkFolder(path: string): void {
+  let there = path
+  while (!existsSync(there) && there !== dirname(there)) there = dirname(there)
+  if (existsSync(there) && !statSync(there).isDirectory())
+    throw new UsageError(`init: ${shown(relative('', there))} must be a folder, got a file. Choose another name.`)
 }

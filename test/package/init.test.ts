@@ -8,6 +8,7 @@ import { KEYS, Terminal } from '../cli/terminal.ts'
 import { Consumer, ROOT } from './consumer.ts'
 
 const { down, enter } = KEYS
+const backspace = '\u007F'
 const LIBRARIES = ['zod', 'valibot', '@valibot/to-json-schema', 'arktype', '@types/node', 'typescript']
 
 /** Every schema library and every host. */
@@ -68,8 +69,8 @@ test('a project has its own name, starts a file that it has, and uses versions t
     for (const [library, range] of Object.entries(used)) expect([library, range]).toEqual([library, `^${all[library]}`])
     expect(await readdir(join(consumer.folder, name, 'src'))).toEqual(['app.test.ts', 'app.ts', `${starts}.ts`])
     expect(await read(`${name}/src/app.ts`)).toContain(`name: '${name}'`)
-    // Another package on npm is called rally: outside of the project, npx would run that one.
-    expect(await read(`${name}/README.md`)).not.toMatch(/\{\{|my-server|npx rally/)
+    // Another package on npm is called rally: outside of the project, npx would run that one. Not every system has openssl.
+    expect(await read(`${name}/README.md`)).not.toMatch(/\{\{|my-server|npx rally|openssl/)
   }
   expect(await read('three/src/app.ts')).toContain('allowedHosts')
 })
@@ -82,6 +83,33 @@ test('nothing is overwritten', async () => {
   })
   expect(await readdir(join(consumer.folder, 'taken'))).toEqual(['README.md'])
   expect(await read('taken/README.md')).toBe('Mine.')
+})
+
+test.each([
+  { path: 'afile', within: 'afile' },
+  { path: 'afile/below', within: 'afile' },
+  { path: 'half', within: 'half/src' },
+])('$path is refused where $within is a file', async ({ path, within }) => {
+  await consumer.write({ [within]: 'Mine.' })
+  await expect(init(path)).rejects.toMatchObject({
+    code: 2,
+    stderr: `rally: init: "${within}" must be a folder, got a file. Choose another name.\n`,
+  })
+  expect(await read(within)).toBe('Mine.')
+})
+
+test('a folder that cannot be written is wrong use, and says why', async () => {
+  await expect(init('x'.repeat(300))).rejects.toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(
+      /^rally: init: "x+…?" must be a folder that can be written, got ENAMETOOLONG\. Choose/,
+    ),
+  })
+})
+
+test('a folder whose name has a space is quoted for the shell', async () => {
+  expect((await init('My Folder')).stdout).toMatch(/^ {2}cd 'My Folder'\n/)
+  expect(JSON.parse(await read('My Folder/package.json'))).toMatchObject({ name: 'my-folder' })
 })
 
 test.each([
@@ -99,7 +127,10 @@ test.each([
 })
 
 test('in a terminal it asks for what was not said', async () => {
-  const terminal = new Terminal(['init', join(consumer.folder, 'asked')])
+  const terminal = new Terminal(['init'])
+  await terminal.answer('Name of the folder\\?\n.*my-mcp-server', `${backspace.repeat(13)}${enter}`)
+  await terminal.shows(/A folder needs a name\./)
+  terminal.type(`${join(consumer.folder, 'asked')}${enter}`)
   await terminal.shows(/Which schemas\?/)
   terminal.type(down + enter)
   await terminal.shows(/Where does it run\?/)
