@@ -1,6 +1,6 @@
 // One of several instances behind a load balancer without sticky sessions: each round of a call may reach another one.
 //
-//   RALLY_KEYS=$(node -p "crypto.randomBytes(32).toString('base64url')") in the environment of all of them
+//   RALLY_KEYS in the environment of all of them: node -p "crypto.randomBytes(32).toString('base64url')" prints one
 //   PORT=3001 npx mcp-rally dev 11-fleet.ts, and the same with 3002 and 3003
 //   haproxy -f 11-fleet.haproxy.cfg
 import { rally } from 'mcp-rally'

@@ -42,7 +42,9 @@ function linkCommand() {
 
 function run(command, args) {
   // The output of the build must not mix with the messages of a stdio server.
-  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  // On Windows npm is a script, which only a shell runs.
+  const shell = process.platform === 'win32' && command === 'npm'
+  const { status, error } = spawnSync(command, args, { cwd: root, shell, stdio: ['ignore', 2, 2] })
   if (error) throw error
   if (status !== 0) process.exit(status ?? 1)
 }

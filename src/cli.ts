@@ -40,7 +40,7 @@ function report(error: unknown): ExitCode {
   if (error instanceof CommanderError) {
     // Help or the version was asked for, and is printed already.
     if (error.exitCode === 0) return EXIT.done
-    console.tell(`${clean(error.message).replace(/^error: /, '')}\nSee rally --help.`)
+    console.tell(`${clean(error.message).replace(/^error: /, '')}\nSee npx mcp-rally --help.`)
     return EXIT.usage
   }
   if (signal.aborted || error instanceof Interrupted) {

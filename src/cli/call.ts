@@ -49,7 +49,7 @@ export function addCall(program: Command, { runContext, serverOf, run }: Command
     .action(async (words: string[], options: CallCommandOptions & { args?: string }) => {
       const { server, rest } = await serverOf(words, options)
       const [tool, ...pairs] = rest
-      if (tool === undefined) throw new UsageError('Which tool? rally tools <server> lists them.')
+      if (tool === undefined) throw new UsageError('Which tool? npx mcp-rally tools <server> lists them.')
       const args = options.args === undefined ? {} : readJsonObject(options.args, '--args')
       return run(
         runCall(server, options, runContext, async (client) => {
@@ -84,7 +84,7 @@ export function addPrompt(program: Command, { runContext, serverOf, run }: Comma
     .action(async (words: string[], options: CallCommandOptions) => {
       const { server, rest } = await serverOf(words, options)
       const [prompt, ...pairs] = rest
-      if (prompt === undefined) throw new UsageError('Which prompt? rally prompts <server> lists them.')
+      if (prompt === undefined) throw new UsageError('Which prompt? npx mcp-rally prompts <server> lists them.')
       const args = readTexts(pairs)
       return run(runCall(server, options, runContext, async () => ({ prompt, arguments: args })))
     })
@@ -97,7 +97,7 @@ export function addRead(program: Command, { runContext, serverOf, run }: Command
     .action(async (words: string[], options: CallCommandOptions) => {
       const { server, rest } = await serverOf(words, options)
       const [resource, ...others] = rest
-      if (resource === undefined) throw new UsageError('Which resource? rally resources <server> lists them.')
+      if (resource === undefined) throw new UsageError('Which resource? npx mcp-rally resources <server> lists them.')
       noMore(others)
       return run(runCall(server, options, runContext, async () => ({ resource })))
     })

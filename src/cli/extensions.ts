@@ -20,7 +20,7 @@ export function addSkill(program: Command, { runContext, serverOf, run }: Comman
     .action(async (words: string[], options: ServerOptions) => {
       const { server, rest } = await serverOf(words, options)
       const [named, path, ...others] = rest
-      if (named === undefined) throw new UsageError('Which skill? rally skills <server> lists them.')
+      if (named === undefined) throw new UsageError('Which skill? npx mcp-rally skills <server> lists them.')
       noMore(others)
       return run(runSkill(server, { named, path }, options, runContext))
     })

@@ -28,8 +28,8 @@ const URL = 'http://127.0.0.1:9/mcp'
 test.each([
   { argv: ['call'], says: 'Which server? Give a URL first, or the command that starts it after --.' },
   { argv: ['call', 'deploy', 'env=prod'], says: '"deploy" is not the URL of a server. Give a URL first' },
-  { argv: ['call', URL], says: 'Which tool? rally tools <server> lists them.' },
-  { argv: ['call', '--', 'node'], says: 'Which tool? rally tools <server> lists them.' },
+  { argv: ['call', URL], says: 'Which tool? npx mcp-rally tools <server> lists them.' },
+  { argv: ['call', '--', 'node'], says: 'Which tool? npx mcp-rally tools <server> lists them.' },
   { argv: ['call', URL, 'x', '--args', '[]'], says: '--args must be a JSON object' },
   { argv: ['call', URL, 'x', '--args', '{'], says: '--args is not valid JSON' },
   { argv: ['call', URL, 'x', '--', 'node'], says: 'The server is given twice' },
@@ -40,9 +40,9 @@ test.each([
   { argv: ['tools', URL, 'more'], says: '"more" is not expected' },
   { argv: ['tools', URL, '-H', 'secret'], says: "A header is written as -H 'Name: value'." },
   { argv: ['tools', 'http://user:secret@127.0.0.1:9/mcp'], says: 'must not contain a user name or password' },
-  { argv: ['prompt', URL], says: 'Which prompt? rally prompts <server> lists them.' },
+  { argv: ['prompt', URL], says: 'Which prompt? npx mcp-rally prompts <server> lists them.' },
   { argv: ['prompt', URL, 'x', 'a:=1'], says: 'takes one plain text' },
-  { argv: ['read', URL], says: 'Which resource? rally resources <server> lists them.' },
+  { argv: ['read', URL], says: 'Which resource? npx mcp-rally resources <server> lists them.' },
   { argv: ['read', URL, 'a:b', 'more'], says: '"more" is not expected' },
   { argv: ['resume', '/nowhere'], says: 'The saved call cannot be read' },
 ])('$argv is wrong use, told before a server is asked anything', async ({ argv, says }) => {

@@ -21,20 +21,20 @@ import { addTypes } from './types.ts'
 const EXAMPLES = `
 <server> is a URL. To start a server as a program, leave <server> out and put its command after --:
 
-  rally tools http://127.0.0.1:3000/mcp
-  rally call http://127.0.0.1:3000/mcp update_work_item id=4522 state=Resolved
-  rally call deploy env=prod -- node server.js --stdio
-  rally call http://127.0.0.1:3000/mcp deploy env=prod --answers answers.json --json
-  rally call http://127.0.0.1:3000/mcp deploy env=prod --save pending.json
-  rally resume pending.json
-  rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
-  rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
-  rally tasks show 8a6f1c52 --store tasks.db
-  rally types http://127.0.0.1:3000/mcp > server.d.ts
-  rally login https://mcp.example.com/mcp
-  rally tools --config .mcp.json github
-  rally init my-server
-  rally dev src/server.ts
+  npx mcp-rally tools http://127.0.0.1:3000/mcp
+  npx mcp-rally call http://127.0.0.1:3000/mcp update_work_item id=4522 state=Resolved
+  npx mcp-rally call deploy env=prod -- node server.js --stdio
+  npx mcp-rally call http://127.0.0.1:3000/mcp deploy env=prod --answers answers.json --json
+  npx mcp-rally call http://127.0.0.1:3000/mcp deploy env=prod --save pending.json
+  npx mcp-rally resume pending.json
+  npx mcp-rally call http://127.0.0.1:3000/mcp provision_vm name=web --detach
+  npx mcp-rally task http://127.0.0.1:3000/mcp 8a6f1c52-...
+  npx mcp-rally tasks show 8a6f1c52 --store tasks.db
+  npx mcp-rally types http://127.0.0.1:3000/mcp > server.d.ts
+  npx mcp-rally login https://mcp.example.com/mcp
+  npx mcp-rally tools --config .mcp.json github
+  npx mcp-rally init my-server
+  npx mcp-rally dev src/server.ts
 
 RALLY_TOKEN is sent as a bearer token. Exit codes: 0 a result, 1 the tool failed, 2 usage error, 3 the server failed,
 4 declined or not answered, 130 stopped.`
@@ -61,7 +61,7 @@ export async function runProgram(argv: readonly string[], runContext: RunContext
 }
 
 function newProgram(context: CommandContext): Command {
-  const program = new Command('rally')
+  const program = new Command('npx mcp-rally')
     .description('Calls the tools of MCP servers from a terminal, and answers their questions.')
     .helpCommand(false)
     .addHelpText('after', EXAMPLES)

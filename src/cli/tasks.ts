@@ -30,9 +30,9 @@ interface TasksCommandOptions {
 const HELP = `
 Actions: list (the default), show <id>, cancel <id>, retry <id>. An id may be shortened, as in the table.
 
-  rally tasks --store tasks.db --outcome error
-  rally tasks show 8a6f1c52 --store tasks.db
-  rally tasks retry 8a6f1c52 --from charge --store postgres://rally@db.example.com/rally
+  npx mcp-rally tasks --store tasks.db --outcome error
+  npx mcp-rally tasks show 8a6f1c52 --store tasks.db
+  npx mcp-rally tasks retry 8a6f1c52 --from charge --store postgres://rally@db.example.com/rally
 
 RALLY_STORE is used if --store is not given. A retry makes a new task, which a worker of the app runs.`
 
@@ -68,7 +68,7 @@ async function runTasks(
   noMore(name === 'list' ? words.slice(1) : others)
   const address = options.store ?? context.env['RALLY_STORE'] ?? ''
   if (address === '') throw new UsageError('Which store? Pass --store <file or url>, or set RALLY_STORE.')
-  if (name !== 'list' && id === undefined) throw new UsageError(`Which task? rally tasks lists them.`)
+  if (name !== 'list' && id === undefined) throw new UsageError('Which task? npx mcp-rally tasks lists them.')
   try {
     const store = await openStore(address, options.schema)
     try {
@@ -113,7 +113,7 @@ const ACTIONS: Readonly<Record<string, Action>> = {
     const retried = await tasks.retry(id, from === undefined ? {} : { from })
     if (json === true) return console.print(cleanJson(retried))
     console.print(`Retried as ${retried.id}`)
-    console.tell('A worker of the app runs it. Follow it with rally tasks show.')
+    console.tell('A worker of the app runs it. Follow it with npx mcp-rally tasks show.')
   },
 }
 

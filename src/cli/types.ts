@@ -14,7 +14,7 @@ import { withClient } from './session.ts'
 const TYPES_HELP = `
 Prints a TypeScript file with a type Server:
 
-  rally types http://127.0.0.1:3000/mcp > server.d.ts
+  npx mcp-rally types http://127.0.0.1:3000/mcp > server.d.ts
 
   import type { Server } from './server.js'
   const client = await connect<Server>('http://127.0.0.1:3000/mcp')
@@ -47,7 +47,7 @@ function typesOf(tools: readonly Tool[], { name, version }: { name: string; vers
   // Of tools with the same name, the client knows the last one.
   const members = [...new Map(tools.map((tool) => [tool.name, tool])).values()].map((tool) => memberOf(tool, file))
   return [
-    `// The tools of ${cleanLine(`${name} ${version}`, 200)}, written by \`rally types\`. Use it as connect<Server>(...).`,
+    `// The tools of ${cleanLine(`${name} ${version}`, 200)}, written by \`npx mcp-rally types\`. Use it as connect<Server>(...).`,
     "import type { ServerTypes } from 'mcp-rally/client'\n",
     'export type Server = ServerTypes<Tools>\n',
     `export interface Tools {\n${members.join('\n')}\n}`,

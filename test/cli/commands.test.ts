@@ -117,8 +117,8 @@ describe('the exit code', () => {
   })
 
   test.each([
-    { args: [], says: 'Usage: rally' },
-    { args: ['cal'], says: "unknown command 'cal'\n(Did you mean call?)\nSee rally --help.\n" },
+    { args: [], says: 'Usage: npx mcp-rally' },
+    { args: ['cal'], says: "unknown command 'cal'\n(Did you mean call?)\nSee npx mcp-rally --help.\n" },
     { args: ['call'], says: 'rally: Which server? Give a URL first, or the command that starts it after --.\n' },
   ])('is 2 for $args', async ({ args, says }) => {
     const { code, stdout, stderr } = await rally(args)
@@ -173,8 +173,19 @@ describe('the exit code', () => {
     expect(await rally(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
     const { code, stdout } = await rally(['--help'])
     expect(code).toBe(0)
-    expect(stdout).toContain('rally call deploy env=prod -- node server.js --stdio')
+    expect(stdout).toContain('npx mcp-rally call deploy env=prod -- node server.js --stdio')
   })
+
+  // The bin is not on the path, and another package on npm is called rally.
+  test.each([[[]], [['tasks']], [['types']], [['dev']]])(
+    'is 0 for the help of %j, whose commands can be typed as they are',
+    async (command) => {
+      const { code, stdout } = await rally([...command, '--help'])
+      expect(code).toBe(0)
+      expect(stdout).toMatch(/^Usage: npx mcp-rally /)
+      expect(stdout).not.toMatch(/^\s+rally /m)
+    },
+  )
 })
 
 test('whoever reads the result may stop before its end', async () => {

@@ -81,6 +81,6 @@ describe('the published code', () => {
     const { stdout } = await consumer
       .run('node_modules/mcp-rally/dist/cli.js')
       .catch((error: { code: number; stderr: string }) => ({ stdout: `${error.code} ${error.stderr}` }))
-    expect(stdout).toMatch(/^2 Usage: rally/)
+    expect(stdout).toMatch(/^2 Usage: npx mcp-rally/)
   })
 })
