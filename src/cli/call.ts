@@ -73,7 +73,8 @@ export function addResume(program: Command, { runContext, serverOf, isCommandGiv
       const target = targetOf(saved.pending)
       runContext.console.tell(`Resuming ${target} with ${clean(describeServer(server))}`)
       if (!isElsewhere) await askConsent({ server, why: `To resume ${target}` }, options, runContext)
-      return run(runCall(server, options, runContext, async () => saved.pending))
+      const { revision } = saved.pending
+      return run(runCall(server, { ...options, revision }, runContext, async () => saved.pending))
     })
 }
 

@@ -8,6 +8,8 @@ export interface ServerOptions {
   readonly json?: boolean
   /** A file with servers. The first word is then the name of one. */
   readonly config?: string
+  /** The revision of a saved call. It is not negotiated again: a server that starts slowly may look like one of 2025. */
+  readonly revision?: string
   /** False if no page may be opened in the browser. */
   readonly open?: boolean
 }

@@ -31,6 +31,7 @@ export async function withClient<T>(
     headers,
     logger: { warn, error: warn },
     ...(login !== undefined && { oauth: login.oauth }),
+    ...(options.revision !== undefined && { revision: options.revision }),
     ...(options.timeout !== undefined && { timeoutMs: options.timeout * 1000 }),
   })
   try {

@@ -109,7 +109,7 @@ async function serveHere(app: Rally): Promise<Serving> {
 const SECRET = 'a secret of the tests, and long enough'
 
 function testApp(seen: EventEmitter, hasRun: () => boolean): Rally {
-  const app = rally({ name: 'tested', version: '1.0.0', keys: [SECRET] })
+  const app = rally({ name: 'tested', version: '1.0.0', keys: [SECRET], revisions: ['2026-06-XX'] })
   app.tool('form', {}, async (_args, io) => JSON.stringify(await io.ask('form', 'Fill this in.', FORM)))
   app.tool('optional', {}, async (_args, io) => JSON.stringify(await io.ask('form', 'As you like.', OPTIONAL)))
   app.tool('nothing', {}, async (_args, io) => {

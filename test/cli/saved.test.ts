@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { connect } from 'mcp-rally/client'
 import { describe, expect, test } from 'vitest'
 import { LoginFiles } from '../../src/cli/logins.ts'
 import { startDemo } from '../demo/demo-process.ts'
@@ -63,6 +64,18 @@ describe('a saved call', () => {
     expect(code).toBe(0)
     expect(stdout).toMatch(/^Deployed \w{7} to prod\n$/)
     expect(stderr).toContain(`Resuming the tool "deploy" with ${other.url}\n`)
+  })
+
+  test('is resumed under the revision that it was saved under', async () => {
+    const { url, shaky } = await startServer()
+    shaky.heal()
+    const client = await connect(url, { revision: '2026-06-XX', onElicit: () => ({ action: 'decline' }) })
+    const { value: round } = await client.rounds({ tool: 'shaky' }).next()
+    await client.close()
+    const pending: unknown = round !== undefined && 'pending' in round ? round.pending : undefined
+    const path = await jsonFile({ rally: 1, server: { url }, pending })
+    const answers = await jsonFile({ sure: { confirm: true } })
+    expect(await rally(['resume', path, '--answers', answers])).toMatchObject({ code: 0, stdout: 'It held.\n' })
   })
 
   test('is saved where it had come to when its server was lost, and the exit code tells of the loss', async () => {
