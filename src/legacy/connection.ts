@@ -80,11 +80,12 @@ export class Connection implements LegacyConnection {
 
   async #answer(given: Resolved): Promise<string | undefined> {
     const session = this.#session
+    const { caller } = this.#wire
     const message = withMethod(this.#host, session?.revision, given)
     if (isResponse(message)) {
       // A response is never answered, even an unexpected one: the client could take the answer for a response of its own.
       if (session === undefined) return undefined
-      if (carriesState(message)) void this.#carried.resumeOnConnection(this.#outlet, session, message.message)
+      if (carriesState(message)) void this.#carried.resumeOnConnection(this.#outlet, session, caller, message.message)
       else this.#host.asks.take(session, message.message)
       return undefined
     }
@@ -99,12 +100,12 @@ export class Connection implements LegacyConnection {
       if (message.method === 'initialize') return this.#initialize(message)
       if (session === undefined) throw invalid('initialize first')
       const outlet = this.#outlet
-      const suspender = this.#carried.suspenderOnConnection(outlet, session)
+      const suspender = this.#carried.suspenderOnConnection(outlet, session, caller)
       const reply = await respond(this.#host, {
         request: message,
         session,
         outlet,
-        caller: this.#wire.caller,
+        caller,
         suspender,
       })
       return reply?.text
@@ -115,9 +116,10 @@ export class Connection implements LegacyConnection {
 
   #initialize({ id, params = {} }: ResolvedRequest): string {
     const claims = readInitialize(params, this.#host.optedIn)
-    if (this.#session === undefined) this.#session = new Session({ ...claims, id: newSessionId() })
+    const principal = this.#wire.caller?.principal
+    if (this.#session === undefined) this.#session = new Session({ ...claims, id: newSessionId() }, principal)
     else this.#session.join(claims)
-    return resultReply(id, initializeText(this.#host.app, claims, undefined)).text
+    return resultReply(id, initializeText(this.#host.app, claims, principal)).text
   }
 }
 

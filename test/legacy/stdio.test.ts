@@ -1,14 +1,16 @@
 // A connection of its own: what may come before the handshake, after it and instead of it.
 import { PassThrough } from 'node:stream'
-import type { Rally } from 'mcp-rally'
+import type { Rally, Visible } from 'mcp-rally'
+import { MemoryStore } from 'mcp-rally'
+import type { StdioOptions } from 'mcp-rally/node'
 import { stdio } from 'mcp-rally/node'
 import fc from 'fast-check'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Lines } from '../../src/protocol/lines.ts'
 import { call as modernCall } from '../wire/messages.ts'
 import { olderApp } from './app.mjs'
 import type { Wired } from './raw.ts'
-import { initializeMessage, textOf } from './raw.ts'
+import { ALL, initializeMessage, textOf } from './raw.ts'
 import { accepted, answerTo, CARRIES, errorTo, stateOf } from './carried.ts'
 
 class Line {
@@ -17,9 +19,9 @@ class Line {
   readonly #served: Promise<void>
   #look: () => void = () => {}
 
-  constructor(app: Rally) {
+  constructor(app: Rally, caller?: StdioOptions['caller']) {
     const output = new PassThrough()
-    this.#served = stdio(app, { input: this.#input, output })
+    this.#served = stdio(app, { input: this.#input, output, ...(caller && { caller }) })
     const receive = (line: string): void => {
       this.received.push(JSON.parse(line) as Wired)
       this.#look()
@@ -252,4 +254,48 @@ test('A suspended call is cancelled on a connection, and its answer is ignored',
   line.send(answerTo(next, accepted()))
   expect(textOf(await line.response(2))).toBe('The user said accept.')
   expect(line.received.flat().some(({ id, method }) => id === 1 && method === undefined)).toBe(false)
+})
+
+const forAnn: Visible = ({ caller }) => caller?.principal === 'ann'
+
+describe('with a caller that the host names', () => {
+  const caller = { principal: 'ann', scopes: ['a'] }
+
+  test.each([
+    ['the connection carries', '2025-11-25', ALL],
+    ['the connection carries', '2025-06-18', ALL],
+    ['the client carries', '2025-11-25', CARRIES],
+    ['the client carries', '2025-06-18', CARRIES],
+  ])('Every pass of a call that %s sees it, in %s, and finds what only it may see', async (_who, revision, has) => {
+    const passes: (string | undefined)[] = []
+    app.tool('hers', { visible: forAnn }, async (_args, io) => {
+      passes.push(io.caller?.principal)
+      await io.confirm('one', 'One?')
+      await io.confirm('two', 'Two?')
+      return `Done by ${io.caller?.principal} with ${io.caller?.scopes.join()}`
+    })
+    const hers = new Line(app, caller)
+    hers.send(initializeMessage({ revision, capabilities: has }), toolCall(1, 'hers'))
+    for (const message of ['One?', 'Two?']) {
+      const question = await hers.find(({ params }) => params?.['message'] === message)
+      hers.send(answerTo(question, accepted({ confirm: true })))
+    }
+    expect(textOf(await hers.response(1))).toBe('Done by ann with a')
+    expect(passes).toEqual(['ann', 'ann', 'ann'])
+    line.send(initializeMessage({ revision, capabilities: has }), toolCall(1, 'hers'))
+    expect((await line.response(1)).error).toMatchObject({ message: 'Unknown tool: hers' })
+    await hers.close()
+  })
+
+  test('It may list its tasks, and is told so', async () => {
+    const withTasks = olderApp({ store: new MemoryStore() })
+    const hers = new Line(withTasks, caller)
+    const anyone = new Line(withTasks)
+    for (const each of [hers, anyone]) each.send(initializeMessage(), { ...ping(1), method: 'tasks/list' })
+    expect((await hers.response(0)).result).toMatchObject({ capabilities: { tasks: { list: {} } } })
+    expect((await hers.response(1)).result).toEqual({ tasks: [] })
+    expect((await anyone.response(0)).result).not.toHaveProperty('capabilities.tasks.list')
+    expect((await anyone.response(1)).error).toMatchObject({ code: -32601 })
+    for (const each of [hers, anyone]) await each.close()
+  })
 })

@@ -178,19 +178,29 @@ export class CarriedCalls {
   }
 
   /** On a connection: suspends the calls of one request. Returns `undefined` if the client does not carry its calls. */
-  suspenderOnConnection(outlet: Outlet, session: Session, segment = 0): Suspender | undefined {
+  suspenderOnConnection(
+    outlet: Outlet,
+    session: Session,
+    caller: Caller | undefined,
+    segment = 0,
+  ): Suspender | undefined {
     if (!session.carriesState) return undefined
     const ask = (text: string): Promise<boolean> => Promise.resolve(outlet.send(text))
-    return suspenderTo(this.#host, session, undefined, { channel: undefined, segment, ask })
+    return suspenderTo(this.#host, session, caller?.principal, { channel: undefined, segment, ask })
   }
 
   /** On a connection: resumes the call of an answer. Never throws. */
-  async resumeOnConnection(outlet: Outlet, session: Session, message: Record<string, unknown>): Promise<void> {
+  async resumeOnConnection(
+    outlet: Outlet,
+    session: Session,
+    caller: Caller | undefined,
+    message: Record<string, unknown>,
+  ): Promise<void> {
     try {
-      const answer = await openAnswer(this.#host, session, message, undefined)
-      const suspender = this.suspenderOnConnection(outlet, session, answer.state.segment + 1)
+      const answer = await openAnswer(this.#host, session, message, caller?.principal)
+      const suspender = this.suspenderOnConnection(outlet, session, caller, answer.state.segment + 1)
       await resumeOnce(this.#host, session, answer, async () => {
-        const text = await this.#run(session, answer, outlet, suspender, undefined)
+        const text = await this.#run(session, answer, outlet, suspender, caller)
         if (text !== undefined) outlet.send(text)
       })
     } catch (error) {
