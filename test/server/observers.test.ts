@@ -9,6 +9,7 @@ import { inputRequired, elicit, rally, send, ToolError } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { accepted, callThrough, openCarrying } from '../legacy/carried.ts'
 import { Caller as TaskCaller } from '../tasks/caller.ts'
 import { LEASE_MS, Office } from '../tasks/office.ts'
 import { accept, askedIn, call, errorOf, request, resultOf, textOf } from '../wire/messages.ts'
@@ -79,6 +80,19 @@ test('a flow over two instances: each pass, each step once, each question, and t
     '} flow order 1 client from one: done',
     '} round tools/call order: complete',
   ])
+})
+
+test('every round over HTTP says so, also one that an answer of a 2025-era client resumes', async () => {
+  const rounds: unknown[] = []
+  const app = newApp({ round: ({ method, transport }) => void rounds.push([method, transport]) })
+  const { url, close } = await serve(app, { port: 0, handleSignals: false })
+  const session = await openCarrying((init) => fetch(url, init))
+  await callThrough(session, 'order', () => accepted({ n: 3 }))
+  expect(rounds).toEqual([
+    ['tools/call', 'tcp'],
+    ['tools/call', 'tcp'],
+  ])
+  await close()
 })
 
 test('a call on a live connection waits in memory', async () => {

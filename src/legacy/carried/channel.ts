@@ -12,6 +12,8 @@ import type { CarriedHost } from './host.ts'
 const MAX_PENDING = 16
 
 export class ChannelWriter implements Outlet {
+  /** The client fetches what is written here by GET. */
+  readonly overHttp = true
   readonly #host: CarriedHost
   readonly #name: string
   readonly #owner: string

@@ -19,7 +19,7 @@ import { logUnlessOutage } from '../../store/outages.ts'
 import type { Exchange } from '../exchange.ts'
 import { HttpRefusal, noRoomRefusal } from '../exchange.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
-import { respond } from '../methods.ts'
+import { respond, seenBy } from '../methods.ts'
 import type { Session } from '../session.ts'
 import type { Suspender } from '../session-request.ts'
 import { readEventId } from '../stream.ts'
@@ -131,8 +131,8 @@ export class CarriedCalls {
       if (!isResponse(each) || !carriesState(each)) others.push(each)
       else {
         const answer = await openAnswer(this.#host, session, each.message, caller?.principal)
-        // Resuming a call needs the scopes that it took to begin it.
-        const refusal = refuse?.(answer.request, each.id)
+        // Resuming a call needs the scopes that it took to begin it, if it is not hidden by now.
+        const refusal = refuse?.(seenBy(this.#legacy, answer.request, { session, caller, overHttp: true }), each.id)
         if (refusal !== undefined) return { answers, others, refusal }
         answers.push(answer)
       }
