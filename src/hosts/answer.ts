@@ -13,7 +13,7 @@ import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
 import type { ReadHeader } from './header-check.ts'
-import { checkHeaders, checkOlderHeaders } from './header-check.ts'
+import { checkHeaders, checkOlderHeaders, checkOlderParams } from './header-check.ts'
 import type { Served } from './load.ts'
 import { load } from './load.ts'
 
@@ -42,12 +42,16 @@ export function answerBody(
   const request = app.resolve(message)
   if (WAITING_METHODS.has(request.method) || isWaitingCall(request)) load.leave(sender)
   const { header, caller } = sender
-  const isSessions = app.legacy !== undefined && isOlder(request, header)
-  const mismatch = refuseMismatch(request, header, request.id, isSessions ? checkOlderHeaders : checkHeaders)
-  if (mismatch !== undefined) return mismatch
-  if (isSessions && app.legacy !== undefined) return answerOlder(app, app.legacy, request, sender, context)
+  if (app.legacy !== undefined && isOlder(request, header)) {
+    return answerOlder(app, app.legacy, request, sender, context)
+  }
+  // First, because a tool that is hidden must not show by the headers that it asks for.
   const seen = app.seenBy(request, caller)
-  return refuseUnscoped(app, seen, caller, request.id) ?? app.serve(seen, context)
+  return (
+    refuseMismatch(seen, header, request.id, checkHeaders) ??
+    refuseUnscoped(app, seen, caller, request.id) ??
+    app.serve(seen, context)
+  )
 }
 
 /** A call of the model that waits for the user. No tool of an author has this name. */
@@ -63,9 +67,10 @@ async function answerOlder(
   { header, caller }: Sender,
   { notify, cancel: peer = new Cancel() }: RequestContext,
 ): Promise<Reply | undefined> {
-  const isBatch = Array.isArray(request.message)
+  const mismatch = refuseMismatch(request, header, request.id, checkOlderHeaders)
+  if (mismatch !== undefined) return mismatch
   const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined =>
-    (isBatch ? refuseMismatch(call, header, id, checkOlderHeaders) : undefined) ?? refuseUnscoped(app, call, caller, id)
+    refuseMismatch(call, header, id, checkOlderParams) ?? refuseUnscoped(app, call, caller, id)
   try {
     const takesEvents = notify !== undefined
     return await legacy.post(request, { header, caller, takesEvents, peer, refuse })

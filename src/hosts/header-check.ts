@@ -34,7 +34,7 @@ export function checkHeaders(request: Resolved, header: ReadHeader): void {
  * Older revisions do not define these headers, so none of them is required. If they are sent all the same, a proxy may have
  * acted on them, and they must agree with the body.
  */
-export function checkOlderHeaders({ message, method, params = {}, target }: Resolved, header: ReadHeader): void {
+export function checkOlderHeaders({ message, method, params = {} }: Resolved, header: ReadHeader): void {
   const statedMethod = header('mcp-method')
   const statedName = header('mcp-name')
   // They speak of one message. Which of a batch, nobody can tell.
@@ -46,6 +46,10 @@ export function checkOlderHeaders({ message, method, params = {}, target }: Reso
     if (typeof name !== 'string') throw mismatch('the Mcp-Name header is set, but the body names nothing')
     checkName(statedName, name)
   }
+}
+
+/** The same for the arguments of one message, as its caller sees it: once the session is known, and for each of a batch. */
+export function checkOlderParams({ params = {}, target }: Resolved, header: ReadHeader): void {
   for (const param of target?.headers ?? []) {
     const given = header(param.header)
     if (given !== undefined) checkParam(given, param, params['arguments'])

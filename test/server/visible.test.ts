@@ -1,6 +1,6 @@
 // What a caller may know of: lists by scopes, and things that are hidden, on every path, revision and round.
 import type { Authenticate, Rally } from 'mcp-rally'
-import { rally, send } from 'mcp-rally'
+import { MemoryStore, rally, send } from 'mcp-rally'
 import type { Client } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
@@ -8,7 +8,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Caller as TaskCaller, WITH_TASKS } from '../tasks/caller.ts'
 import { Office } from '../tasks/office.ts'
-import { accept, askedIn, call, errorOf, request, resultOf } from '../wire/messages.ts'
+import { accepted, answerTo, fetchSegment, openCarrying, readSegment } from '../legacy/carried.ts'
+import type { Ask, Wired } from '../legacy/raw.ts'
+import { Events, hosts, RawSession, send as post } from '../legacy/raw.ts'
+import { accept, askedIn, call, errorOf, headersOf, request, resultOf } from '../wire/messages.ts'
 
 const KEYS = ['a secret of the tests of visible, long enough']
 const logger = { warn() {}, error() {} }
@@ -83,6 +86,103 @@ describe.each(['2026-07-28', '2025-11-25'])('over HTTP, in %s', (revision) => {
   })
 })
 
+/** Sends a call of this tool. */
+type CallTool = (name: string, args: object, headers: Record<string, string>) => Promise<Response>
+
+async function inSession(ask: Ask, revision: string, headers: Record<string, string>): Promise<CallTool> {
+  const session = await RawSession.open(ask, { revision, headers })
+  return (name, args, more) => session.post(callMessage(name, args), more)
+}
+
+async function inBatch(ask: Ask, _revision: string, headers: Record<string, string>): Promise<CallTool> {
+  const session = await RawSession.open(ask, { revision: '2025-03-26', headers })
+  return (name, args, more) => session.post([{ jsonrpc: '2.0', id: 2, method: 'ping' }, callMessage(name, args)], more)
+}
+
+async function alone(ask: Ask, _revision: string, headers: Record<string, string>): Promise<CallTool> {
+  return (name, args, more) => {
+    const message = { ...call(name, args), id: 1 }
+    return post(ask, message, { ...headersOf(message), ...headers, ...more })
+  }
+}
+
+function callMessage(name: string, args: object): object {
+  return { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }
+}
+
+const wires = [
+  { revision: '2026-07-28', open: alone },
+  { revision: '2025-11-25', open: inSession },
+  { revision: '2025-06-18', open: inSession },
+  { revision: '2025-03-26', open: inSession },
+  { revision: '2025-03-26, in a batch', open: inBatch },
+  { revision: '2026-06-XX', open: inSession },
+  { revision: '2026-02-03-draft', open: inSession },
+]
+
+const as = (...user: string[]): Record<string, string> => ({ authorization: `Bearer ${user.join(' ')}` })
+
+describe.each(hosts)('over $name', (host) => {
+  test.each(wires)(
+    'the headers that a hidden tool asks for do not show it, in $revision',
+    async ({ revision, open }) => {
+      const region = { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } } as const
+      const app = newApp({ revisions: ['2026-06-XX', '2026-02-03-draft'] })
+      app.tool('hers_routed', { visible: forAlice, scopes: ['admin'], input: region }, () => 'hers')
+      const { ask, close } = await host.open(app, { authenticate })
+      const alice = await open(ask, revision, as('alice', 'admin'))
+      const bob = await open(ask, revision, as('bob'))
+      for (const args of [{}, { region: 'eu' }]) {
+        for (const headers of [{}, { 'Mcp-Param-Region': 'us' }, { 'Mcp-Param-Region': 'eu' }]) {
+          const answer = await answerText(bob, 'hers_routed', args, headers)
+          expect(answer).toEqual(await answerText(bob, 'none_routed', args, headers))
+          expect(answer).toContain('Unknown tool: NAME')
+        }
+      }
+      expect(await answerText(alice, 'hers_routed', { region: 'eu' }, { 'Mcp-Param-Region': 'us' })).toContain('-32020')
+      expect(await answerText(alice, 'hers_routed', { region: 'eu' }, { 'Mcp-Param-Region': 'eu' })).toContain('"hers"')
+      await close()
+    },
+  )
+
+  test('an answer whose call is hidden by then gets the error of an unknown tool, whatever the scopes', async () => {
+    let isOpen = true
+    const app = newApp().tool('ask', { visible: () => isOpen, scopes: ['admin'] }, async (_args, io) => {
+      await io.confirm('sure', 'Sure?')
+      return 'done'
+    })
+    const { ask, close } = await host.open(app, { authenticate })
+    const session = await openCarrying(ask, '2025-11-25', as('bob', 'admin'))
+    const { last, lastId } = await readSegment(await session.call('ask'))
+    const answer = answerTo(last, accepted({ confirm: true }))
+    expect((await session.post(answer, as('bob'))).status).toBe(403)
+    isOpen = false
+    expect((await session.post(answer, as('bob'))).status).toBe(202)
+    expect((await fetchSegment(session, lastId)).last?.error).toMatchObject({ message: 'Unknown tool: ask' })
+    await close()
+  })
+
+  test('a session may subscribe to a hidden resource as to one that does not exist, and is told nothing', async () => {
+    const app = newApp()
+    const { ask, close } = await host.open(app, { authenticate })
+    const told = async (user: string): Promise<Wired | undefined> => {
+      const session = await RawSession.open(ask, { headers: as(user) })
+      const stream = new Events(await session.get())
+      for (const uri of ['a://hers', 'a://none', 'a://open']) {
+        expect(await session.json('resources/subscribe', { uri })).toMatchObject({ result: {} })
+      }
+      app.notify.resourceUpdated('a://hers')
+      app.notify.resourceUpdated('a://open')
+      const first = await stream.message()
+      await stream.lose()
+      return first
+    }
+    expect(await told('alice')).toMatchObject({ params: { uri: 'a://hers' } })
+    expect(await told('bob')).toMatchObject({ params: { uri: 'a://open' } })
+    await close()
+  })
+})
+
 test('a round after the first is refused if the tool is hidden by then', async () => {
   let isOpen = true
   const app = rally({ name: 'seen', version: '1', keys: KEYS, logger }).tool(
@@ -117,6 +217,23 @@ test('a task that has begun goes on, and its owner may read and answer it', asyn
   await alice.update(id, { n: accept({ n: 1 }) })
   expect(await alice.said(id)).toBe('done')
   expect(errorOf(await alice.send(call('long', {}, {}, WITH_TASKS)))).toMatchObject({ message: 'Unknown tool: long' })
+})
+
+test('a task that has begun may be cancelled, in 2025-11-25 too', async () => {
+  let isOpen = true
+  const app = newApp({ store: new MemoryStore() })
+  app.tool('long', { task: 'always', visible: () => isOpen }, async (_args, io) => {
+    await io.confirm('sure', 'Sure?')
+    return 'done'
+  })
+  const session = await RawSession.open((init) => app.fetch(new Request('http://localhost/mcp', init)))
+  const begin = (): Promise<Wired> => session.json('tools/call', { name: 'long', task: {} })
+  const { task } = resultOf(await begin()) as { task: { taskId: string } }
+  isOpen = false
+  expect((await begin()).error).toMatchObject({ message: 'Unknown tool: long' })
+  const { result } = await session.json('tasks/cancel', { taskId: task.taskId })
+  expect(result).toMatchObject({ taskId: task.taskId, status: 'cancelled' })
+  app.interrupt()
 })
 
 test('changes of a hidden resource are not told', async () => {
@@ -179,6 +296,14 @@ async function refusals(client: Client, name: string): Promise<string[]> {
   return settled.map((each) =>
     each.status === 'fulfilled' ? 'served' : (each.reason as Error).message.replaceAll(name, 'NAME'),
   )
+}
+
+/** All that a caller gets, without the name of the tool. */
+async function answerText(callTool: CallTool, name: string, args: object, headers: object): Promise<string> {
+  const response = await callTool(name, args, { ...headers })
+  const { 'content-type': type, 'www-authenticate': challenge } = Object.fromEntries(response.headers)
+  const parts = [response.status, type, challenge, await response.text()]
+  return parts.join('\n').replaceAll(name, 'NAME')
 }
 
 async function scopeOf(app: Rally): Promise<unknown> {
