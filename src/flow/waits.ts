@@ -21,7 +21,7 @@ export interface PendingWait {
 }
 
 /** The longest delay of a timer. */
-const MAX_TIMER_MS = 2_147_483_647
+export const MAX_TIMER_MS = 2_147_483_647
 
 export class Waits {
   readonly #input: PassInput

@@ -64,6 +64,15 @@ export function startingPoint(now: number): ResumePoint {
   }
 }
 
+/** The times of one round of questions. */
+interface AskTimes {
+  readonly startedAt: number
+  readonly dueAt: number | undefined
+  readonly hasDeadline: (key: string) => boolean
+  /** Filled as the answers come. */
+  readonly receivedAt: Map<string, number>
+}
+
 /** What one pass leaves to do: nothing, because the call is over, or to ask and run the next pass. */
 type PassResult = { readonly kind: 'over'; readonly text: string | undefined } | Suspension
 
@@ -182,7 +191,8 @@ export class Call implements Stoppable {
     }
     const receivedAt = new Map<string, number>()
     const dueAt = outcome.kind === 'asks' || outcome.kind === 'waiting' ? outcome.dueAt : undefined
-    const answers = await this.#answersTo(asked, { startedAt, dueAt, receivedAt })
+    const hasDeadline = (key: string): boolean => flowState.waits?.has(key) === true
+    const answers = await this.#answersTo(asked, { startedAt, dueAt, hasDeadline, receivedAt })
     if (answers === undefined) return 'cancelled'
     return {
       ...next,
@@ -214,7 +224,7 @@ export class Call implements Stoppable {
   /** `undefined` if the call was cancelled meanwhile. */
   #answersTo(
     asked: readonly Question[],
-    { startedAt, dueAt, receivedAt }: { startedAt: number; dueAt: number | undefined; receivedAt: Map<string, number> },
+    { startedAt, dueAt, hasDeadline, receivedAt }: AskTimes,
   ): Promise<Answers | undefined> {
     const { app, asks, askMs, callMs } = this.#host
     const now = app.now()
@@ -231,7 +241,8 @@ export class Call implements Stoppable {
       session: this.#session,
       outlet: this.#outlet,
       cancel: this.cancel,
-      ms: asked.length === 0 ? left : Math.min(askMs, left),
+      // A question with a deadline of its own expires in the pass that is due then.
+      msOf: (key) => (hasDeadline(key) ? left : Math.min(askMs, left)),
       ...(dueMs !== undefined && { dueMs }),
       received: (key) => receivedAt.set(key, app.now()),
     })

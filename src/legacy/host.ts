@@ -14,7 +14,7 @@ export interface LegacyHost {
   readonly waits: TaskWaits
   /** The bytes of the URIs that sessions have subscribed to. */
   readonly subscribed: SharedLimit<Session>
-  /** How long a client may take to answer the questions of one round. */
+  /** How long a client may take to answer the questions of one round that have no deadline. */
   readonly askMs: number
   /** How long a whole call may take. */
   readonly callMs: number

@@ -1,6 +1,7 @@
 // The questions of one round, as requests to the client: written in the words of its revision, sent together, and awaited.
 import type { Answers } from '../flow/answering.ts'
 import { lackText } from '../flow/errors.ts'
+import { MAX_TIMER_MS } from '../flow/waits.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { isObject, isTame } from '../protocol/json.ts'
@@ -45,8 +46,8 @@ export interface Asking {
   readonly session: Session
   readonly outlet: Outlet
   readonly cancel: Cancel
-  /** How long the client may take to answer all of them. */
-  readonly ms: number
+  /** How long the client may take to answer the question of this key. */
+  readonly msOf: (key: string) => number
   /** When the next pass is due although not all of them are answered. Those are withdrawn, and the pass may ask them again. */
   readonly dueMs?: number
   /** Called when a question is answered. */
@@ -57,7 +58,7 @@ const MAX_ANSWER_DEPTH = 100
 
 /** Returns the answers by key, or `undefined` if the call was cancelled. Once it settles, no question waits any more. */
 export function askAll(questions: readonly Question[], asking: Asking): Promise<Answers | undefined> {
-  const { asks, session, outlet, cancel, ms, dueMs, received } = asking
+  const { asks, session, outlet, cancel, msOf, dueMs, received } = asking
   const answers = Object.create(null) as Record<string, Record<string, unknown>>
   if (questions.length === 0 && dueMs === undefined) return Promise.resolve(cancel.cancelled ? undefined : answers)
   return new Promise((resolve, reject) => {
@@ -68,7 +69,7 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
     const finish = (reason: string | undefined, settle: () => void): void => {
       if (over) return
       over = true
-      clearTimeout(timer)
+      for (const timer of timers) clearTimeout(timer)
       clearTimeout(dueTimer)
       cancel.listen(undefined)
       stopListening?.()
@@ -78,14 +79,17 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
       }
       settle()
     }
-    const timer = setTimeout(() => {
-      const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${quoted(open)} within ${ms} ms.`)
-      finish('The time to answer is over.', () => reject(error))
-    }, ms).unref()
-    const dueTimer =
-      dueMs === undefined || dueMs >= ms
-        ? undefined
-        : setTimeout(() => finish('The time to answer is over.', () => resolve(answers)), dueMs)
+    const timers = Array.from(new Set(questions.map(({ key }) => msOf(key))), (ms) => {
+      const expire = (): void => {
+        const late = Array.from(open.values()).filter((key) => msOf(key) === ms)
+        if (late.length === 0) return
+        const error = new RallyError('ASK_TIMEOUT', `The client did not answer ${quoted(late)} within ${ms} ms.`)
+        finish('The time to answer is over.', () => reject(error))
+      }
+      return setTimeout(expire, Math.min(ms, MAX_TIMER_MS)).unref()
+    })
+    const due = (): void => finish('The time to answer is over.', () => resolve(answers))
+    const dueTimer = dueMs === undefined ? undefined : setTimeout(due, Math.min(dueMs, MAX_TIMER_MS))
     cancel.listen(() => finish('The call was cancelled.', () => resolve(undefined)))
     for (const { key, request } of questions) {
       if (over) return
@@ -124,7 +128,7 @@ export function askFailed(key: string, why: string): RallyError {
 function streamLost(open: ReadonlyMap<string, string>): RallyError {
   return new RallyError(
     'NO_STREAM',
-    `The client did not answer ${quoted(open)} before its event stream was closed: it did not read the stream, or others needed the room (limits.maxStreams).`,
+    `The client did not answer ${quoted([...open.values()])} before its event stream was closed: it did not read the stream, or others needed the room (limits.maxStreams).`,
   )
 }
 
@@ -136,9 +140,8 @@ export function noStream(key: string, { refusal }: Pick<Outlet, 'refusal'>): Ral
   )
 }
 
-function quoted(open: ReadonlyMap<string, string>): string {
-  const keys = Array.from(open.values(), (key) => `"${key}"`)
-  return `the question${keys.length === 1 ? '' : 's'} ${keys.join(', ')}`
+function quoted(keys: readonly string[]): string {
+  return `the question${keys.length === 1 ? '' : 's'} ${keys.map((key) => `"${key}"`).join(', ')}`
 }
 
 export function withdrawal(requestId: string, reason: string | undefined): string {

@@ -192,7 +192,7 @@ export type LegacyErrorCode =
   | 'ASK_FAILED'
   /** Too many questions wait for answers. Try again later. */
   | 'ASK_LIMIT'
-  /** The client did not answer within `legacy.askMs`. */
+  /** The client did not answer within `legacy.askMs`, or before the end of `legacy.callMs`. */
   | 'ASK_TIMEOUT'
   /** The call took longer than `legacy.callMs`. */
   | 'CALL_TIMEOUT'

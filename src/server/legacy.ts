@@ -23,7 +23,7 @@ export interface Legacy {
 
 /** Times and limits of sessions with 2025-era clients. */
 export interface LegacyOptions {
-  /** How long a client may take to answer the questions of one round, in milliseconds. Default 300 000. */
+  /** How long a client may take to answer the questions of one round that have no deadline, in milliseconds. Default 300 000. */
   askMs?: number
   /** How long a whole call may take, in milliseconds. Default 3 600 000. */
   callMs?: number

@@ -21,10 +21,19 @@ async function call(
     await io.sleep('pause', 1_100)
     return `slept in ${io.revision}`
   })
-  app.tool('deadline', {}, async (_args, io) => {
-    const first = io.ask('first', 'First?', FORM, { withinMs: 300, otherwise: 'nobody' })
-    const second = io.ask('second', 'Second?', FORM)
-    return JSON.stringify(await Promise.all([first, second]))
+  for (const withinMs of [300, 1_500]) {
+    app.tool(`deadline_${withinMs}`, {}, async (_args, io) => {
+      const first = io.ask('first', 'First?', FORM, { withinMs, otherwise: 'nobody' })
+      const second = io.ask('second', 'Second?', FORM)
+      return JSON.stringify(await Promise.all([first, second]))
+    })
+  }
+  app.tool('patient', {}, async (_args, io) =>
+    JSON.stringify(await io.ask('only', 'Only?', FORM, { withinMs: 300, otherwise: 'nobody' })),
+  )
+  app.tool('deadline_late', {}, async (_args, io) => {
+    await io.sleep('pause', 1_000)
+    return JSON.stringify(await io.ask('only', 'Only?', FORM, { withinMs: 1_300, otherwise: 'nobody' }))
   })
   const server = await serve(app, { port: 0 })
   onTestFinished(() => server.close())
@@ -49,7 +58,25 @@ test('a sleep that is longer than legacy.callMs is an error that says so', async
 })
 
 test('a deadline fires by itself and withdraws its question, and what is still open is asked again', async () => {
-  const { text, asked } = await call('deadline', {}, 2)
+  const { text, asked } = await call('deadline_300', {}, 2)
   expect(text).toBe('["nobody",{"yes":true}]')
   expect(asked).toEqual(['First?', 'Second?', 'Second?'])
+})
+
+test('legacy.askMs does not end a question that has a longer deadline', async () => {
+  const { text, asked } = await call('deadline_1500', { legacy: { askMs: 1_000 } }, 1)
+  expect(text).toBe('["nobody",{"yes":true}]')
+  expect(asked).toEqual(['First?', 'Second?'])
+  const onTime = await call('patient', { legacy: { askMs: 100, callMs: Infinity } }, 1)
+  expect(onTime).toEqual({ text: '"nobody"', asked: ['Only?'] })
+})
+
+test('legacy.askMs ends the questions of the same round that have none', async () => {
+  const { text } = await call('deadline_1500', { legacy: { askMs: 100 } }, 2)
+  expect(text).toBe('The client did not answer the question "second" within 100 ms.')
+})
+
+test('legacy.callMs ends a question whose deadline is later', async () => {
+  const { text } = await call('deadline_late', { legacy: { callMs: 1_400 } }, 1)
+  expect(text).toMatch(/^The client did not answer the question "only" within \d+ ms\.$/)
 })
