@@ -11,7 +11,7 @@ import { LOGGING_LEVELS } from '../protocol/logger.ts'
 import { ROUND_METHODS } from '../protocol/revisions/2026-07-28.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
 import { olderTask } from '../protocol/revisions/older.ts'
-import type { Result } from '../protocol/revisions/rounds.ts'
+import type { Message, Result } from '../protocol/revisions/rounds.ts'
 import { errorResult } from '../server/content.ts'
 import type { AppsMethod } from '../server/context.ts'
 import { noRoomError } from '../server/limits.ts'
@@ -191,8 +191,10 @@ const NO_RETRY = {}
 async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served> {
   const { request, session, outlet, caller, suspender, resumed } = incoming
   const { id, method, params = {} } = request
-  const target = targetOf(request)
   const { rounds } = session.revision
+  const target = targetOf(request, ({ message }) =>
+    rounds === undefined ? resumed !== undefined : rounds.readRetry(message as Message).requestState !== undefined,
+  )
   const level = resumed?.level ?? session.level
   if (target.task === 'always' && !hasTasks(host, session)) throw new NoTask()
   const wish = method === 'tools/call' && hasTasks(host, session) ? readRequestedTask(target, params) : undefined

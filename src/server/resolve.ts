@@ -104,15 +104,23 @@ export function resolve(registry: Registry, message: unknown): Resolved {
   } as Resolved
 }
 
-/** What the request runs. Throws -32602 when it names nothing that is registered. */
-export function targetOf({ method, params = NO_MEMBERS, target }: ResolvedRequest): ResolvedTarget {
+/** What the request runs. Throws -32602 when it names nothing that is registered. `hasState` is for revisions with another form. */
+export function targetOf(
+  request: ResolvedRequest,
+  hasState: (request: ResolvedRequest) => boolean = hasRequestState,
+): ResolvedTarget {
+  const { method, params = NO_MEMBERS, target } = request
   if (target !== undefined) return target
-  const { name, uri, requestState } = params
+  const { name, uri } = params
   // With a state, the call began on an instance that has it: a new version is being rolled out, and our client tries other instances.
-  const data = requestState === undefined ? undefined : { code: 'VERSION_CHANGED' }
+  const data = hasState(request) ? { code: 'VERSION_CHANGED' } : undefined
   if (method === 'resources/read') throw invalidParams(`Resource not found: ${checkUri(uri)}`, { uri, ...data })
   if (typeof name !== 'string') throw invalidParams('name must be a string')
   throw invalidParams(`Unknown ${method === 'tools/call' ? 'tool' : 'prompt'}: ${name.slice(0, 128)}`, data)
+}
+
+function hasRequestState({ params }: ResolvedRequest): boolean {
+  return params?.['requestState'] !== undefined
 }
 
 export function checkUri(uri: unknown): string {

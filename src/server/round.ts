@@ -22,6 +22,7 @@ import type { OnceStore } from '../store/once.ts'
 import type { Usages } from '../store/usage.ts'
 import { bindingOf, useRound } from './single-use.ts'
 import { hasCapability } from './capabilities.ts'
+import { withServerMeta } from './content.ts'
 import type { Handover } from './handover.ts'
 import type { Limits } from './limits.ts'
 import type { Middleware } from './middleware.ts'
@@ -313,8 +314,8 @@ class Round implements Carrier<string | undefined> {
   async #sendElsewhere(saved: SavedFlow): Promise<string> {
     const flowState = holdAnswers(saved.flowState, this.answers, this.host.now())
     const token = await this.#mint(this.flow.next({ ...saved, flowState }, 'version'))
-    const hint = `"${META_DEFERRED}":"${DEFERRED_VERSION}"`
-    return inputRequiredText(undefined, token, `{${hint},${this.host.serverMeta.slice(1)}`)
+    const meta = withServerMeta({ [META_DEFERRED]: DEFERRED_VERSION }, this.host.serverMeta)
+    return inputRequiredText(undefined, token, meta)
   }
 
   #mint(claims: Claims): string | Promise<string> {

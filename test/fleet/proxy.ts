@@ -67,7 +67,8 @@ function forward(port: number, from: IncomingMessage, body: Buffer, response: Se
       answer.on('data', (chunk: Buffer) => void chunks.push(chunk))
       answer.on('error', () => resolve('lost'))
       answer.on('end', () => {
-        const { 'content-type': type = '' } = answer.headers
+        const { 'content-type': type = '', 'mcp-session-id': session } = answer.headers
+        if (session !== undefined) response.setHeader('Mcp-Session-Id', session)
         response.writeHead(answer.statusCode ?? 502, { 'Content-Type': type, [SERVED_BY]: String(port) })
         response.end(Buffer.concat(chunks))
         resolve('answered')

@@ -12,6 +12,8 @@ import { Proxy } from './proxy.ts'
 
 const KEYS = ['a secret of the tests of versions, long enough']
 
+const DRAFTS = ['2026-06-XX', '2026-02-03-draft'] as const
+
 const closing: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close()
@@ -44,7 +46,8 @@ class Fleet {
   }
 
   #app(version: string): Rally {
-    const app = rally({ name: 'fleet', version: '1', keys: KEYS, logger: { warn() {}, error() {} } })
+    const revisions = [...DRAFTS]
+    const app = rally({ name: 'fleet', version: '1', keys: KEYS, revisions, logger: { warn() {}, error() {} } })
     if (version === 'without the tool') return app.tool('another', {}, () => '')
     return app.tool('order', { version }, async (_args, io) => {
       const first = await io.step('begin', () => this.#step(`begin ${version}`))
@@ -73,20 +76,24 @@ class Fleet {
 const portOf = ({ url }: Serving): number => Number(new URL(url).port)
 
 /** The state of a call that one old instance has begun. */
-async function begun(fleet: Fleet): Promise<PendingCall> {
-  const client = await connect(fleet.url, { can: ['elicitation.form'] })
+async function begun(fleet: Fleet, revision = '2026-07-28'): Promise<PendingCall> {
+  const client = await connect(fleet.url, { can: ['elicitation.form'], revision })
   closing.push(() => client.close())
   for await (const round of client.rounds({ tool: 'order' })) if (round.kind === 'asks') return round.pending
   throw new Error('It asked nothing.')
 }
 
-test.each(['2', 'without the tool'])(
-  'our client goes on at the one instance that is left, beside two %s',
-  async (other) => {
+const cases = ['2026-07-28', ...DRAFTS].flatMap((revision) =>
+  ['2', 'without the tool'].map((other) => ({ revision, other })),
+)
+
+test.each(cases)(
+  'our client goes on at the one instance that is left, beside two $other, in $revision',
+  async ({ revision, other }) => {
     const fleet = await Fleet.open(['1'])
-    const pending = await Promise.all(Array.from({ length: 4 }, () => begun(fleet)))
+    const pending = await Promise.all(Array.from({ length: 4 }, () => begun(fleet, revision)))
     await fleet.deploy([other, other, '1'])
-    const client = await connect(fleet.url, fleet.yes)
+    const client = await connect(fleet.url, { ...fleet.yes, revision })
     closing.push(() => client.close())
     const results = await Promise.all(pending.map((each) => client.resume(each)))
     expect(results.map((result) => textOf(result as Parameters<typeof textOf>[0]))).toEqual(

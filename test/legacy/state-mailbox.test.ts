@@ -229,7 +229,10 @@ describe.each(hosts)('$name', (host) => {
       const { last, lastId } = await readSegment(await here.call('versioned', { steps: true }))
       const there = here.at((await another()).ask)
       await there.post(answerTo(last, accepted({ confirm: true })))
-      expect((await fetchSegment(there, lastId)).last?.error).toMatchObject({ message: 'Unknown tool: versioned' })
+      expect((await fetchSegment(there, lastId)).last?.error).toMatchObject({
+        message: 'Unknown tool: versioned',
+        data: { code: 'VERSION_CHANGED' },
+      })
     })
 
     test('the least level to be logged is the one that the session had where it asked', async () => {

@@ -63,9 +63,10 @@ function writeResponse({ resultType, ...result }: Result): Message {
 
 /** A result is always final in this draft. */
 function readResponse(message: Message): Message {
-  const { result, error, input_requests: inputRequests, request_state: requestState, ...rest } = message
+  const { result, error, input_requests: inputRequests, request_state: requestState, _meta, ...rest } = message
   if (error !== undefined) return message
   if (isObject(result)) return { ...rest, result: { ...result, resultType: 'complete' } }
   if (result !== undefined || (inputRequests === undefined && requestState === undefined)) return message
-  return { ...rest, result: { resultType: 'input_required', inputRequests, requestState } }
+  const meta = _meta === undefined ? undefined : { _meta }
+  return { ...rest, result: { resultType: 'input_required', inputRequests, requestState, ...meta } }
 }

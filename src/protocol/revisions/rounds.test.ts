@@ -45,6 +45,7 @@ describe.each(drafts)('$name', ({ rounds }) => {
       resultType: fc.constant('input_required'),
       inputRequests: fc.option(object, { nil: undefined }),
       requestState: fc.string(),
+      _meta: fc.option(object, { nil: undefined }),
     })
     const final = object.map((rest): Message => Object.assign(rest, { resultType: 'complete' }))
     fc.assert(
