@@ -1,10 +1,12 @@
 // What a caller reads when something fails, and what the log and `onError` get: in production, on every carrier.
 import type { ErrorContext, Rally, RallyOptions } from 'mcp-rally'
-import { Declined, rally, send, ToolError } from 'mcp-rally'
+import { Declined, MemoryStore, rally, send, ToolError } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
+import { callThrough, openCarrying } from '../legacy/carried.ts'
+import { RawSession } from '../legacy/raw.ts'
 import { Caller as TaskCaller } from '../tasks/caller.ts'
 import { Office } from '../tasks/office.ts'
 import { accept, askedIn, call, errorOf, request, resultOf } from '../wire/messages.ts'
@@ -169,20 +171,52 @@ describe('over 2026-07-28', () => {
   })
 })
 
-test('over 2025-11-25 it is the same', async () => {
+const DRAFTS = ['2026-06-XX', '2026-02-03-draft'] as const
+
+test.each(['2025-11-25', ...DRAFTS])('over %s it is the same', async (revision) => {
   const reported: Reported[] = []
-  const { url, close } = await serve(addTo(rally(options(reported))), { port: 0, handleSignals: false })
-  const client = await connect(url, { revision: '2025-11-25', onElicit: () => accept({ n: 1 }) })
+  const app = addTo(rally({ ...options(reported), revisions: [...DRAFTS] }))
+  const { url, close } = await serve(app, { port: 0, handleSignals: false })
+  const client = await connect(url, { revision, onElicit: () => accept({ n: 1 }) })
   const said = async (tool: string): Promise<string> => {
     const { content } = await client.callTool(tool, {})
     return (content as { text: string }[])[0]?.text ?? ''
   }
   expect(await said('plain')).toMatch(MASKED)
   const text = await said('in_step')
+  expect(text).toMatch(MASKED)
   expect(reported.map(({ context }) => context.reference)).toContain(text.slice(-11))
   expect(await said('sold_out')).toBe('Sold out. Ask for another size.')
   await client.close()
   await close()
+})
+
+test('a 2025-era call that an answer resumes says no more, and neither does what its client fetches', async () => {
+  const reported: Reported[] = []
+  const app = addTo(rally(options(reported)))
+  const session = await openCarrying((init) => app.fetch(new Request('http://localhost/mcp', init)))
+  const segments = await callThrough(session, 'in_step', () => accept({ n: 1 }))
+  expect(JSON.stringify(segments)).not.toContain('hunter2')
+  const text = textIn(segments.at(-1)?.last)
+  expect(text).toMatch(MASKED)
+  expect(reported).toMatchObject([{ error: driverError(), context: { key: 'pay', reference: text.slice(-11) } }])
+})
+
+test('a task of a 2025-era client says no more, in any of its answers', async () => {
+  const reported: Reported[] = []
+  const app = rally({ ...options(reported), store: new MemoryStore() })
+  app.tool('long', { task: 'always' }, (_args, io) => io.step('pay', () => Promise.reject(driverError())))
+  const session = await RawSession.open((init) => app.fetch(new Request('http://localhost/mcp', init)))
+  const created = await session.json('tools/call', { name: 'long', task: {} })
+  const { task } = resultOf(created) as { task: { taskId: string } }
+  const { taskId } = task
+  const status = async (): Promise<unknown> => resultOf(await session.json('tasks/get', { taskId }))['status']
+  await expect.poll(status, { timeout: 10_000 }).not.toBe('working')
+  const result = await session.json('tasks/result', { taskId })
+  expect(textIn(result)).toMatch(MASKED)
+  expect(JSON.stringify([created, result, await session.json('tasks/get', { taskId })])).not.toContain('hunter2')
+  expect(reported).toMatchObject([{ error: driverError(), context: { tool: 'long', key: 'pay' } }])
+  app.interrupt()
 })
 
 test('in a task it is the same: neither its result nor its status message has the password', async () => {
