@@ -112,6 +112,12 @@ describe.each(hosts)('$name', ({ open }) => {
     }
   })
 
+  test('Mcp-Name has no meaning with a method that names nothing, or that is not known', async () => {
+    const other = { 'Mcp-Name': 'x' }
+    expect((await send(request('tools/list'), other)).status).toBe(200)
+    expect((await send(request('com.example/nothing', { name: 'y' }), other)).status).toBe(404)
+  })
+
   test('the headers of a notification are not looked at', async () => {
     const notification = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } }
     const bare = { 'MCP-Protocol-Version': undefined, 'Mcp-Method': undefined }

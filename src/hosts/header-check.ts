@@ -25,6 +25,7 @@ export function checkHeaders(request: Resolved, header: ReadHeader): void {
   const stated = meta?.[META_VERSION]
   if (typeof stated === 'string' && version !== stated) throw differs('MCP-Protocol-Version', version, stated)
   const nameParam = Object.hasOwn(NAME_PARAMS, method) ? NAME_PARAMS[method] : undefined
+  // With other methods the header has no meaning here. An extension may give it one, and Mcp-Method says which method it is.
   if (nameParam === undefined) return
   checkName(header('mcp-name'), params[nameParam])
   for (const param of target?.headers ?? []) checkParam(header(param.header), param, params['arguments'])
@@ -41,6 +42,7 @@ export function checkOlderHeaders({ message, method, params = {} }: Resolved, he
   if (!isObject(message) && (statedMethod ?? statedName) !== undefined) throw mismatch('a batch has no such headers')
   if (statedMethod !== undefined && statedMethod !== method) throw differs('Mcp-Method', statedMethod, method)
   if (statedName !== undefined) {
+    // Mcp-Method may be absent, so a proxy cannot know that the header has no meaning.
     const nameParam = Object.hasOwn(OLDER_NAME_PARAMS, method) ? OLDER_NAME_PARAMS[method] : undefined
     const name = nameParam === undefined ? undefined : params[nameParam]
     if (typeof name !== 'string') throw mismatch('the Mcp-Name header is set, but the body names nothing')
