@@ -21,9 +21,7 @@ import { serveRound } from '../server/round.ts'
 import { bindingOf, recordUsages } from '../server/single-use.ts'
 import type { Viewer } from '../server/visibility.ts'
 import { isListed } from '../server/visibility.ts'
-import type { Mailbox } from '../store/mailbox.ts'
-import { MailboxShare } from '../store/mailbox-share.ts'
-import { MemoryMailbox } from '../store/memory/mailbox.ts'
+import { limitedMailbox } from '../store/mailbox-share.ts'
 import { MemoryOnceStore } from '../store/memory/once.ts'
 import type { Store } from '../store/store.ts'
 import { withIssues } from './misfits.ts'
@@ -59,21 +57,21 @@ export class AskedCalls {
     }
     this.#app = app
     this.#rounds = { seal: stateSeal, once, recordUsages: app.recordUsages ?? recordUsages(once, limits) }
-    this.records = new CallRecords(mailboxOf(app, store), stateSeal.lifetimeMs)
+    this.records = new CallRecords(limitedMailbox(store?.mailbox, app), stateSeal.lifetimeMs)
   }
 
-  /** Runs the first round. Returns the text of its result, or the call that waits; `undefined` if the client has cancelled. */
-  async begin(target: ResolvedTarget, round: RoundRequest): Promise<string | FoundCall | undefined> {
+  /** Runs the first round; `owner` is whose share of the mailbox its record uses. Returns the text of its result, or the call that waits; `undefined` if the client has cancelled. */
+  async begin(target: ResolvedTarget, round: RoundRequest, owner: string): Promise<string | FoundCall | undefined> {
     const text = await serveRound({ ...this.#app, ...this.#rounds }, readable(target), round)
     if (text === undefined || text.startsWith(COMPLETE)) return text
-    return this.#note({ target, round, text, before: undefined })
+    return this.#note({ target, round, owner, text, before: undefined })
   }
 
   /**
    * Runs the round that answers a state. Returns how the call stands then, also if another window answered first; `undefined` if the
    * client has cancelled. Throws `InvalidState` if the state does not open.
    */
-  async answer(target: ResolvedTarget, round: RoundRequest): Promise<FoundCall | undefined> {
+  async answer(target: ResolvedTarget, round: RoundRequest, owner: string): Promise<FoundCall | undefined> {
     const before = await this.#rounds.seal.open(round.state, bindingOf(target, round))
     const call = { id: idOf(before), principal: round.caller?.principal }
     const latest = await this.records.latest(call)
@@ -88,7 +86,7 @@ export class AskedCalls {
       return { call, ...moved }
     }
     if (text === undefined) return undefined
-    const noted = await this.#note({ target, round, text, before })
+    const noted = await this.#note({ target, round, owner, text, before })
     const now = await this.records.latest(call)
     return now === undefined ? noted : { call, ...now }
   }
@@ -170,7 +168,7 @@ export class AskedCalls {
   }
 
   /** Records what a round came to. */
-  async #note({ target, round, before, text }: EndedRound): Promise<FoundCall> {
+  async #note({ target, round, owner, before, text }: EndedRound): Promise<FoundCall> {
     const { target: tool } = target
     const principal = round.caller?.principal
     const result = JSON.parse(text) as Record<string, unknown>
@@ -181,20 +179,20 @@ export class AskedCalls {
       }
       const next = await this.#rounds.seal.open(state, bindingOf(target, round))
       const record: CallRecord = { kind: 'asks', tool, arguments: round.args, state, questions: inputRequests }
-      return this.#write({ id: idOf(next), principal }, next.round, record)
+      return this.#write({ id: idOf(next), principal }, next.round, record, owner)
     }
     if (result['resultType'] === 'task') {
       const taskId = String(result['taskId'])
       const id = before === undefined ? digest(`apps task ${taskId}`) : idOf(before)
-      return this.#write({ id, principal }, (before?.round ?? 0) + 1, { kind: 'task', tool, taskId })
+      return this.#write({ id, principal }, (before?.round ?? 0) + 1, { kind: 'task', tool, taskId }, owner)
     }
     if (before === undefined) throw new InvalidState('a first round that ended has no record')
     const record: CallRecord = { kind: 'done', tool, result: withoutType(result) }
-    return this.#write({ id: idOf(before), principal }, before.round + 1, record)
+    return this.#write({ id: idOf(before), principal }, before.round + 1, record, owner)
   }
 
-  async #write(call: CallKey, round: number, record: CallRecord): Promise<FoundCall> {
-    await this.records.write(call, round, record)
+  async #write(call: CallKey, round: number, record: CallRecord, owner: string): Promise<FoundCall> {
+    await this.records.write(call, round, record, owner)
     return { call, round, record }
   }
 }
@@ -202,6 +200,7 @@ export class AskedCalls {
 interface EndedRound {
   readonly target: ResolvedTarget
   readonly round: RoundRequest
+  readonly owner: string
   /** The state that the round began with. */
   readonly before: Claims | undefined
   readonly text: string
@@ -217,14 +216,6 @@ export function askedInPage(info: RequestInfo, { tasks }: AppServices): RequestI
     ...(tasks === undefined ? [] : (['tasks'] as const)),
   ])
   return { ...info, capabilities }
-}
-
-function mailboxOf({ now, limits, outages }: AppServices, store: Store | undefined): Mailbox {
-  const { maxWaitingBytes: maxBytes, share } = limits
-  if (store === undefined) return new MemoryMailbox({ now, maxBytes, share })
-  return store.mailbox instanceof MemoryMailbox
-    ? store.mailbox
-    : new MailboxShare(outages.mailbox(store.mailbox), maxBytes, now)
 }
 
 /** Hosts drop protocol errors. A failure becomes a result, which the model and the user can read. */

@@ -32,7 +32,7 @@ import { plainToolsText } from './lists.ts'
 import { pageText } from './page-text.ts'
 import { PageKeys } from './page-key.ts'
 import type { CallOrigin } from './records.ts'
-import { readId } from './records.ts'
+import { ownerOf, readId } from './records.ts'
 import type { CallView, View } from './view.ts'
 import { EXPIRED, STALE, startedText, UNKNOWN, waitingText } from './view.ts'
 import { ResultWaits } from './waits.ts'
@@ -118,14 +118,16 @@ export class LinkRoom implements PageServer {
     const { app, request, info, context } = served
     const problem = this.#problem(context)
     if (problem !== undefined) return this.#unasked(served, problem)
-    const begun = await this.#calls.begin(targetOf(request), readRound(request, askedInPage(info, app), context, {}))
+    const owner = ownerOf(context)
+    const round = readRound(request, askedInPage(info, app), context, {})
+    const begun = await this.#calls.begin(targetOf(request), round, owner)
     if (typeof begun !== 'object') return begun
     const { id } = begun.call
     const view = await this.#calls.view(begun)
     if (view.kind === 'done') return plainText(view.result, app.serverMeta)
     const { caller, overHttp = false } = context
     const source = storedSource(new RequestSource({ info, meta: request.meta, caller }, app.limits))
-    await this.#calls.records.writeOrigin(id, begun.round, { source, overHttp })
+    await this.#calls.records.writeOrigin(id, begun.round, { source, owner, overHttp })
     const content = [{ type: 'text', text: startedText(view, await this.#link(id, context)) }]
     return plainText({ content }, app.serverMeta)
   }
@@ -222,7 +224,7 @@ export class LinkRoom implements PageServer {
     const context = { caller, overHttp: origin.overHttp }
     const retry = { requestState: record.state, inputResponses: answers }
     const round = readRound(request, askedInPage(info, this.#app), context, retry)
-    const run = (): Promise<FoundCall | undefined> => this.#calls.answer(target, round)
+    const run = (): Promise<FoundCall | undefined> => this.#calls.answer(target, round, origin.owner)
     const answered = await this.#observed(request, origin, run)
     if (answered === undefined) return UNKNOWN
     await this.#calls.records.writeOrigin(call.id, answered.round, origin)

@@ -4,7 +4,9 @@
 // 2. The first record of a round stays. A round that runs again cannot change what the page and the model were told.
 // 3. Where a call came from is found by its id alone, for a page that knows nothing else. The page then checks who opened it.
 import type { InputRequests } from '../protocol/messages.ts'
+import { NOBODY } from '../protocol/shared-limit.ts'
 import { digest } from '../seal/canonical.ts'
+import type { RequestContext } from '../server/context.ts'
 import type { StoredSource } from '../server/source.ts'
 import type { Mailbox } from '../store/mailbox.ts'
 
@@ -43,6 +45,8 @@ export interface CallKey {
 /** Where a call came from, for the rounds that a page by a link runs: as for a task, it is what the first request said. */
 export interface CallOrigin {
   readonly source: StoredSource
+  /** Whose share of the mailbox the call uses. */
+  readonly owner: string
   /** True if the host checks scopes. */
   readonly overHttp: boolean
 }
@@ -64,8 +68,7 @@ export class CallRecords {
     this.#keepMs = keepMs
   }
 
-  async write(call: CallKey, round: number, record: CallRecord): Promise<void> {
-    const owner = call.principal === undefined ? undefined : digest(call.principal)
+  async write(call: CallKey, round: number, record: CallRecord, owner: string): Promise<void> {
     await this.#mailbox.leave(channelOf(call), round, JSON.stringify(record), this.#keepMs, owner)
   }
 
@@ -76,9 +79,7 @@ export class CallRecords {
 
   /** Every round writes it again, so that it lasts as long as the records of the call. */
   async writeOrigin(id: string, round: number, origin: CallOrigin): Promise<void> {
-    const { caller } = origin.source
-    const owner = caller && digest(caller.principal)
-    await this.#mailbox.leave(originOf(id), round, JSON.stringify(origin), this.#keepMs, owner)
+    await this.#mailbox.leave(originOf(id), round, JSON.stringify(origin), this.#keepMs, origin.owner)
   }
 
   async origin(id: string): Promise<CallOrigin | undefined> {
@@ -106,6 +107,11 @@ export class CallRecords {
       },
     }
   }
+}
+
+/** Whose share of the mailbox a call uses. */
+export function ownerOf({ caller, mailboxOwner }: RequestContext): string {
+  return caller === undefined ? (mailboxOwner ?? NOBODY) : digest(caller.principal)
 }
 
 /** Reads the untrusted id of a call. */

@@ -17,7 +17,7 @@ import { AskedCalls, askedInPage } from './calls.ts'
 import { resourcesText, toolsText } from './lists.ts'
 import { PageKeys } from './page-key.ts'
 import { pageText } from './page-text.ts'
-import { readId } from './records.ts'
+import { ownerOf, readId } from './records.ts'
 import type { View } from './view.ts'
 import { EXPIRED, META_VIEW, STALE, startedText, UNKNOWN, waitingText } from './view.ts'
 import { ResultWaits } from './waits.ts'
@@ -55,7 +55,7 @@ export class AppsRoom implements AppsServer {
   /** The model calls a tool. What it sends as answers or as a state is not read. */
   async begin({ app, request, info, context }: ServedInApps): Promise<string | undefined> {
     const round = readRound(request, askedInPage(info, app), context, NO_RETRY)
-    const begun = await this.#calls.begin(targetOf(request), round)
+    const begun = await this.#calls.begin(targetOf(request), round, ownerOf(context))
     if (typeof begun !== 'object') return begun
     const view = await this.#calls.view(begun)
     if (view.kind === 'done') return plainText(view.result, app.serverMeta)
@@ -92,7 +92,7 @@ export class AppsRoom implements AppsServer {
     const retry = { requestState: sent['state'], inputResponses: sent['answers'] }
     const round = readRound(inner, askedInPage(info, app), context, retry)
     try {
-      const answered = await this.#calls.answer(target, round)
+      const answered = await this.#calls.answer(target, round, ownerOf(context))
       return answered && tell(app, await this.#calls.view(answered))
     } catch (error) {
       if (error instanceof InvalidState) return tell(app, EXPIRED)

@@ -1,14 +1,13 @@
 // The model waits for the result of a call that asks its user (`rally_result`).
 import { isObject } from '../protocol/json.ts'
 import { SharedLimit } from '../protocol/shared-limit.ts'
-import { digest } from '../seal/canonical.ts'
 import type { ServedInApps } from '../server/apps.ts'
 import { errorText, plainText } from '../server/content.ts'
 import type { AppServices } from '../server/context.ts'
 import { sharesOf } from '../server/limits.ts'
 import { RequestSource } from '../server/source.ts'
 import type { AskedCalls } from './calls.ts'
-import { readId } from './records.ts'
+import { ownerOf, readId } from './records.ts'
 import type { CallView } from './view.ts'
 import { UNKNOWN } from './view.ts'
 
@@ -46,7 +45,7 @@ export class ResultWaits {
     const { arguments: given } = request.params ?? {}
     const principal = context.caller?.principal
     const id = readId(isObject(given) ? given['id'] : undefined)
-    const owner = principal === undefined ? '' : digest(principal)
+    const owner = ownerOf(context)
     const wait: Wait = { id, principal, isEvicted: this.#limit.makeRoom(owner, 1) !== undefined }
     if (!wait.isEvicted) this.#limit.set(owner, wait, 1)
     const stop = this.#calls.listen(wait)

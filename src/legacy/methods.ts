@@ -144,7 +144,8 @@ async function callInApps({ app }: LegacyHost, incoming: SessionRequest, { text 
   // Nothing to interrupt here: at shutdown it is handed over with all other calls that clients carry.
   session.enter(request.id, { cancel, interrupt: () => {} })
   try {
-    return await text(app, request, info, { caller, cancel, notify, overHttp: outlet.overHttp })
+    const { mailboxOwner } = session
+    return await text(app, request, info, { caller, cancel, notify, mailboxOwner, overHttp: outlet.overHttp })
   } finally {
     session.calls.delete(request.id)
   }

@@ -4,7 +4,8 @@ import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/erro
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
 import type { OlderRevision } from '../protocol/revisions/older.ts'
 import type { NoRoom } from '../protocol/shared-limit.ts'
-import { SharedLimit } from '../protocol/shared-limit.ts'
+import { sessionOwner, SharedLimit } from '../protocol/shared-limit.ts'
+import { digest } from '../seal/canonical.ts'
 import type { Limits } from '../server/limits.ts'
 import { sharesOf } from '../server/limits.ts'
 import type { ChangeEvent, ScopesOf } from '../server/subscriptions.ts'
@@ -46,6 +47,7 @@ export class Session {
   readonly id: string
   /** Whose share of the limits it uses: its principal's, or its own if the caller has none. */
   readonly owner: string
+  readonly #principal: string | undefined
   #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
@@ -63,8 +65,14 @@ export class Session {
   constructor(claims: SessionClaims, principal?: string) {
     const { id } = claims
     this.id = id
-    this.owner = principal === undefined ? `session ${id}` : `principal ${principal}`
+    this.#principal = principal
+    this.owner = principal === undefined ? sessionOwner(id) : `principal ${principal}`
     this.#claims = claims
+  }
+
+  /** Whose share of the mailbox it uses. The mailbox does not learn who that is. */
+  get mailboxOwner(): string {
+    return this.#principal === undefined ? sessionOwner(digest(this.id)) : digest(this.#principal)
   }
 
   get revision(): OlderRevision {

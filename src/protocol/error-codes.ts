@@ -163,7 +163,7 @@ export type StoreErrorCode =
   | 'STORE_LIMIT'
   /** The journal to write is not the text of a JSON array. */
   | 'STORE_JOURNAL'
-  /** A message is larger than the whole mailbox in memory. Use a shared mailbox, or send less. */
+  /** A message is larger than the mailbox in memory, or the caller has used its part of the mailbox: `limits.maxWaitingBytes`. */
   | 'MAILBOX_FULL'
 
 /** `app.tasks` and `rally tasks`. */

@@ -30,17 +30,43 @@ interface OwnedItems<T> {
 /** Callers that cannot be told apart. They have no share: only the total holds for them. */
 export const NOBODY = ''
 
+const SESSION = 'session '
+
+/** The owner for a session of a caller without a principal. Such a caller may begin any number of sessions. */
+export function sessionOwner(name: string): string {
+  return `${SESSION}${name}`
+}
+
+/** True if the owner is no principal: nobody, or a session. */
+export function isAnonymous(owner: string): boolean {
+  return owner === NOBODY || owner.startsWith(SESSION)
+}
+
 export class SharedLimit<T> {
-  readonly total: number
-  readonly each: number
   readonly #options: SharedLimitOptions<T>
   readonly #owners = new Map<string, OwnedItems<T>>()
+  #total: number
+  #each: number
   #used = 0
 
   constructor(options: SharedLimitOptions<T>) {
-    this.total = options.total
-    this.each = Math.min(options.each ?? options.total, options.total)
+    this.#total = options.total
+    this.#each = Math.min(options.each ?? options.total, options.total)
     this.#options = options
+  }
+
+  get total(): number {
+    return this.#total
+  }
+
+  get each(): number {
+    return this.#each
+  }
+
+  /** Takes effect with the next item. */
+  resize(total: number, each: number): void {
+    this.#total = total
+    this.#each = Math.min(each, total)
   }
 
   get used(): number {

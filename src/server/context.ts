@@ -21,6 +21,8 @@ export interface RequestContext {
   readonly notify?: ((text: string) => unknown) | undefined
   /** For a call of which this is not the first request. Default: nothing was sent. */
   readonly progress?: SentProgress | undefined
+  /** Whose share of the mailbox a request without a principal uses. Default: nobody's. */
+  readonly mailboxOwner?: string | undefined
   /** Default false. */
   readonly overHttp?: boolean | undefined
   /** True over standard streams. Default false. */

@@ -27,7 +27,10 @@ export interface LimitOptions {
   maxQuestions?: number
   /** Requests of older clients that wait for the result of a task, and calls that wait for a page of questions. Default 1 000 for each of the two. */
   maxTaskWaits?: number
-  /** What waits in memory for older clients: events for streams, and the mailbox in memory, in bytes. Default 33 554 432 for each of the two. */
+  /**
+   * What waits in memory: events for streams of older clients, and the mailbox in memory, in bytes. In a mailbox that instances share:
+   * what each instance stores of one principal, and of all callers without one together. Default 33 554 432 for each of the two.
+   */
   maxWaitingBytes?: number
   /** Tasks of one principal that have not ended. Callers without a principal together have ten times as many. Default 1 000. */
   maxOpenTasks?: number

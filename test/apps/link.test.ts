@@ -1,9 +1,13 @@
 // Questions on a page by a link, for clients with nothing: what the model is told, what the page is told, and who is refused.
+import { mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
-import type { HttpRequest, PageRequest, Rally, RallyOptions } from 'mcp-rally'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { HttpRequest, PageRequest, Rally, RallyOptions, Store } from 'mcp-rally'
 import { MemoryStore, rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
-import { describe, expect, test, vi } from 'vitest'
+import { sqlite } from 'mcp-rally/sqlite'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { accept, META } from '../wire/messages.ts'
 import { makeApp } from './app.ts'
 import type { Json, Send } from './peer.ts'
@@ -29,6 +33,18 @@ const statusRebound = (link: string): Promise<number | undefined> =>
       resolve(response.statusCode)
     }).on('error', reject)
   })
+
+function sqliteFile(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'rally-page-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return join(folder, 'calls.db')
+}
+
+function opened(file: string): Store {
+  const store = sqlite(file, { synchronous: 'normal' })
+  onTestFinished(() => store.close())
+  return store
+}
 
 /** Has the model call the tool, and opens the link that it is given. */
 async function begin(
@@ -171,6 +187,59 @@ test('runs a round once when two windows answer it, on two instances', async () 
   expect(both.map(({ kind }) => kind)).toEqual(['done', 'done'])
   expect(both[1].result).toEqual(both[0].result)
   expect(here.steps.ship + there.steps.ship).toBe(1)
+})
+
+test('a call that one instance began is answered on another, through stores of one SQLite file', async () => {
+  const file = sqliteFile()
+  const [here, there] = [makeLinked({ store: opened(file) }), makeLinked({ store: opened(file) })]
+  const send = await peer(here.app, '2026-07-28', NOTHING)
+  const { id, page, view } = await begin(here.app, send, 'deploy', { env: 'prod' })
+  const waiting = callTool(send, 'rally_result', { id })
+  const other = await Visitor.open(there.app.fetch, page.link)
+  const two = await other.answer(view, { go: YES })
+  expect(await page.look()).toEqual(two)
+  expect(await other.answer(two, { where: EAST })).toMatchObject({ kind: 'done' })
+  expect((await waiting).structuredContent).toEqual({ sha: 'c0ffee1', region: 'us-east' })
+})
+
+describe.each([
+  { kind: 'no store', makeStore: () => undefined },
+  { kind: 'a store in memory', makeStore: () => new MemoryStore() },
+  { kind: 'a store in SQLite', makeStore: () => opened(sqliteFile()) },
+])('with $kind, limits.maxWaitingBytes bounds', ({ makeStore }) => {
+  const CALLS = 20
+  const limited = (): ReturnType<typeof makeApp> => {
+    const store = makeStore()
+    return makeLinked({
+      ...(store && { store }),
+      limits: { maxWaitingBytes: 1_000_000 },
+      page: { ...OPEN, waitMs: 0 },
+    })
+  }
+  /** Makes calls with large arguments. Returns how many of them are known afterwards. */
+  async function kept(send: Send): Promise<number> {
+    const links: string[] = []
+    for (let call = 0; call < CALLS; call += 1) {
+      links.push(linkIn(await callTool(send, 'deploy', { env: 'x'.repeat(100_000) })))
+    }
+    const ids = links.filter(Boolean).map((link) => new URL(link).searchParams.get('call'))
+    const results = await Promise.all(ids.map((id) => callTool(send, 'rally_result', { id })))
+    return results.filter(({ isError }) => isError !== true).length
+  }
+
+  test('what callers without a principal keep waiting, all together', async () => {
+    const { app } = limited()
+    expect(await kept(await peer(app, '2026-07-28', NOTHING))).toBe(4)
+  })
+
+  test('what one session keeps waiting to its share, so that another has room', async () => {
+    const { app } = limited()
+    const [first, second] = [await peer(app, '2025-11-25', NOTHING), await peer(app, '2025-11-25', NOTHING)]
+    const before = linkIn(await callTool(second, 'deploy', { env: 'prod' }))
+    expect(await kept(first)).toBe(1)
+    expect(await (await Visitor.open(app.fetch, before)).look()).toMatchObject({ kind: 'asks' })
+    expect(linkIn(await callTool(second, 'deploy', { env: 'prod' }))).not.toBe('')
+  })
 })
 
 test('expires with its ttl', async () => {

@@ -44,26 +44,32 @@ test('many callers that leave their questions open make room for one that has no
 
 const CARRIES = { elicitation: {}, state: { scopes: ['request'] } }
 
-/** A call whose result waits in the mailbox. Returns the function that fetches it. */
-async function finishedCall(target: Target, principal: string): Promise<() => Promise<string>> {
-  const caller = new Caller(target, principal)
+interface AnsweredCall {
+  readonly status: number
+  readonly text: string
+  /** Fetches what follows, from this instance or another one. */
+  readonly fetchResult: (from?: Caller) => Promise<string>
+}
+
+/** A call whose question is answered. What follows waits in the mailbox. */
+async function answeredCall(caller: Caller): Promise<AnsweredCall> {
   const headers = await caller.begin('2025-11-25', CARRIES)
   const { text } = await caller.post(ask(1), headers)
   const [, eventId = ''] = /^id: (.*)\nretry.*\nevent: message$/m.exec(text) ?? []
   const [, data = ''] = /^data: (\{.*)$/m.exec(text) ?? []
   const question = JSON.parse(data) as { id: string; params: { _meta: object } }
   const result = { action: 'accept', content: { confirm: true }, _meta: question.params._meta }
-  const { status } = await caller.post(JSON.stringify({ jsonrpc: '2.0', id: question.id, result }), headers)
-  expect(status).toBe(202)
-  return async () => (await caller.post(undefined, { ...headers, 'Last-Event-ID': eventId })).text
+  const answered = await caller.post(JSON.stringify({ jsonrpc: '2.0', id: question.id, result }), headers)
+  const fetchResult = async (from = caller): Promise<string> =>
+    (await from.post(undefined, { ...headers, 'Last-Event-ID': eventId })).text
+  return { status: answered.status, text: answered.text, fetchResult }
 }
 
-test('one caller does not flush the finished result of another out of the mailbox', async () => {
-  const target = await Target.start({}, { limits: { maxWaitingBytes: 400_000 } })
-  const fetchResult = await finishedCall(target, 'bob')
-  const attacker = new Caller(target, 'ann')
+const MAILBOX_BYTES = 400_000
+
+/** Stores 6 000 entries of more than 200 bytes: three times what the mailbox holds. */
+async function fillMailbox(attacker: Caller): Promise<void> {
   const headers = await attacker.begin('2025-03-26', CARRIES)
-  // Each leaves an entry: three times what the mailbox holds.
   await flood(60, 4, async (i) => {
     const cancelled = Array.from({ length: 100 }, (_, id) => ({
       jsonrpc: '2.0',
@@ -72,7 +78,31 @@ test('one caller does not flush the finished result of another out of the mailbo
     }))
     expect((await attacker.post(JSON.stringify(cancelled), headers)).status).toBe(202)
   })
+}
+
+test('one caller does not flush the finished result of another out of the mailbox', async () => {
+  const target = await Target.start({}, { limits: { maxWaitingBytes: MAILBOX_BYTES } })
+  const { status, fetchResult } = await answeredCall(new Caller(target, 'bob'))
+  expect(status).toBe(202)
+  await fillMailbox(new Caller(target, 'ann'))
   expect(await fetchResult()).toContain('Yes, sure.')
+})
+
+test('one caller that fills its share of a shared mailbox on two instances is refused, and another is not', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'rally-attack-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const options = { file: join(folder, 'tasks.db'), limits: { maxWaitingBytes: MAILBOX_BYTES } }
+  const [one, two] = await Promise.all([Target.start({}, options), Target.start({}, options)])
+  for (const target of [one, two]) {
+    const attacker = new Caller(target, 'ann')
+    await fillMailbox(attacker)
+    const { status, text } = await answeredCall(attacker)
+    expect(status).toBe(429)
+    expect(text).toContain('one caller may store 400000 bytes (limits.maxWaitingBytes')
+  }
+  const { status, fetchResult } = await answeredCall(new Caller(one, 'bob'))
+  expect(status).toBe(202)
+  expect(await fetchResult(new Caller(two, 'bob'))).toContain('Yes, sure.')
 })
 
 async function create(caller: Caller): Promise<string> {

@@ -37,6 +37,20 @@ test('An event that is larger than the whole mailbox is refused, and nothing is 
   expect(await mailbox.after('small', 0)).toHaveLength(1)
 })
 
+test('The first app gives a mailbox its size, if its options do not', async () => {
+  const mailbox = new MemoryMailbox()
+  mailbox.sizeTo(10_000, 0.5)
+  mailbox.sizeTo(1_000_000, 1)
+  for (let i = 0; i < 100; i += 1) await mailbox.leave(`channel ${i}`, 1, 'x'.repeat(800), KEPT_MS, 'ann')
+  expect(mailbox.size).toBe(5)
+  await expect(mailbox.leave('large', 1, 'x'.repeat(5_000), KEPT_MS, 'ann')).rejects.toThrow(
+    'an event must be at most 5000 bytes (limits.maxWaitingBytes, limits.share), got 5200.',
+  )
+  const sized = new MemoryMailbox({ maxBytes: 1_000_000 })
+  sized.sizeTo(1_000, 1)
+  expect(await sized.leave('large', 1, 'x'.repeat(5_000), KEPT_MS)).toBe(true)
+})
+
 test('An owner that fills the mailbox drops its own channels, and not those of another', async () => {
   const mailbox = new MemoryMailbox({ maxBytes: 10_000 })
   await mailbox.leave('result of bob', 1, 'x'.repeat(800), KEPT_MS, 'bob')

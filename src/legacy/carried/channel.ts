@@ -5,7 +5,7 @@ import { errorReply } from '../../server/reply.ts'
 import { logUnlessOutage } from '../../store/outages.ts'
 import type { Outlet } from '../host.ts'
 import type { Session } from '../session.ts'
-import { endOf, mailboxName, mailboxOwner, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
+import { endOf, mailboxName, MAX_NOTIFICATIONS, startOf } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
 
 /** Notifications that are being stored. */
@@ -27,7 +27,7 @@ export class ChannelWriter implements Outlet {
   constructor(host: CarriedHost, session: Session, channel: string, segment: number) {
     this.#host = host
     this.#name = mailboxName(channel, session)
-    this.#owner = mailboxOwner(session)
+    this.#owner = session.mailboxOwner
     this.#segment = segment
   }
 

@@ -25,11 +25,6 @@ export function mailboxName(channel: string, { id }: Session): string {
   return digest(`${id}\n${channel}`)
 }
 
-/** Whose share of the mailbox a session uses. The mailbox does not learn who that is. */
-export function mailboxOwner({ owner }: Session): string {
-  return digest(owner)
-}
-
 /** The number before the first event of a segment. No event has it. */
 export function startOf(segment: number): number {
   return segment * SEGMENT_SIZE

@@ -13,8 +13,7 @@ import type { ResponseMessage } from '../../server/message-kind.ts'
 import type { Resolved } from '../../server/resolve.ts'
 import { isResponse } from '../../server/message-kind.ts'
 import type { Mailbox } from '../../store/mailbox.ts'
-import { MailboxShare } from '../../store/mailbox-share.ts'
-import { MemoryMailbox } from '../../store/memory/mailbox.ts'
+import { limitedMailbox, MailboxShare } from '../../store/mailbox-share.ts'
 import { logUnlessOutage } from '../../store/outages.ts'
 import type { Exchange } from '../exchange.ts'
 import { HttpRefusal, noRoomRefusal } from '../exchange.ts'
@@ -26,7 +25,7 @@ import { readEventId } from '../stream.ts'
 import { ChannelReaders } from './channel-reader.ts'
 import { ChannelWriter, isMailboxFull } from './channel.ts'
 import type { EventPosition } from './event-position.ts'
-import { endOf, EventIds, mailboxName, mailboxOwner, startOf } from './event-position.ts'
+import { endOf, EventIds, mailboxName, startOf } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
 import type { CarriedAnswer } from './resume.ts'
 import { openAnswer, recordCancelled, resumedCall, resumeOnce } from './resume.ts'
@@ -64,12 +63,8 @@ export class CarriedCalls {
 
   constructor(legacy: LegacyHost, { mailbox: shared, keepMs }: CarriedOptions) {
     const { app } = legacy
-    const { seal, logger, now, limits } = app
-    const { maxWaitingBytes, share } = limits
-    const mailbox =
-      shared instanceof MemoryMailbox || shared === undefined
-        ? (shared ?? new MemoryMailbox({ now, maxBytes: maxWaitingBytes, share }))
-        : new MailboxShare(app.outages.mailbox(shared), maxWaitingBytes, now)
+    const { seal, logger, limits } = app
+    const mailbox = limitedMailbox(shared, app)
     this.#legacy = legacy
     this.#readers = new ChannelReaders(mailbox, logger, limits)
     this.#host = {
@@ -218,7 +213,7 @@ export class CarriedCalls {
     try {
       if (await writer.isComplete()) return
       // Before the call runs: what follows could not be stored.
-      if (this.#host.mailbox instanceof MailboxShare) this.#host.mailbox.checkRoom(mailboxOwner(session))
+      if (this.#host.mailbox instanceof MailboxShare) this.#host.mailbox.checkRoom(session.mailboxOwner)
       await resumeOnce(this.#host, session, answer, async () => {
         const text = await this.#run(session, answer, writer, suspender, caller)
         if (text !== undefined) await writer.respond(id, text)
@@ -254,7 +249,7 @@ export class CarriedCalls {
   async #storeQuestion(name: string, number: number, text: string, session: Session): Promise<void> {
     const { mailbox, questionMs, app } = this.#host
     try {
-      await mailbox.leave(name, number, text, questionMs, mailboxOwner(session))
+      await mailbox.leave(name, number, text, questionMs, session.mailboxOwner)
     } catch (error) {
       const why = 'A question could not be stored. A client that loses its stream now will not see it.'
       logUnlessOutage(app.logger, why, { error })

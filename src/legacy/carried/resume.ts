@@ -18,7 +18,6 @@ import { answerIn, askFailed } from '../questions.ts'
 import type { Session } from '../session.ts'
 import type { ResumedCall } from '../session-request.ts'
 import { isMailboxFull } from './channel.ts'
-import { mailboxOwner } from './event-position.ts'
 import type { CarriedHost } from './host.ts'
 import type { CallState } from './state.ts'
 import { stateIn, withoutState } from './state.ts'
@@ -106,7 +105,7 @@ export async function recordCancelled(
   id: RequestId,
 ): Promise<void> {
   try {
-    await mailbox.leave(cancellationName(session, id), 1, String(app.now()), eventsMs, mailboxOwner(session))
+    await mailbox.leave(cancellationName(session, id), 1, String(app.now()), eventsMs, session.mailboxOwner)
   } catch (error) {
     // A caller that has used its share could fill the log too.
     if (isMailboxFull(error)) return

@@ -33,22 +33,30 @@ const SWEEP_MS = 5_000
 
 export class MemoryMailbox implements Mailbox {
   readonly #now: () => number
-  readonly #maxBytes: number
   readonly #shares: SharedLimit<string>
   readonly #channels = new Map<string, MemoryChannel>()
   readonly #watchers = new KeyedWatchers()
+  #isSized: boolean
   #sweep: NodeJS.Timeout | undefined
 
-  constructor({ now = Date.now, maxBytes = DEFAULT_MAX_BYTES, share = DEFAULT_SHARE }: MemoryMailboxOptions = {}) {
+  constructor({ now = Date.now, maxBytes, share = DEFAULT_SHARE }: MemoryMailboxOptions = {}) {
+    const total = maxBytes ?? DEFAULT_MAX_BYTES
     this.#now = now
-    this.#maxBytes = maxBytes
+    this.#isSized = maxBytes !== undefined
     this.#shares = new SharedLimit({
-      total: maxBytes,
-      each: Math.floor(maxBytes * share),
+      total,
+      each: Math.floor(total * share),
       pickOwn: oldest,
       evictsEqual: true,
       evict: (channel) => this.#forget(channel),
     })
+  }
+
+  /** Gives it the size that the limits of an app say, unless it has one: from its options, or from an app that shares it. */
+  sizeTo(maxBytes: number, share: number): void {
+    if (this.#isSized) return
+    this.#isSized = true
+    this.#shares.resize(maxBytes, Math.floor(maxBytes * share))
   }
 
   /** How many events it holds. */
@@ -87,18 +95,19 @@ export class MemoryMailbox implements Mailbox {
   }
 
   #makeRoom(owner: string, bytes: number): void {
-    const most = owner === NOBODY ? this.#maxBytes : this.#shares.each
+    const { total, each } = this.#shares
+    const most = owner === NOBODY ? total : each
     if (bytes > most) {
       throw new RallyError(
         'MAILBOX_FULL',
-        `MemoryMailbox: an event must be at most ${most} bytes (maxBytes, share), got ${bytes}. ` +
-          'Return a smaller result, raise maxBytes, or use the mailbox of a store in a database.',
+        `MemoryMailbox: an event must be at most ${most} bytes (limits.maxWaitingBytes, limits.share), got ${bytes}. ` +
+          'Return a smaller result, raise the limit, or use a store in a database.',
       )
     }
     if (this.#shares.makeRoom(owner, bytes) === undefined) return
     throw new RallyError(
       'MAILBOX_FULL',
-      `MemoryMailbox: all ${this.#maxBytes} bytes (maxBytes) are in use, by many callers with little each. Try again later.`,
+      `MemoryMailbox: all ${total} bytes (limits.maxWaitingBytes) are in use, by many callers with little each. Try again later.`,
     )
   }
 

@@ -11,7 +11,7 @@ import { MemoryTasks } from './tasks.ts'
 export interface MemoryStoreOptions {
   /** The clock. Default `Date.now`. */
   readonly now?: () => number
-  /** Default: a mailbox in memory, of at most 32 MiB. */
+  /** Default: a mailbox in memory, of the size that `limits.maxWaitingBytes` of the app says. */
   readonly mailbox?: Mailbox
 }
 
