@@ -95,12 +95,14 @@ export class AskedCalls {
     if (record.kind === 'task') await this.#app.tasks?.update(record.taskId, answers, call.principal)
   }
 
-  /** The call, if the viewer may know of its tool. */
+  /** The call, if the viewer may know of its tool. A task that has begun stays its owner's, whatever happens to the tool. */
   async find(call: CallKey, viewer: Viewer): Promise<FoundCall | undefined> {
     const { registry, logger } = this.#app
     const latest = await this.records.latest(call)
-    const tool = latest && registry.tools.get(latest.record.tool)
-    if (latest === undefined || tool === undefined) return undefined
+    if (latest === undefined) return undefined
+    if (latest.record.kind === 'task') return { call, ...latest }
+    const tool = registry.tools.get(latest.record.tool)
+    if (tool === undefined) return undefined
     return isListed(tool, viewer, logger) ? { call, ...latest } : undefined
   }
 

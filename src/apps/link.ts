@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto'
 import { MissingCapability } from '../flow/errors.ts'
 import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { AppsRequest, PageServer, ServedInApps } from '../server/apps.ts'
@@ -16,6 +17,7 @@ import { NO_ROOM } from '../server/apps.ts'
 import { errorText, plainText } from '../server/content.ts'
 import type { AppServices, RequestContext } from '../server/context.ts'
 import { METHODS } from '../server/methods.ts'
+import { aroundRequest } from '../server/middleware.ts'
 import { observeRound } from '../server/observe.ts'
 import type { AdmittedVisitor, AnswerPage, CheckedPageOptions, PageRequest, PageVisitor } from '../server/page.ts'
 import { CALL_PARAMETER } from '../server/page.ts'
@@ -31,7 +33,7 @@ import { AskedCalls, askedInPage } from './calls.ts'
 import { plainToolsText } from './lists.ts'
 import { pageText } from './page-text.ts'
 import { PageKeys } from './page-key.ts'
-import type { CallOrigin } from './records.ts'
+import type { CallOrigin, TaskRecord } from './records.ts'
 import { ownerOf, readId } from './records.ts'
 import type { CallView, View } from './view.ts'
 import { EXPIRED, STALE, startedText, UNKNOWN, waitingText } from './view.ts'
@@ -208,10 +210,22 @@ export class LinkRoom implements PageServer {
     const { answers } = sent
     if (answers === undefined) return this.#calls.view(found)
     const { record } = found
-    if (record.kind === 'task') await this.#calls.answerTask(found, answers)
+    if (record.kind === 'task') await this.#answerTask(found, record, origin, answers)
     // Otherwise another window was first, and what came of it stands.
     else if (record.kind === 'asks' && sent['state'] === record.state) return this.#round(found, origin, answers)
     return this.#calls.view(found)
+  }
+
+  /** Middleware sees what a client sends that answers its tasks itself. */
+  async #answerTask(found: FoundCall, { taskId }: TaskRecord, origin: CallOrigin, answers: unknown): Promise<void> {
+    const app = this.#app
+    const serve = async (): Promise<Result> => {
+      await this.#calls.answerTask(found, answers)
+      return {}
+    }
+    const request = { method: 'tasks/update', params: { taskId, inputResponses: answers } }
+    const ends = { serve, write: (result: Result) => result }
+    await (app.middleware.length === 0 ? serve() : aroundRequest(app, request, sourceOf(origin), ends))
   }
 
   async #round({ call, record }: FoundCall, origin: CallOrigin, answers: unknown): Promise<View> {

@@ -4,13 +4,17 @@
 // Answers are taken from the page alone: a call needs the key that is in the page. The model's call brings no state.
 import { PAGE_TYPE, PAGE_URI } from '../protocol/apps.ts'
 import { isObject } from '../protocol/json.ts'
+import type { Result } from '../protocol/revisions/rounds.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { AppsRequest, AppsServer, ServedInApps } from '../server/apps.ts'
+import { isRound } from '../server/apps.ts'
 import type { CheckedAppsOptions } from '../server/apps-options.ts'
 import { plainText } from '../server/content.ts'
 import type { AppServices } from '../server/context.ts'
+import { aroundRequest } from '../server/middleware.ts'
 import { readRound } from '../server/params.ts'
 import { targetOf } from '../server/resolve.ts'
+import type { SourceRequest } from '../server/source.ts'
 import { RequestSource } from '../server/source.ts'
 import type { Store } from '../store/store.ts'
 import { AskedCalls, askedInPage } from './calls.ts'
@@ -63,24 +67,35 @@ export class AppsRoom implements AppsServer {
     return plainText({ content, _meta: { [META_VIEW]: view } }, app.serverMeta)
   }
 
-  /** The page answers, or asks how its call stands. */
+  /** The page answers, or asks how its call stands. A round runs through the middleware as any round does; the rest does here. */
   async answer(served: ServedInApps): Promise<string | undefined> {
     const { app, request, info, context } = served
     const { arguments: given } = request.params ?? {}
-    const sent = isObject(given) ? given : {}
+    const { key, ...sent } = isObject(given) ? given : {}
     const { caller, overHttp } = context
-    if (!(await this.#keys.opens(sent['key'], caller?.principal))) return tell(app, STALE)
-    if (sent['answers'] !== undefined && sent['state'] !== undefined) return this.#answerRound(served, sent)
-    const viewer = new RequestSource({ info, meta: request.meta, caller, overHttp }, app.limits)
-    const found = await this.#calls.find({ id: readId(sent['id']), principal: caller?.principal }, viewer)
-    if (found === undefined) return tell(app, UNKNOWN)
-    if (sent['answers'] !== undefined) await this.#calls.answerTask(found, sent['answers'])
-    return tell(app, await this.#calls.view(found))
+    const isOurs = await this.#keys.opens(key, caller?.principal)
+    if (isOurs && isRound(sent)) return this.#answerRound(served, sent)
+    const from = { info, meta: request.meta, caller, overHttp }
+    const serve = async (): Promise<string> => tell(app, isOurs ? await this.#answerOther(served, sent, from) : STALE)
+    if (app.middleware.length === 0) return serve()
+    // The key stays secret: whoever has it can answer for the user.
+    const params = { ...request.params, arguments: sent }
+    const write = (result: Result): string => plainText(result, app.serverMeta)
+    return aroundRequest<string>(app, { method: request.method, params }, from, { serve, write })
   }
 
   /** The model waits for the result. */
   result(served: ServedInApps): Promise<string | undefined> {
     return this.#waits.result(served, waitingText)
+  }
+
+  /** An answer to a task, or no answer. */
+  async #answerOther({ app }: ServedInApps, sent: Record<string, unknown>, from: SourceRequest): Promise<View> {
+    const call = { id: readId(sent['id']), principal: from.caller?.principal }
+    const found = await this.#calls.find(call, new RequestSource(from, app.limits))
+    if (found === undefined) return UNKNOWN
+    if (sent['answers'] !== undefined) await this.#calls.answerTask(found, sent['answers'])
+    return this.#calls.view(found)
   }
 
   async #answerRound(served: ServedInApps, sent: Record<string, unknown>): Promise<string | undefined> {

@@ -169,7 +169,7 @@ export class AppsSwitch implements Apps {
   }
 
   #answeredTool({ name, arguments: given }: Readonly<Record<string, unknown>>): AnsweredTool | undefined {
-    if (name !== ANSWER_TOOL || !isObject(given)) return undefined
+    if (name !== ANSWER_TOOL || !isObject(given) || !isRound(given)) return undefined
     const tool = this.#toolOf(given['tool'])
     return tool && { kind: 'answered', tool, scopes: tool.scopes, visible: tool.visible }
   }
@@ -185,6 +185,11 @@ export class AppsSwitch implements Apps {
  */
 export function hasPage({ apps, listing }: RegisteredTool, way: 'apps' | 'page'): boolean {
   return apps || (way === 'page' && listing.outputSchema === undefined)
+}
+
+/** True if the page answers a round. An answer to a task brings no state, and needs nothing but to own the task. */
+export function isRound({ answers, state }: Readonly<Record<string, unknown>>): boolean {
+  return answers !== undefined && state !== undefined
 }
 
 function methodsOf(room: () => Promise<AppsServer>): Readonly<Record<AppsRequest, AppsMethod>> {
@@ -204,6 +209,7 @@ function methodsOf(room: () => Promise<AppsServer>): Readonly<Record<AppsRequest
     resources: method('resources'),
     page: method('page'),
     begin: { ...method('begin'), isRound: true },
+    // If it is no round, the room runs the middleware around it.
     answer: { ...method('answer'), isRound: true },
     result: method('result'),
   }

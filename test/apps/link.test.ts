@@ -4,7 +4,7 @@ import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { HttpRequest, PageRequest, Rally, RallyOptions, Store } from 'mcp-rally'
-import { MemoryStore, rally } from 'mcp-rally'
+import { MemoryStore, rally, Unavailable } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { sqlite } from 'mcp-rally/sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -127,6 +127,37 @@ describe.each(['2026-07-28', '2025-11-25'])('in %s', (revision) => {
     app.drain()
     await app.idle()
   })
+})
+
+test('runs middleware around the answers of a page, and not around its looks', async () => {
+  const { app } = makeLinked({ store: new MemoryStore(), tasks: { pollMs: 10, watchdogMs: false } })
+  let isDown = false
+  const seen: string[] = []
+  app.use(async ({ method, target, args }, next) => {
+    seen.push(`${method} ${target ?? ''} ${Object.keys(args).join()}`)
+    if (isDown) throw new Unavailable('Down for maintenance.', { retryAfterMs: 1_000, isUnprocessed: true })
+    return next()
+  })
+  const { page, view: asked } = await begin(app, await peer(app, '2026-07-28', NOTHING), 'provision', { name: 'web' })
+  let view = await page.answer(asked, { cost: YES })
+  while (view.kind === 'working') view = await afterTurn(() => page.look())
+  const [key = ''] = Object.keys(view.questions)
+  const answers = { [key]: accept({ choice: 'us-east' }) }
+  isDown = true
+  expect(await page.post({ ...view, answers })).toMatchObject({
+    status: 503,
+    body: { message: expect.stringContaining('Down for maintenance.') as string },
+  })
+  expect(await page.look()).toEqual(view)
+  isDown = false
+  view = await page.answer(view, answers)
+  while (view.kind === 'working') view = await afterTurn(() => page.look())
+  expect(view.result.content[0].text).toBe('web runs in us-east.')
+  const round = 'tools/call provision name'
+  const update = 'tasks/update  taskId,inputResponses'
+  expect(seen).toEqual([round, round, update, update])
+  app.drain()
+  await app.idle()
 })
 
 test('shows wrong answers beside their fields, visits until they are done, and takes a decline', async () => {

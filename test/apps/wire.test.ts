@@ -1,5 +1,5 @@
 // Questions in pages of the client's host, as the server sees them: the model's calls, the page's calls, and what both are told.
-import { MemoryStore, rally } from 'mcp-rally'
+import { MemoryStore, rally, Unavailable } from 'mcp-rally'
 import { describe, expect, test, vi } from 'vitest'
 import { accept } from '../wire/messages.ts'
 import { KEYS, makeApp } from './app.ts'
@@ -357,6 +357,35 @@ describe.each(['2026-07-28', '2025-11-25'])('refuses, in %s,', (revision) => {
     expect(await names(unable)).not.toContain('hidden')
   })
 
+  test('nothing of a task that has begun, though its tool is hidden or its scopes are lost', async () => {
+    const { app } = makeApp({
+      http: authenticate,
+      store: new MemoryStore(),
+      tasks: { pollMs: 10, watchdogMs: false },
+      apps: { waitMs: 0 },
+    })
+    let isVisible = true
+    const options = { scopes: ['db'], visible: () => isVisible, apps: true, task: 'always' } as const
+    app.tool('drop', options, async (_args, io) => String(await io.confirm('sure', 'Drop it?')))
+    const able = await peer(app, revision, { user: 'ann db' })
+    const unable = await peer(app, revision, { user: 'ann' })
+    const page = await Page.open(unable)
+    let view = await begin(able, 'drop')
+    const { id } = view
+    isVisible = false
+    while (view.kind === 'working') view = await afterTurn(() => page.call({ id }))
+    expect(view).toMatchObject({ kind: 'asks', tool: 'drop' })
+    const [key = ''] = Object.keys(view.questions)
+    view = await page.answer(view, { [key]: YES })
+    while (view.kind === 'working') view = await afterTurn(() => page.call({ id }))
+    expect(view).toMatchObject({ kind: 'done', result: { content: [{ text: 'true' }] } })
+    expect((await callTool(unable, 'rally_result', { id })).content[0].text).toBe('true')
+    const other = await peer(app, revision, { user: 'bob db' })
+    expect(await callTool(other, 'rally_result', { id })).toMatchObject({ isError: true })
+    app.drain()
+    await app.idle()
+  })
+
   test('answers that are too deep or too many, like those of any client', async () => {
     const { app } = makeApp()
     const send = await peer(app, revision)
@@ -405,6 +434,50 @@ test('runs middleware around every call, with the name of the inner tool for ans
   const page = await Page.open(send)
   await page.answer(await begin(send, 'deploy', { env: 'prod' }), { go: YES })
   expect(seen).toEqual(['tools/list ', 'resources/read ', 'tools/call deploy', 'tools/call deploy'])
+})
+
+describe.each(['2026-07-28', '2025-11-25'])('middleware in %s', (revision) => {
+  test('runs once around each request of a page, whatever the request is', async () => {
+    const { app } = makeApp({ store: new MemoryStore(), tasks: { pollMs: 10, watchdogMs: false } })
+    let isDown = false
+    const seen: Json[] = []
+    app.use(async ({ method, target, args }, next) => {
+      seen.push({ method, target, args })
+      if (isDown) throw new Unavailable('Down for maintenance.', { retryAfterMs: 1_000, isUnprocessed: true })
+      return next()
+    })
+    let sent = 0
+    const peered = await peer(app, revision)
+    const send: Send = (...given) => {
+      sent += 1
+      return peered(...given)
+    }
+    const page = await Page.open(send)
+    const asked = await begin(send, 'provision', { name: 'web' })
+    const { id } = asked
+    expect(await page.call({ id })).toEqual(asked)
+    expect(await page.call({ id: 'unknown' })).toMatchObject({ reason: 'unknown' })
+    expect((await callTool(send, 'rally_answer', { key: 'wrong', id }))._meta[VIEW].reason).toBe('stale')
+    let view = await page.answer(asked, { cost: YES })
+    while (view.kind === 'working') view = await afterTurn(() => page.call({ id }))
+    const [key = ''] = Object.keys(view.questions)
+    const answers = { [key]: accept({ choice: 'us-east' }) }
+    isDown = true
+    await expect(page.answer(view, answers)).rejects.toThrow('Down for maintenance.')
+    await expect(page.call({ id })).rejects.toThrow('Down for maintenance.')
+    isDown = false
+    // What was refused was not taken.
+    expect(await page.call({ id })).toEqual(view)
+    await page.answer(view, answers)
+    expect(seen).toHaveLength(sent)
+    expect(seen.at(-1)).toMatchObject({
+      method: 'tools/call',
+      args: { name: 'rally_answer', arguments: { id, answers } },
+    })
+    expect(JSON.stringify(seen)).not.toContain(page.key)
+    app.drain()
+    await app.idle()
+  })
 })
 
 test.each(['2026-07-28', '2025-11-25'])('asks over standard streams too, in %s', async (revision) => {
