@@ -1,6 +1,7 @@
 // Who is calling: the function that an HTTP host calls before it reads a body.
 import type { Caller, CallerClaims } from '../flow/caller.ts'
 import { RallyError } from '../protocol/errors.ts'
+import { frozenCopy } from '../protocol/json.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { shown } from '../protocol/text.ts'
 
@@ -99,8 +100,14 @@ export function callerOf(given: AuthenticatedCaller, where: string): IdentifiedC
   return { principal, scopes: scopes ?? NO_SCOPES, claims: claims ?? NO_CLAIMS, challenge }
 }
 
-const NO_SCOPES: readonly string[] = []
-const NO_CLAIMS: CallerClaims = {}
+// Frozen, because all callers without them share these.
+const NO_SCOPES: readonly string[] = Object.freeze([])
+const NO_CLAIMS: CallerClaims = Object.freeze({})
+
+/** For a caller that is kept for many requests: nothing that a handler does to it changes it for the others. */
+export function fixedCaller<T extends Caller>(caller: T): T {
+  return Object.freeze({ ...caller, scopes: frozenCopy(caller.scopes), claims: frozenCopy(caller.claims) })
+}
 
 /** What the caller is told when an authenticator failed. The log gets the rest. */
 export function authenticationErrorOf(error: unknown, logger: Logger): AuthenticationError {

@@ -395,6 +395,15 @@ describe('verifying', () => {
     expect(await refusal(authenticate, jwt)).toEqual(invalidToken('The access token has expired.'))
   })
 
+  test('is the same for later requests, whatever a handler does to its caller', async () => {
+    const [authenticate, jwt] = [make({ claims: ['groups'] }), await token({ groups: ['staff'] })]
+    const { scopes, claims: passedOn } = await caller(authenticate, jwt)
+    expect(() => (scopes as string[]).push('admin')).toThrow(TypeError)
+    expect(() => (passedOn['groups'] as string[]).push('admins')).toThrow(TypeError)
+    expect(() => Object.assign(passedOn, { admin: true })).toThrow(TypeError)
+    expect(await caller(authenticate, jwt)).toMatchObject({ scopes: ['mcp'], claims: { groups: ['staff'] } })
+  })
+
   test('is done every time where nothing is to be remembered', async () => {
     const find = vi.fn<KeyFunction>(createLocalJWKSet(jwks))
     const [authenticate, jwt] = [make({ jwks: find, cacheSeconds: 0 }), await token()]

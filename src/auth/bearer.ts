@@ -5,6 +5,7 @@ import { checkedClaims } from '../flow/caller.ts'
 import { atCaller, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
+import { fixedCaller } from './authenticate.ts'
 import type { ResourceMetadata } from './metadata.ts'
 import { metadataDocuments, metadataUrl, Refusals, resourceUrl } from './metadata.ts'
 import type { Jwks } from './verify.ts'
@@ -97,7 +98,8 @@ function authenticateWith(options: BearerOptions): Authenticate {
     if (principal === undefined) throw refusals.noSubject()
     const scopes = scopesOf(claims, implied)
     if (!required.every((scope) => scopes.includes(scope))) throw refusals.insufficient()
-    const caller = { principal, scopes, claims: pick(claims, passedOn), challenge: refusals.insufficientScope }
+    const claimed = pick(claims, passedOn)
+    const caller = fixedCaller({ principal, scopes, claims: claimed, challenge: refusals.insufficientScope })
     verified.remember(token, caller, ((claims.exp ?? 0) + clockTolerance) * 1_000)
     return caller
   }

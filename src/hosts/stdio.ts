@@ -1,7 +1,7 @@
 // Standard streams as a host: one JSON message per line, and any number of calls at once.
 import type { Readable, Writable } from 'node:stream'
 import type { AuthenticatedCaller } from '../auth/authenticate.ts'
-import { callerOf } from '../auth/authenticate.ts'
+import { callerOf, fixedCaller } from '../auth/authenticate.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
@@ -39,7 +39,7 @@ const MAX_WAITING_BYTES = 1024 * 1024
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
   const { maxInFlight = DEFAULT_MAX_IN_FLIGHT } = options
-  const caller = options.caller && callerOf(options.caller, 'stdio(): `caller`')
+  const caller = options.caller && fixedCaller(callerOf(options.caller, 'stdio(): `caller`'))
   const running = new Map<RequestId, Cancel>()
   let inFlight = 0
   const send = (text: string): void => {

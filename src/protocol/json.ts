@@ -39,6 +39,17 @@ export function isTame(value: unknown, max: number): boolean {
   return true
 }
 
+/** A copy of a JSON value that nobody can change. */
+export function frozenCopy<T>(value: T): T {
+  return frozen(value) as T
+}
+
+function frozen(value: unknown): unknown {
+  if (Array.isArray(value)) return Object.freeze(value.map(frozen))
+  if (!isObject(value)) return value
+  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, member]) => [key, frozen(member)])))
+}
+
 /** True if a value has at most `most` properties and items at all depths. Does not recurse, and stops early. */
 export function withinSize(value: unknown, most: number): boolean {
   return sizeUpTo(value, most) <= most

@@ -12,7 +12,7 @@ import type { FlowCarrier } from '../flow/observer.ts'
 import type { FlowTarget } from '../flow/run.ts'
 import { endText, failureText } from '../flow/run.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
-import { isObject, isTame } from '../protocol/json.ts'
+import { frozenCopy, isObject, isTame } from '../protocol/json.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { shown } from '../protocol/text.ts'
 import { messageOf } from './content.ts'
@@ -228,7 +228,8 @@ class CallView implements MiddlewareCall {
   get args(): Readonly<Record<string, unknown>> {
     if (this.#args !== undefined) return this.#args
     if (!isTame(this.#given, DEEPEST)) throw invalidParams(`params must be nested at most ${DEEPEST} levels deep`)
-    return (this.#args = frozenCopy(this.#given) as Readonly<Record<string, unknown>>)
+    // The handler may change its arguments, and a middleware must not.
+    return (this.#args = frozenCopy(this.#given))
   }
 
   get flow(): string | undefined {
@@ -246,13 +247,6 @@ class CallView implements MiddlewareCall {
   get meta(): Readonly<Record<string, unknown>> {
     return this.#source.meta
   }
-}
-
-/** The handler may change its arguments, and a middleware must not. */
-function frozenCopy(value: unknown): unknown {
-  if (Array.isArray(value)) return Object.freeze(value.map(frozenCopy))
-  if (!isObject(value)) return value
-  return Object.freeze(Object.fromEntries(Object.entries(value).map(([key, member]) => [key, frozenCopy(member)])))
 }
 
 /** The rules of a prompt or resource, without a flow that a reference could name. */

@@ -111,13 +111,36 @@ test('in memory, `send` names the caller', async () => {
   expect(caller).toEqual({ principal: 'carol', scopes: [], claims: { department: 'sales' } })
 })
 
+test('a handler cannot give scopes or claims to callers who have none', async () => {
+  const app = newApp().tool('greedy', {}, (_args, io) => {
+    const { scopes = [], claims = {} } = io.caller ?? {}
+    for (const change of [() => (scopes as string[]).push('admin'), () => Object.assign(claims, { admin: true })]) {
+      expect(change).toThrow(TypeError)
+    }
+    return seen(io)
+  })
+  await send(app, call('greedy'), { principal: 'carol' })
+  const { caller } = JSON.parse(textIn(await send(app, call('greedy'), { principal: 'dave' }))) as { caller: object }
+  expect(caller).toEqual({ principal: 'dave', scopes: [], claims: {} })
+})
+
 test('over stdio, the host names the caller', async () => {
   const input = new PassThrough()
   const output = new PassThrough()
-  const over = stdio(newApp(), { input, output, caller: { principal: 'dave', scopes: ['a'] } })
-  const answered = new Promise<string>((resolve) => void output.once('data', (chunk: Buffer) => resolve(String(chunk))))
-  input.write(`${JSON.stringify(call('who'))}\n`)
-  const { caller } = JSON.parse(textIn(JSON.parse(await answered) as object)) as Record<string, object>
+  const app = newApp().tool('greedy', {}, (_args, io) => {
+    const { scopes = [] } = io.caller ?? {}
+    ;(scopes as string[]).push('admin')
+    return 'Granted.'
+  })
+  const over = stdio(app, { input, output, caller: { principal: 'dave', scopes: ['a'] } })
+  const ask = async (tool: string): Promise<string> => {
+    const answered = new Promise((resolve) => void output.once('data', (chunk: Buffer) => resolve(String(chunk))))
+    input.write(`${JSON.stringify(call(tool))}\n`)
+    return textIn(JSON.parse(String(await answered)) as object)
+  }
+  // It is one caller for all requests, so no handler may change it.
+  expect(await ask('greedy')).not.toBe('Granted.')
+  const { caller } = JSON.parse(await ask('who')) as Record<string, object>
   expect(caller).toEqual({ principal: 'dave', scopes: ['a'], claims: {} })
   input.end()
   await over
