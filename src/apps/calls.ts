@@ -61,7 +61,9 @@ export class AskedCalls {
   }
 
   /** Runs the first round; `owner` is whose share of the mailbox its record uses. Returns the text of its result, or the call that waits; `undefined` if the client has cancelled. */
-  async begin(target: ResolvedTarget, round: RoundRequest, owner: string): Promise<string | FoundCall | undefined> {
+  async begin(target: ResolvedTarget, first: RoundRequest, owner: string): Promise<string | FoundCall | undefined> {
+    // The state is bound to the arguments as the record and the page bring them back: JSON writes -0 as 0.
+    const round = { ...first, args: JSON.parse(JSON.stringify(first.args)) as RoundRequest['args'] }
     const text = await serveRound({ ...this.#app, ...this.#rounds }, readable(target), round)
     if (text === undefined || text.startsWith(COMPLETE)) return text
     return this.#note({ target, round, owner, text, before: undefined })

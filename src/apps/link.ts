@@ -14,6 +14,7 @@ import { Unavailable } from '../protocol/unavailable.ts'
 import { InvalidState } from '../seal/errors.ts'
 import type { AppsRequest, PageServer, ServedInApps } from '../server/apps.ts'
 import { NO_ROOM } from '../server/apps.ts'
+import { readCapabilities } from '../server/capabilities.ts'
 import { errorText, plainText } from '../server/content.ts'
 import type { AppServices, RequestContext } from '../server/context.ts'
 import { METHODS } from '../server/methods.ts'
@@ -289,7 +290,7 @@ function sourceOf({
   const { name, version, revision, extensions } = client
   const info = {
     revision,
-    capabilities: 0,
+    capabilities: readCapabilities({ ...client.capabilities }),
     logLevel: undefined,
     progressToken: undefined,
     clientInfo: { name, version },

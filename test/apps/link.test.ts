@@ -3,12 +3,13 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { get } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { HttpRequest, PageRequest, Rally, RallyOptions, Store } from 'mcp-rally'
+import type { ClientInfo, HttpRequest, PageRequest, Rally, RallyOptions, Store } from 'mcp-rally'
 import { MemoryStore, rally, Unavailable } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { sqlite } from 'mcp-rally/sqlite'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { accept, META } from '../wire/messages.ts'
+import { z } from 'zod'
+import { accept, call, headersOf, META } from '../wire/messages.ts'
 import { makeApp } from './app.ts'
 import type { Json, Send } from './peer.ts'
 import { afterTurn, callTool, peer, pipePeer, UI } from './peer.ts'
@@ -250,7 +251,7 @@ describe.each([
   /** Makes calls with large arguments. Returns how many of them are known afterwards. */
   async function kept(send: Send): Promise<number> {
     const links: string[] = []
-    for (let call = 0; call < CALLS; call += 1) {
+    for (let made = 0; made < CALLS; made += 1) {
       links.push(linkIn(await callTool(send, 'deploy', { env: 'x'.repeat(100_000) })))
     }
     const ids = links.filter(Boolean).map((link) => new URL(link).searchParams.get('call'))
@@ -300,6 +301,38 @@ test('continues with the caller, the client and the `_meta` of the call itself',
     'wire-tests',
     null,
   ])
+})
+
+const hasRoots = ({ client }: { client: ClientInfo }): boolean =>
+  client.capabilities.roots !== undefined && client.capabilities.sampling?.tools !== undefined
+
+test('shows a call to its user that is visible only to clients with its capabilities', async () => {
+  const { app } = makeLinked()
+  app.tool('rooted', { visible: hasRoots }, async (_args, io) => String(await io.confirm('sure', 'Sure?')))
+  const send = await peer(app, '2026-07-28', { capabilities: { roots: {}, sampling: { tools: {} } } })
+  const { page, view } = await begin(app, send, 'rooted')
+  expect(view).toMatchObject({ kind: 'asks' })
+  expect(await page.answer(view, { sure: YES })).toMatchObject({
+    kind: 'done',
+    result: { content: [{ text: 'true' }] },
+  })
+})
+
+test('a call whose arguments hold -0 is answered', async () => {
+  const { app } = makeLinked()
+  app.tool('minus', { input: z.object({ n: z.number() }) }, async ({ n }, io) => {
+    await io.confirm('sure', 'Sure?')
+    return String(n)
+  })
+  const fetched = async (body: string): Promise<Json> => {
+    const headers = headersOf(JSON.parse(body) as object)
+    const response = await app.fetch(new Request('http://localhost/mcp', { method: 'POST', body, headers }))
+    return ((await response.json()) as Json).result
+  }
+  const body = JSON.stringify(call('minus', { n: 17 }, {}, { 'io.modelcontextprotocol/clientCapabilities': {} }))
+  const page = await Visitor.open(app.fetch, linkIn(await fetched(body.replace('17', '-0'))))
+  const view = await page.look()
+  expect(await page.answer(view, { sure: YES })).toMatchObject({ kind: 'done', result: { content: [{ text: '0' }] } })
 })
 
 test('node:http serves the page, and nothing of it to another host name', async () => {
