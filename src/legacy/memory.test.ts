@@ -212,7 +212,7 @@ test('The URIs that a session subscribes to have a limit in bytes, and those of 
   expect(await subscribe(first, 32, 1)).toContain('may use 262144 bytes (limits.maxSubscriptionBytes)')
   for (let i = 1; i < 32; i += 1) expect(await subscribe(await ofAnn(), 0, 32)).toContain('"result":{}')
   expect(await subscribe(await ofAnn(), 0, 32)).toContain(
-    'Too many bytes of URIs: one caller may use 8388608 of 33554432 (limits.maxSubscribedBytes, limits.share).',
+    'Too many bytes of URIs: one caller may use 8388608 of 33554432 (limits.maxSubscribedBytes, limits.share), and this one would use more. Close what it does not need, or try again later.',
   )
   expect(await subscribe(await beginSession(server, {}, 'bob'), 0, 1)).toContain('"result":{}')
 })

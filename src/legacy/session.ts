@@ -47,7 +47,7 @@ export class Session {
   readonly id: string
   /** Whose share of the limits it uses: its principal's, or its own if the caller has none. */
   readonly owner: string
-  readonly #principal: string | undefined
+  readonly principal: string | undefined
   #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
@@ -65,14 +65,14 @@ export class Session {
   constructor(claims: SessionClaims, principal?: string) {
     const { id } = claims
     this.id = id
-    this.#principal = principal
+    this.principal = principal
     this.owner = principal === undefined ? sessionOwner(id) : `principal ${principal}`
     this.#claims = claims
   }
 
   /** Whose share of the mailbox it uses. The mailbox does not learn who that is. */
   get mailboxOwner(): string {
-    return this.#principal === undefined ? sessionOwner(digest(this.id)) : digest(this.#principal)
+    return this.principal === undefined ? sessionOwner(digest(this.id)) : digest(this.principal)
   }
 
   get revision(): OlderRevision {

@@ -113,7 +113,7 @@ export function noRoomText(
   { total, each }: { readonly total: number; readonly each: number },
 ): string {
   return noRoom === 'share'
-    ? `Too many ${what}: one caller may use ${each} of ${total} (limits.${name}, limits.share).`
+    ? `Too many ${what}: one caller may use ${each} of ${total} (limits.${name}, limits.share), and this one would use more. Close what it does not need, or try again later.`
     : `Too many ${what}: all ${total} are in use (limits.${name}). Try again later.`
 }
 

@@ -9,7 +9,7 @@ import { META_IDEMPOTENCY_KEY } from '../protocol/revisions/2026-07-28.ts'
 import { canonical, digest } from '../seal/canonical.ts'
 import type { Binding } from '../seal/envelope.ts'
 import { InvalidState } from '../seal/errors.ts'
-import type { OnceStore } from '../store/once.ts'
+import type { OnceOptions, OnceOutcome, OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
 import { Usages } from '../store/usage.ts'
 import type { Limits } from './limits.ts'
@@ -42,19 +42,36 @@ export async function useRound(
   run: () => Promise<string | undefined>,
 ): Promise<string | undefined> {
   const { answers = {}, cancel, caller } = request
-  const owner = caller === undefined ? '' : digest(caller.principal)
   const options = {
     note: digest(canonicalOf(answers, 'inputResponses')),
     keepMs: host.seal.lifetimeMs,
     gaveUp: () => cancel?.cancelled ?? false,
   }
-  const used = await useOnce(store, `${owner}/${key}`, options, () => runCounted(host.recordUsages, owner, run))
+  const used = await useCounted({ store, usages: host.recordUsages, principal: caller?.principal }, key, options, run)
   if (used !== 'refused') return used?.record
   const reason = 'it was already used with other answers'
   const article = what === 'requestState' ? 'A' : 'An'
   host.logger.warn(`${article} ${what} was refused.`, { reason, method: target.method, target: target.target })
   if (what === 'requestState') throw new InvalidState(reason)
   throw new ProtocolError(INVALID_PARAMS, `Invalid params: ${META_IDEMPOTENCY_KEY}: ${reason}`)
+}
+
+/** Who uses a key, and where the record of it counts. */
+export interface RecordOwner {
+  readonly store: OnceStore
+  readonly usages: Usages | undefined
+  readonly principal: string | undefined
+}
+
+/** Uses a key once. Its record counts for the caller. */
+export function useCounted(
+  { store, usages, principal }: RecordOwner,
+  key: string,
+  options: OnceOptions,
+  run: () => Promise<string | undefined>,
+): Promise<OnceOutcome | undefined> {
+  const owner = principal === undefined ? '' : digest(principal)
+  return useOnce(store, `${owner}/${key}`, options, () => runCounted(usages, owner, run))
 }
 
 /** `undefined` if the store cannot tell how much each caller uses. */
@@ -80,7 +97,7 @@ async function runCounted(
   await usages?.add(owner, wanted)
   try {
     const record = await run()
-    if (record !== undefined) usages?.grow(owner, record.length)
+    if (record !== undefined) usages?.grow(owner, Buffer.byteLength(record))
     return record
   } finally {
     usages?.written(owner, wanted)

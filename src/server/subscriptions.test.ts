@@ -224,7 +224,7 @@ describe('a principal', () => {
     })
     for (let i = 0; i < 2; i += 1) void opened(subscriptions, 'ann')
     expect(() => opened(subscriptions, 'ann')).toThrow(
-      'Too many open subscriptions: one caller may use 2 of 8 (limits.maxSubscriptions, limits.share).',
+      'Too many open subscriptions: one caller may use 2 of 8 (limits.maxSubscriptions, limits.share), and this one would use more. Close what it does not need, or try again later.',
     )
     void opened(subscriptions, 'bob')
   })

@@ -27,7 +27,7 @@ test('one caller that leaves its questions open does not keep others from being 
   const texts = await leaveOpen(new Caller(target, 'ann'), 200)
   expect(texts.filter((text) => text.includes('elicitation/create'))).toHaveLength(100)
   expect(texts.at(-1)).toContain(
-    'Too many event streams: one caller may use 100 of 400 (limits.maxStreams, limits.share).',
+    'Too many event streams: one caller may use 100 of 400 (limits.maxStreams, limits.share), and this one would use more. Close',
   )
   const bob = new Caller(target, 'bob')
   const headers = await bob.begin('2025-11-25', { elicitation: {} })

@@ -72,6 +72,23 @@ describe.each(hosts)('$name', (host) => {
     await opened.close()
   })
 
+  test('the records of single use count for their caller, and have its limit', async () => {
+    const once = new MemoryOnceStore()
+    const opened = await host.open(on.made.app({ once, limits: { maxRecordBytes: 320 } }))
+    const carrying = await openCarrying(opened.ask)
+    const answered = async (by: string): Promise<Response> => {
+      const { last } = await readSegment(await carrying.call('count', { by }))
+      return carrying.post(answerTo(last, accepted({ confirm: true })))
+    }
+    expect((await answered('E')).status).toBe(202)
+    expect(once.bytes('')).toBeGreaterThan(34)
+    const refused = await answered('F')
+    expect(refused.status).not.toBe(202)
+    expect(await refused.text()).toContain('may store 320 (limits.maxRecordBytes)')
+    expect(on.made.effects).toEqual(['E before', 'E after', 'F before'])
+    await opened.close()
+  })
+
   test.each([
     [
       'response',

@@ -8,8 +8,8 @@ import type { ResolvedRequest } from '../../server/resolve.ts'
 import { resolve } from '../../server/resolve.ts'
 import type { Target } from '../../server/round.ts'
 import { readClaims } from '../../server/round.ts'
+import { useCounted } from '../../server/single-use.ts'
 import { RequestSource } from '../../server/source.ts'
-import { useOnce } from '../../store/once.ts'
 import { logUnlessOutage } from '../../store/outages.ts'
 import type { Response } from '../asks.ts'
 import { responseIn } from '../asks.ts'
@@ -61,7 +61,7 @@ export async function resumeOnce(
   if (await isCancelled(host, session, state)) return
   // A later segment runs: the client sent the same answer again. The segment that asked may still be in `calls`, about to end.
   if ((session.calls.get(state.id)?.segment ?? 0) > state.segment) return
-  const { once, seal } = host.app
+  const { once, recordUsages: usages, seal } = host.app
   if (once === undefined) return run()
   const options = {
     note: digest(canonical('error' in response ? response : answerIn(response.result))),
@@ -69,7 +69,7 @@ export async function resumeOnce(
     gaveUp: () => false,
   }
   const key = `state:${digest(`${state.flow.flowId}\nsegment ${state.segment}`)}`
-  const used = await useOnce(once, key, options, async () => {
+  const used = await useCounted({ store: once, usages, principal: session.principal }, key, options, async () => {
     await run()
     return ''
   })

@@ -219,11 +219,12 @@ test('no more than a thousand wait on an instance, a quarter of them in one sess
   }
   await vi.waitFor(() => expect(server.held).toMatchObject({ waits: 1_000 }), { timeout: 10_000 })
   const refused = await clients[0]?.send('tasks/result', { taskId }, peer, false)
-  const used = 'one caller may use 250 of 1000 (limits.maxTaskWaits, limits.share)'
+  const used = 'one caller may use 250 of 1000 (limits.maxTaskWaits, limits.share), and this one would use more'
+  const advice = 'Close what it does not need, or try again later. Poll tasks/get instead.'
   expect(JSON.parse(refused?.text ?? '')).toMatchObject({
     error: {
       code: -32603,
-      message: `Too many requests that wait for results of tasks: ${used}. Poll tasks/get instead.`,
+      message: `Too many requests that wait for results of tasks: ${used}. ${advice}`,
     },
   })
   // Another session has room all the same: one of those that have the most makes it.
