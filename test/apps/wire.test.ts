@@ -500,6 +500,19 @@ test.each(['2026-07-28', '2025-11-25'])('says that there is no room for a questi
   expect(failed.content[0].text).toContain('too many questions wait for this user already')
 })
 
+test('one older session that waits for many results does not keep another from waiting for its own', async () => {
+  const { app } = makeApp({ limits: { maxTaskWaits: 4 } })
+  const [greedy, other] = [await peer(app, '2025-11-25'), await peer(app, '2025-11-25')]
+  const { id } = await begin(greedy, 'deploy', { env: 'prod' })
+  const waits = Array.from({ length: 8 }, () => callTool(greedy, 'rally_result', { id }))
+  const asked = await begin(other, 'pay', { amount: 200 })
+  const waiting = callTool(other, 'rally_result', { id: asked.id })
+  await (await Page.open(other)).answer(asked, { big: { action: 'decline' } })
+  expect((await waiting).content[0].text).toBe('Not paid.')
+  app.drain()
+  await Promise.all(waits)
+})
+
 test('says at start that one instance is served without a store', () => {
   const warnings: string[] = []
   const logger = { warn: (message: string) => void warnings.push(message), error() {} }
