@@ -78,7 +78,7 @@ export class AppsRoom implements AppsServer {
     const from = { info, meta: request.meta, caller, overHttp }
     const serve = async (): Promise<string> => tell(app, isOurs ? await this.#answerOther(served, sent, from) : STALE)
     if (app.middleware.length === 0) return serve()
-    // The key stays secret: whoever has it can answer for the user.
+    // The key stays secret: anyone who has it can answer for the user.
     const params = { ...request.params, arguments: sent }
     const write = (result: Result): string => plainText(result, app.serverMeta)
     return aroundRequest<string>(app, { method: request.method, params }, from, { serve, write })
