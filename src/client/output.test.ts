@@ -7,6 +7,9 @@ const check = (schema: object, value: unknown): string[] =>
 const checkInSteps = (schema: object, value: unknown): string[] =>
   compileOutputCheck(schema as Record<string, unknown>, 'The output', null)(value)
 
+/** Stops everything at once. */
+const noTime = (): undefined => undefined
+
 const refers = ($ref: string, more: object): object => ({ type: 'object', properties: { word: { $ref } }, ...more })
 
 const many = <T>(count: number, make: (n: number) => T): T[] => Array.from({ length: count }, (_, n) => make(n))
@@ -57,6 +60,10 @@ describe('a structured result', () => {
     expect(check({ type: 'object' }, {})).toEqual([])
   })
 
+  test('is not checked by a schema whose references take long to follow: that counts as compiling', () => {
+    expect(() => compileOutputCheck({ $ref: '#/missing' }, 'The output', noTime)).toThrow('takes longer than 2000 ms')
+  })
+
   const EVIL = { type: 'string', pattern: '^(a+)+$' }
 
   test.each<[string, object]>([
@@ -97,6 +104,11 @@ describe('a structured result', () => {
       'takes for ever to compile',
       { dependentRequired: named(30, () => many(600, (n) => `q${n}`)) },
       /takes longer than 2000 ms to compile/,
+    ],
+    [
+      'has references with very many keys',
+      { $defs: named(1_900, (n) => ({ $id: `u:${n}` })), $ref: `#/${'a/'.repeat(60_000)}` },
+      /refers to "#\/a\/a.*which is not a schema inside it/,
     ],
     ['is long', { title: 'x'.repeat(300_000) }, /has 300012 characters, and the limit is 262144/],
     ['is wide', { enum: many(30_000, (n) => n) }, /has more than 20000 properties and items/],

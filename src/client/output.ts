@@ -17,10 +17,9 @@ const MAX_CHECK_MS = 500
 /** Longer than a check: it is done once for each tool, and what is cut off here is not checked at all. */
 const MAX_COMPILE_MS = 2_000
 
-const MAX_SCHEMA_LENGTH = 262_144
 const MAX_SCHEMA_DEPTH = 256
-/** Properties and items in a schema, at all depths. */
-const MAX_SCHEMA_SIZE = 20_000
+/** Characters of a schema, and its properties and items at all depths. */
+const STOPPABLE = { schemaLength: 262_144, schemaSize: 20_000 }
 
 /** Where nothing can be stopped: what compiles in less than `MAX_COMPILE_MS`, and the most subschemas times values. */
 const UNSTOPPABLE = { schemaLength: 16_384, schemaSize: 1_000, steps: 1_000_000 }
@@ -40,13 +39,12 @@ export function compileOutputCheck(
   where: string,
   runBounded: RunBounded | null = platformBound() ?? null,
 ): Validator {
-  const isStoppable = runBounded !== null
-  const copy = boundedCopy(schema, where, isStoppable)
-  const parts = subschemas(copy, where)
-  const targets = references(parts, where)
-  removeUnsafe(parts)
-  const validate = isStoppable ? compileBounded(copy, where, runBounded) : compileJsonSchema(copy, where)
-  if (!isStoppable) return boundedInSteps(validate, parts, targets)
+  if (runBounded === null) {
+    const { validate, parts, targets } = compile(boundedCopy(schema, where, UNSTOPPABLE), where)
+    return boundedInSteps(validate, parts, targets)
+  }
+  const copy = boundedCopy(schema, where, STOPPABLE)
+  const { validate, parts } = compileBounded(copy, where, runBounded)
   const isQuick = withinSize(copy, SMALL) && !parts.some((part) => SLOW_KEYWORDS.some((keyword) => keyword in part))
   return (value) => {
     if (isQuick && withinSize(value, SMALL)) return validate(value)
@@ -54,31 +52,48 @@ export function compileOutputCheck(
   }
 }
 
+type SchemaPart = Record<string, unknown>
+
+/** A schema that is ready to check results. */
+interface CompiledSchema {
+  readonly validate: Validator
+  /** The schema and all schemas inside it. */
+  readonly parts: readonly SchemaPart[]
+  /** The schemas that each part refers to. */
+  readonly targets: ReadonlyMap<SchemaPart, readonly SchemaPart[]>
+}
+
 function boundedCopy(
   schema: Readonly<Record<string, unknown>>,
   where: string,
-  isStoppable: boolean,
-): Record<string, unknown> {
-  const maxLength = isStoppable ? MAX_SCHEMA_LENGTH : UNSTOPPABLE.schemaLength
-  const maxSize = isStoppable ? MAX_SCHEMA_SIZE : UNSTOPPABLE.schemaSize
+  { schemaLength: maxLength, schemaSize: maxSize }: Pick<typeof UNSTOPPABLE, 'schemaLength' | 'schemaSize'>,
+): SchemaPart {
   if (!withinSize(schema, maxSize)) throw unusable(where, `has more than ${maxSize} properties and items`)
   if (!isTame(schema, MAX_SCHEMA_DEPTH)) throw unusable(where, `is nested past ${MAX_SCHEMA_DEPTH} levels`)
   const text = JSON.stringify(schema)
   if (text.length > maxLength) throw unusable(where, `has ${text.length} characters, and the limit is ${maxLength}`)
-  return JSON.parse(text) as Record<string, unknown>
+  return JSON.parse(text) as SchemaPart
 }
 
-function compileBounded(schema: Record<string, unknown>, where: string, runBounded: RunBounded): Validator {
+function compileBounded(schema: SchemaPart, where: string, runBounded: RunBounded): CompiledSchema {
   // Loads the validator of this draft. What is loaded halfway could never be used again.
   const { $schema } = schema
   compileJsonSchema($schema === undefined ? {} : { $schema }, where)
-  const validate = runBounded(() => compileJsonSchema(schema, where), MAX_COMPILE_MS)
-  if (validate === undefined) throw unusable(where, `takes longer than ${MAX_COMPILE_MS} ms to compile`)
-  return validate
+  const compiled = runBounded(() => compile(schema, where), MAX_COMPILE_MS)
+  if (compiled === undefined) throw unusable(where, `takes longer than ${MAX_COMPILE_MS} ms to compile`)
+  return compiled
+}
+
+/** Changes the schema. To find what each reference points to takes time too, so that belongs to what is bounded. */
+function compile(schema: SchemaPart, where: string): CompiledSchema {
+  const parts = subschemas(schema, where)
+  const targets = references(parts, where)
+  removeUnsafe(parts)
+  return { validate: compileJsonSchema(schema, where), parts, targets }
 }
 
 /** Patterns may take for ever, so what a pattern would have checked is accepted. Annotations are no part of a check. */
-function removeUnsafe(parts: readonly Record<string, unknown>[]): void {
+function removeUnsafe(parts: readonly SchemaPart[]): void {
   const hasPatternProperties = parts.some((part) => 'patternProperties' in part)
   for (const part of parts) {
     if (typeof part['pattern'] === 'string') delete part['pattern']
@@ -94,8 +109,8 @@ function removeUnsafe(parts: readonly Record<string, unknown>[]): void {
 /** A check visits each part of the value at most once for each subschema, if every reference is a copy of its target. */
 function boundedInSteps(
   validate: Validator,
-  parts: readonly Record<string, unknown>[],
-  targets: ReadonlyMap<Record<string, unknown>, readonly Record<string, unknown>[]>,
+  parts: readonly SchemaPart[],
+  targets: ReadonlyMap<SchemaPart, readonly SchemaPart[]>,
 ): Validator {
   const size = expandedSize(parts, targets)
   const maxValues = Math.floor(UNSTOPPABLE.steps / size)
@@ -107,12 +122,9 @@ function boundedInSteps(
 }
 
 /** How many subschemas there are with every reference replaced by its target. Infinity if a schema refers to itself. */
-function expandedSize(
-  parts: readonly Record<string, unknown>[],
-  targets: ReadonlyMap<Record<string, unknown>, readonly Record<string, unknown>[]>,
-): number {
-  const sizes = new Map<Record<string, unknown>, number>()
-  const sizeOf = (part: Record<string, unknown>): number => {
+function expandedSize(parts: readonly SchemaPart[], targets: ReadonlyMap<SchemaPart, readonly SchemaPart[]>): number {
+  const sizes = new Map<SchemaPart, number>()
+  const sizeOf = (part: SchemaPart): number => {
     const known = sizes.get(part)
     if (known !== undefined) return known
     // A part that needs this size in the meantime is inside it, so it refers back.

@@ -96,25 +96,38 @@ export function pointsIntoValue(keys: readonly string[]): boolean {
 function targetsOf(reference: string, parts: readonly SchemaPart[], roots: readonly SchemaPart[]): unknown[] {
   const fragment = /#(.*)$/s.exec(reference)?.[1] ?? ''
   if (fragment === '') return [...roots]
-  if (fragment.startsWith('/')) return roots.map((root) => pointed(root, fragment)).filter((each) => each !== undefined)
+  if (fragment.startsWith('/')) {
+    const keys = fragment
+      .slice(1)
+      .split('/', MOST_KEYS + 1)
+      .map(keyOf)
+    // A validator may decode a key once more, and find something else.
+    if (keys.length > MOST_KEYS || keys.some((key) => key.includes('%'))) return []
+    return roots.map((root) => pointed(root, keys)).filter((each) => each !== undefined)
+  }
   const names = ['$anchor', '$dynamicAnchor'].flatMap((keyword) => parts.filter((part) => part[keyword] === fragment))
   return [...names, ...parts.filter((part) => part['$id'] === `#${fragment}`)]
 }
 
-function pointed(root: SchemaPart, pointer: string): unknown {
+/** A schema is at most two keys below the one around it: a keyword, and a name or an index. */
+const MOST_KEYS = 2 * DEEPEST
+
+function pointed(root: SchemaPart, keys: readonly string[]): unknown {
   let found: unknown = root
-  for (const part of pointer.slice(1).split('/')) {
-    const key = percentDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
-    // A validator may decode it once more, and find something else.
-    if (key.includes('%')) return undefined
-    found =
-      typeof found === 'object' && found !== null && Object.hasOwn(found, key) ? Reflect.get(found, key) : undefined
+  for (const key of keys) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined
+    found = Reflect.get(found, key)
   }
   return found
 }
 
+/** The key that a part of a JSON pointer stands for. */
+export function keyOf(part: string): string {
+  return percentDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
 /** Libraries do not encode names in references, so a percent sign may be part of a name. */
-export function percentDecoded(text: string): string {
+function percentDecoded(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -2,7 +2,7 @@
 import { RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { quoted } from '../protocol/text.ts'
-import { percentDecoded, pointsIntoValue } from './json-schema.ts'
+import { keyOf, pointsIntoValue } from './json-schema.ts'
 
 export type SchemaObject = Readonly<Record<string, unknown>>
 
@@ -93,7 +93,9 @@ function isShaping(member: unknown, own: SchemaObject): boolean {
 }
 
 function target(reference: string, position: SchemaPosition): SchemaObject {
-  const keys = reference.split('/').slice(1).map(unescaped)
+  // A reference may be as long as the whole form.
+  spend(position, reference.length)
+  const keys = reference.split('/').slice(1).map(keyOf)
   if (pointsIntoValue(keys)) {
     refuse(position, `refers to ${quoted(reference)}, which is a value and not a schema. Put the schema under "$defs".`)
   }
@@ -107,8 +109,4 @@ function target(reference: string, position: SchemaPosition): SchemaObject {
   }
   spend(position, Object.keys(found).length)
   return found
-}
-
-function unescaped(part: string): string {
-  return percentDecoded(part).replaceAll('~1', '/').replaceAll('~0', '~')
 }

@@ -84,6 +84,11 @@ describe('the questions of a round', () => {
       { method: 'sampling/createMessage', params: { maxTokens: 1 } },
       'its messages must be a list',
     ],
+    [
+      'with a very long reference',
+      elicit({ message, requestedSchema: { $ref: `#/${'a/'.repeat(1_000_000)}` } }),
+      'the form takes more than 50000 steps to resolve',
+    ],
     ['without a limit for the model', { method: 'sampling/createMessage', params: { messages: [] } }, 'maxTokens'],
   ])('%s are refused', (_what, request, why) => {
     expect(() => read({ 'the key': request })).toThrow(ClientError)
