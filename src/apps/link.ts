@@ -7,7 +7,7 @@
 // 4. A round that the page runs has the caller and the client of the call itself, as a task has.
 import { randomBytes } from 'node:crypto'
 import { MissingCapability } from '../flow/errors.ts'
-import { ProtocolError, RallyError } from '../protocol/errors.ts'
+import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
@@ -271,7 +271,7 @@ export class LinkRoom implements PageServer {
         headers: { ...JSON_HEADERS, 'Retry-After': error.retryAfter },
       }
     }
-    if (error instanceof ProtocolError) return problemReply(400, error.message)
+    if (isPublicProtocolError(error)) return problemReply(400, error.message)
     const { logger } = this.#app
     if (error instanceof RallyError && error.code === 'MAILBOX_FULL') {
       logger.warn('An answer was not taken: there is no room for its record.', { error })

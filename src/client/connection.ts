@@ -1,6 +1,7 @@
 // The connection to a server: writes requests, waits for responses within deadlines, and retries what may be repeated.
 import { backoff } from '../protocol/backoff.ts'
-import { METHOD_NOT_FOUND, ProtocolError, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
+import type { ProtocolError } from '../protocol/errors.ts'
+import { METHOD_NOT_FOUND, UNSUPPORTED_VERSION } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { ClientCapabilities, Implementation, LoggingLevel, RequestId } from '../protocol/messages.ts'
 import {
@@ -17,7 +18,7 @@ import type { ClientCall } from './call.ts'
 import { Deadline } from './deadline.ts'
 import type { RetryFormat } from './discovery.ts'
 import { chooseRevision, RETRY_FORMAT, REVISIONS } from './discovery.ts'
-import { ClientError, closed, retryAdviceOf } from './errors.ts'
+import { ClientError, closed, received, retryAdviceOf } from './errors.ts'
 import { hedged } from './hedge.ts'
 import type { NotificationListener, NotificationOptions } from './notifications.ts'
 import { Notifications } from './notifications.ts'
@@ -190,7 +191,7 @@ export class Connection {
         const { result, error, bytes } = await this.#exchange(request, deadline)
         if (result !== undefined) return { result, bytes }
         const { code = 0, message = '', data } = error ?? {}
-        const cause = new ProtocolError(code, message, data)
+        const cause = received({ code, message, data })
         if (code !== UNSUPPORTED_VERSION || hasNegotiated) throw errorOf(request, cause)
         hasNegotiated = true
         this.useRevision(chooseRevision(isObject(data) ? data['supported'] : undefined, cause))

@@ -1,6 +1,7 @@
 // What can fail on the client's side. An error that the server reports is a ProtocolError.
 import type { ClientErrorCode } from '../protocol/error-codes.ts'
 import { ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { JSONRPCErrorObject } from '../protocol/messages.ts'
 import { cut } from '../protocol/text.ts'
 import type { RetryAdvice } from '../protocol/unavailable.ts'
 import { readRetryAdvice } from '../protocol/unavailable.ts'
@@ -40,6 +41,22 @@ export class ClientError extends RallyError {
     this.challenge = options.challenge
     this.retryAfterMs = options.retryAfterMs
   }
+}
+
+/** The error that a server answered with. A `ProtocolError` in all but this: a handler that calls a server may not pass it on. */
+export class ReceivedError extends ProtocolError {
+  /** It contains words of the server. */
+  override get isPublic(): boolean {
+    return false
+  }
+
+  override get name(): string {
+    return 'ProtocolError'
+  }
+}
+
+export function received({ code, message, data }: JSONRPCErrorObject): ReceivedError {
+  return new ReceivedError(code, message, data)
 }
 
 /** Ends a text with one period. A reason that comes from elsewhere may have its own. */

@@ -1,11 +1,10 @@
 // A subscription to changes on the server. It is opened again when it is lost or the server ends it.
 import { backoff } from '../protocol/backoff.ts'
-import { ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { Connection } from './connection.ts'
 import { MAX_TIMER_MS } from './deadline.ts'
-import { badResponse, ClientError, isConnectionLoss, retryAdviceOf, wrongOption } from './errors.ts'
+import { badResponse, ClientError, isConnectionLoss, received, retryAdviceOf, wrongOption } from './errors.ts'
 import type { Lists } from './lists.ts'
 import type { ListName } from './notifications.ts'
 import { fits, MAX_BYTES } from './server-text.ts'
@@ -121,7 +120,7 @@ class SubscriptionStream {
         if (what === 'subscriptions/acknowledged') clearTimeout(timer)
         this.#receive(what, params)
       })
-      if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
+      if (error !== undefined) throw received(error)
       if (this.#acknowledgedAt === 0) throw badResponse('the subscription ended before it was acknowledged')
       this.#countEnd()
     } catch (error) {

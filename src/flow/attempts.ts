@@ -3,7 +3,7 @@
 // 1. All attempts have one idempotency key. Only the outcome of the last one is recorded.
 // 2. How many attempts failed, and when the next one is due, is carried with the flow. So another instance continues the count.
 // 3. In a task a long wait releases the worker. Otherwise the pass waits, as long as its time limit allows.
-import { ProtocolError } from '../protocol/errors.ts'
+import { isPublicProtocolError } from '../protocol/errors.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { Call } from './call.ts'
 import { derivedRandom } from './derive.ts'
@@ -129,6 +129,6 @@ export class Attempts {
 
 /** True if another attempt would not help: the author has decided, or a rule of the flow was broken. */
 function isFinal(error: unknown): boolean {
-  if (error instanceof ToolError || error instanceof ProtocolError || error instanceof Declined) return true
+  if (error instanceof ToolError || isPublicProtocolError(error) || error instanceof Declined) return true
   return error instanceof Fatal || error instanceof FlowError
 }

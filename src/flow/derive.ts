@@ -1,5 +1,5 @@
 // Values that are the same in every pass: hashes of the flow's secret id and a key.
-import { hash } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 
 export function idempotencyKey(flowId: string, key: string): string {
   return derive(flowId, 'step', key, 'base64url').slice(0, 22)
@@ -17,6 +17,11 @@ export function flowDigest(flowId: string): string {
 /** Names a failure in logs, and to callers who may not read more. The same on every replay. */
 export function failureReference(flowId: string, key = ''): string {
   return derive(flowId, 'failure', key, 'base64url').slice(0, 11)
+}
+
+/** The same outside of a flow, where nothing is replayed. */
+export function newReference(): string {
+  return randomBytes(9).toString('base64url').slice(0, 11)
 }
 
 /** A number in [0, 1) with 52 random bits. */

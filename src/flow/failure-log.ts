@@ -1,7 +1,7 @@
 // Logs what fails in a flow, with the original error. Every failure is logged once: when a pass records it, or when it ends the call.
 //
 // A replay logs nothing: a recorded failure reaches the handler as `StepFailed`, and that was logged when it was recorded.
-import { ProtocolError, RallyError } from '../protocol/errors.ts'
+import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Caller } from './caller.ts'
 import { failureReference, flowDigest } from './derive.ts'
@@ -57,16 +57,25 @@ export function logFailure(place: FailurePlace, error: unknown, key?: string): v
   place.logger.debug?.(`${nameOf(place.target)}: ${whatFailed(key)}.`, detailsOf(place, error, key))
 }
 
+/**
+ * Logs the failure of a step or scope when it is recorded. The handler catches a `StepFailed` in its place. If it does not, the caller
+ * reads a reference, except for the answers that a replay brings back.
+ */
+export function logRecorded(place: FailurePlace, error: unknown, { key, kind }: { key: string; kind: string }): void {
+  const isAnswer =
+    error instanceof ToolError || (kind === 'scope' && (error instanceof Declined || error instanceof Expired))
+  if (isAnswer || error instanceof StepFailed) return logFailure(place, error, key)
+  logUnexpected(place, error, key, 'error')
+}
+
 function whatFailed(key: string | undefined): string {
   return key === undefined ? 'failed' : `"${key}" failed`
 }
 
 /** Logs a failure whatever its class. */
-export function logUnexpected(place: FailurePlace, error: unknown, key?: string): void {
+export function logUnexpected(place: FailurePlace, error: unknown, key?: string, level = levelOf(error)): void {
   const { target, flow, logger, onError, caller } = place
   const reference = failureReference(flow.id, key)
-  // The handler broke a rule of Rally's, or met a limit: the message says it all.
-  const level = error instanceof RallyError && error.isPublic ? 'warn' : 'error'
   logger[level](`${nameOf(target)}: ${whatFailed(key)}.`, { ...detailsOf(place, error, key), reference })
   if (onError === undefined) return
   const { method } = target
@@ -76,16 +85,30 @@ export function logUnexpected(place: FailurePlace, error: unknown, key?: string)
   callOnError(place, error, context)
 }
 
-/** Logs a failure outside of a flow, as in a completion. The caller reads only that there was one. */
-export function logServing(
-  host: Pick<FailurePlace, 'logger' | 'onError'>,
-  error: unknown,
-  method: string,
-  caller: Caller | undefined,
-): void {
-  host.logger.error(`Serving ${method} failed.`, { method, ...(caller && { principal: caller.principal }), error })
-  const nothing = { tool: undefined, key: undefined, flow: undefined, reference: undefined }
-  callOnError(host, error, { method, target: '', ...nothing, round: 0, caller })
+/** Of a public error the message says it all: the handler broke a rule of Rally's, or met a limit. */
+function levelOf(error: unknown): 'warn' | 'error' {
+  return error instanceof RallyError && error.isPublic ? 'warn' : 'error'
+}
+
+/** A request outside of a flow, such as a completion. */
+export interface ServingPlace extends Pick<FailurePlace, 'logger' | 'onError' | 'caller'> {
+  /** Its `target` is empty if the method names none. */
+  readonly target: TargetName
+  /** `undefined` if the caller reads only "Internal error". */
+  readonly reference?: string
+}
+
+/** Logs a failure outside of a flow. The author's own answer to the caller is logged as `debug`. */
+export function logServing(place: ServingPlace, error: unknown): void {
+  const { target, caller, logger, reference } = place
+  const principal = caller && { principal: caller.principal }
+  const details = { ...target, ...principal, error, ...(reference !== undefined && { reference }) }
+  const message = `Serving ${target.method} failed.`
+  const level = reference === undefined ? 'error' : levelOf(error)
+  if (level === 'warn' && isExpected(error)) return logger.debug?.(message, details)
+  logger[level](message, details)
+  const nothing = { tool: undefined, key: undefined, flow: undefined }
+  callOnError(place, error, { ...target, ...nothing, round: 0, caller, reference })
 }
 
 function callOnError(
@@ -110,14 +133,19 @@ export function publicError(
   key?: string,
 ): unknown {
   if (error instanceof RallyError && error.isPublic) return error
-  const reference = failureReference(flow.id, error instanceof StepFailed ? error.origin : key)
-  return new ToolError(`The ${KINDS[target.method] ?? 'request'} failed. Reference: ${reference}`)
+  return maskedError(target.method, failureReference(flow.id, error instanceof StepFailed ? error.origin : key))
+}
+
+/** What a caller reads in place of an error. */
+export function maskedError(method: string, reference: string): ToolError {
+  return new ToolError(`The ${KINDS[method] ?? 'request'} failed. Reference: ${reference}`)
 }
 
 const KINDS: Readonly<Record<string, string>> = {
   'tools/call': 'tool',
   'prompts/get': 'prompt',
   'resources/read': 'resource',
+  'completion/complete': 'completion',
 }
 
 /** The details of a log entry. The flow's id is a secret, so they contain only a digest of it. */
@@ -145,9 +173,12 @@ export function nameOf({ method, target }: TargetName): string {
   return method === 'prompts/get' ? `Prompt "${target}"` : `Resource ${target}`
 }
 
-/** `Declined`, `Expired`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. `StepFailed` was logged when it was recorded. */
+/**
+ * `Declined`, `Expired`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. What our client received
+ * from another server is none. `StepFailed` was logged when it was recorded.
+ */
 export function isExpected(error: unknown): boolean {
-  if (error instanceof Declined || error instanceof ProtocolError || error instanceof ToolError) return true
+  if (error instanceof Declined || isPublicProtocolError(error) || error instanceof ToolError) return true
   if (error instanceof StepFailed || error instanceof Expired) return true
   return error instanceof RallyError && error.code === 'ARGUMENTS_INVALID'
 }

@@ -32,7 +32,7 @@ import {
 } from './errors.ts'
 import type { EventHost } from './event.ts'
 import type { ReceivedEvent } from './event-source.ts'
-import { logFailure } from './failure-log.ts'
+import { logRecorded } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
@@ -502,7 +502,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   settle({ call, tag, payloadText, thrown }: Settlement): Promise<void> | undefined {
     const { journal, flow, journalWriter, now = Date.now } = this.input
     if (this.#phase === 'returned') {
-      if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
+      if (thrown !== undefined) logRecorded(placeOf(this.input), thrown, call)
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
@@ -518,13 +518,13 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
       this.#appended += 1
     }
     if (journalWriter === undefined) {
-      if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
+      if (thrown !== undefined) logRecorded(placeOf(this.input), thrown, call)
       this.#deliver(call, tag, JSON.parse(payloadText), false)
       return undefined
     }
     return journalWriter.persist(journal, this.#lazyWaits?.takeNewTokens()).then(
       () => {
-        if (thrown !== undefined) logFailure(placeOf(this.input), thrown, call.key)
+        if (thrown !== undefined) logRecorded(placeOf(this.input), thrown, call)
         if (!this.ended) this.#deliver(call, tag, JSON.parse(payloadText), false)
       },
       (error: unknown) => void this.fail(error),

@@ -5,7 +5,7 @@ import { shown } from '../protocol/text.ts'
 
 /** How a step is retried. The same options as `rally({ steps })` set them for every step of the app. */
 export interface RetryOptions {
-  /** How many further attempts a step gets when it throws. Never after a `ToolError`, `ProtocolError`, `Declined` or `Fatal`. Default 0. */
+  /** How many further attempts a step gets when it throws. Never after a `ToolError`, `Declined`, `Fatal` or a `ProtocolError` of your own. Default 0. */
   retries?: number
   /**
    * The wait before the first retry, and the longest one, in milliseconds. Each wait is twice the one before, give or take a

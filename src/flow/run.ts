@@ -1,5 +1,5 @@
 // Runs a target for a carrier. This is the only way from the server, a task or an older client's call into a pass.
-import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import { observeAnswers } from './by-hand.ts'
 import type { CallSource } from './caller.ts'
 import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
@@ -186,7 +186,7 @@ function unwritable<Host extends PassHost>(
 ): string {
   const { host } = ended
   const place = placeOf(target, ended)
-  const isAnswer = error instanceof ProtocolError && error.rpcCode !== INTERNAL_ERROR
+  const isAnswer = isPublicProtocolError(error) && error.rpcCode !== INTERNAL_ERROR
   if (!isAnswer) logUnexpected(place, error)
   return target.failureText(host.showErrors ? error : publicError(error, place), host)
 }

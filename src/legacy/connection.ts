@@ -1,6 +1,6 @@
 // One session on a connection of its own, such as standard streams. Everything is sent on it, in order. Several clients may share it,
 // if a gateway in front of them starts one process for all.
-import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { INVALID_REQUEST, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import type { LegacyConnection, LegacyWire } from '../server/legacy.ts'
 import { errorReply, internalError, resultReply } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
@@ -110,7 +110,7 @@ export class Connection implements LegacyConnection {
       })
       return reply?.text
     } catch (error) {
-      return errorReply(message.id, error instanceof ProtocolError ? error : internalError()).text
+      return errorReply(message.id, isPublicProtocolError(error) ? error : internalError()).text
     }
   }
 

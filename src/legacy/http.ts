@@ -1,5 +1,5 @@
 // Sessions over HTTP: finds the session of a request, sorts its messages, and answers with JSON or with a stream of events.
-import { ProtocolError } from '../protocol/errors.ts'
+import { isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
@@ -51,7 +51,7 @@ export class HttpSessions {
       return await this.#inSession(request, (session) => this.#receive(session, message, request))
     } catch (error) {
       if (error instanceof HttpRefusal) return errorReply(message.id, error, error.status)
-      if (error instanceof ProtocolError) return errorReply(message.id, error, 400)
+      if (isPublicProtocolError(error)) return errorReply(message.id, error, 400)
       this.#host.app.logger.error('A POST of a 2025-era client failed.', { error })
       return errorReply(message.id, internalError(), 500)
     }

@@ -4,7 +4,7 @@ import type { Caller } from '../flow/caller.ts'
 import { MissingCapability, NoTask } from '../flow/errors.ts'
 import { logServing } from '../flow/failure-log.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, INVALID_PARAMS, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, INVALID_PARAMS, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import type { DetailedTask, LoggingLevel, RequestId } from '../protocol/messages.ts'
 import { LOGGING_LEVELS } from '../protocol/logger.ts'
@@ -17,6 +17,7 @@ import type { AppsMethod } from '../server/context.ts'
 import { noRoomError } from '../server/limits.ts'
 import { METHODS, methodNotFound, ownResult } from '../server/methods.ts'
 import type { Served } from '../server/middleware.ts'
+import { targetNameOf } from '../server/failure.ts'
 import { aroundRequest, aroundRound } from '../server/middleware.ts'
 import { readRound } from '../server/params.ts'
 import { observeRound } from '../server/observe.ts'
@@ -63,8 +64,9 @@ export async function respond(host: LegacyHost, incoming: SessionRequest): Promi
       status: 200,
     }
   } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(id, toOlderError(error, request), 200)
-    logServing(host.app, error, method, incoming.caller)
+    if (isPublicProtocolError(error)) return errorReply(id, toOlderError(error, request), 200)
+    const { logger, onError } = host.app
+    logServing({ logger, onError, target: targetNameOf(request), caller: incoming.caller }, error)
     return errorReply(id, internalError(), 200)
   }
 }

@@ -47,7 +47,8 @@ export function atCaller<T>(entry: (...args: never[]) => unknown, check: () => T
 
 /**
  * A JSON-RPC error with this code, message and data. Throw one from a handler to end the call with a protocol error
- * instead of a result that the model reads. A client throws one when the server answers with an error.
+ * instead of a result that the model reads. A client throws one when the server answers with an error: that one is not public, so
+ * a handler that does not catch it passes none of it on.
  */
 export class ProtocolError extends RallyError {
   declare readonly code: 'PROTOCOL'
@@ -61,6 +62,11 @@ export class ProtocolError extends RallyError {
     this.rpcCode = rpcCode
     this.data = data
   }
+}
+
+/** True if a caller may read it as it is. What our client received from another server is no answer of the author's. */
+export function isPublicProtocolError(error: unknown): error is ProtocolError {
+  return error instanceof ProtocolError && error.isPublic
 }
 
 export const PARSE_ERROR = -32700

@@ -1,11 +1,12 @@
 // From a resolved message of 2026-07-28 to its response, whatever host received it.
 import { logServing } from '../flow/failure-log.ts'
 import type { Observers } from '../flow/observer.ts'
-import { ProtocolError } from '../protocol/errors.ts'
+import { isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import { plainText } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
 import type { Method } from './methods.ts'
 import { methodNotFound, methodOf } from './methods.ts'
+import { targetNameOf } from './failure.ts'
 import { aroundRequest } from './middleware.ts'
 import { observeRound } from './observe.ts'
 import type { Reply } from './reply.ts'
@@ -25,7 +26,7 @@ export async function dispatch(
   // An error in the message itself is the sender's mistake, and the HTTP status says so.
   if (request.kind === 'invalid') return errorReply(request.id, request.problem, 400)
   if (request.kind === 'notification') return undefined
-  const { id, method } = request
+  const { id } = request
   let info: RequestInfo
   try {
     if (isInitialize(request)) throw unsupportedVersion(request.params?.['protocolVersion'])
@@ -43,8 +44,9 @@ export async function dispatch(
       : serveObserved(app.observers, app, seen, info, context))
     return result === undefined ? undefined : resultReply(id, result)
   } catch (error) {
-    if (error instanceof ProtocolError) return errorReply(id, error)
-    logServing(app, error, method, context.caller)
+    if (isPublicProtocolError(error)) return errorReply(id, error)
+    const { logger, onError } = app
+    logServing({ logger, onError, target: targetNameOf(request), caller: context.caller }, error)
     return errorReply(id, internalError())
   }
 }

@@ -133,11 +133,9 @@ describe.each(carriers)('carried by $carrier', ({ task, options }) => {
       .tool('declines', toolOptions, () => {
         throw new Declined('sure', 'decline')
       })
-      .tool('refuses', toolOptions, (_args, io) =>
-        io.step('look', (): string => {
-          throw new ProtocolError(-32002, 'Not found')
-        }),
-      )
+      .tool('refuses', toolOptions, () => {
+        throw new ProtocolError(-32002, 'Not found')
+      })
       .tool('strict', { ...toolOptions, input: z.object({ id: z.number() }) }, () => 'found')
     for (const name of ['declines', 'refuses', 'strict']) await callTool(app, name, options)
     expect(logged).toEqual([])

@@ -10,9 +10,11 @@ import { META_IDEMPOTENCY_KEY, META_SUBSCRIPTION, TASKS_EXTENSION } from '../pro
 import type { Result } from '../protocol/revisions/rounds.ts'
 import type { Skill } from '../protocol/skills.ts'
 import { hasCapability } from './capabilities.ts'
+import type { Completion } from './completion.ts'
 import { complete } from './completion.ts'
 import { plainText, withServerMeta } from './content.ts'
 import type { AppServices, RequestContext } from './context.ts'
+import { failServing, targetNameOf } from './failure.ts'
 import type { MethodResult } from './own-method.ts'
 import { serveOwn } from './own-method.ts'
 import { readRound } from './params.ts'
@@ -54,11 +56,12 @@ const task: Method = {
 
 const completion: Method = {
   isOffered: ({ registry }) => registry.hasCompletions,
-  text: async ({ serverMeta, limits }, request, info, { caller }) => {
-    const source = new RequestSource({ info, meta: request.meta, caller }, limits)
-    return `{"resultType":"complete","completion":${JSON.stringify(await completed(request, source))},"_meta":${serverMeta}}`
+  text: async (app, request, info, { caller }) => {
+    const source = new RequestSource({ info, meta: request.meta, caller }, app.limits)
+    const values = JSON.stringify(await completed(app, request, source))
+    return `{"resultType":"complete","completion":${values},"_meta":${app.serverMeta}}`
   },
-  value: async (_app, request, source) => ({ completion: await completed(request, source) }),
+  value: async (app, request, source) => ({ completion: await completed(app, request, source) }),
 }
 
 const hasPrompts: Method['isOffered'] = ({ registry }) => registry.hasPrompts
@@ -150,11 +153,13 @@ function list(name: ListName): Method {
   }
 }
 
-function completed(
-  { completion: target, params = {} }: ResolvedRequest,
-  source: CallSource,
-): ReturnType<typeof complete> {
-  return complete(target, params, source)
+async function completed(app: AppServices, request: ResolvedRequest, source: CallSource): Promise<Completion> {
+  const { completion: target, params = {} } = request
+  try {
+    return await complete(target, params, source)
+  } catch (error) {
+    return failServing(app, error, targetNameOf(request), source.caller)
+  }
 }
 
 function discover(

@@ -7,15 +7,14 @@ import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
 import { InputRequired } from '../flow/by-hand.ts'
 import type { PassHost } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
-import { isExpected, logServing } from '../flow/failure-log.ts'
 import type { FlowCarrier } from '../flow/observer.ts'
 import type { FlowTarget } from '../flow/run.ts'
 import { endText, failureText } from '../flow/run.ts'
-import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { RallyError } from '../protocol/errors.ts'
 import { frozenCopy, isObject, isTame } from '../protocol/json.ts'
 import type { Result } from '../protocol/revisions/rounds.ts'
 import { shown } from '../protocol/text.ts'
-import { messageOf } from './content.ts'
+import { failServing, targetNameOf } from './failure.ts'
 import type { Limits } from './limits.ts'
 import { DEEPEST, invalidParams } from './request.ts'
 import type { SourceRequest } from './source.ts'
@@ -112,11 +111,11 @@ export interface PlainRequest {
 /** Serves a request that is no round of a flow, through the middleware. `write` makes what is served of a result. */
 export function aroundRequest<T extends Served>(
   host: MiddlewareHost,
-  { method, params = {} }: PlainRequest,
+  request: PlainRequest,
   from: SourceRequest,
   { serve, write }: { serve: () => T | Promise<T>; write: (result: Result) => T },
 ): Promise<T> {
-  const { _meta: _, ...args } = params
+  const { method, params: { _meta: _, ...args } = {} } = request
   const source = new RequestSource(from, host.limits)
   return runAll<T>(host.middleware, new CallView(method, args, source), {
     serve,
@@ -124,7 +123,7 @@ export function aroundRequest<T extends Served>(
       if (isObject(value)) return write(value)
       throw invalid(`it answered ${method} with something else than the result object`)
     },
-    fail: (error) => failPlain(host, error, method, source.caller),
+    fail: (error) => failServing(host, error, targetNameOf(request), source.caller),
   })
 }
 
@@ -247,14 +246,6 @@ class CallView implements MiddlewareCall {
   get meta(): Readonly<Record<string, unknown>> {
     return this.#source.meta
   }
-}
-
-/** The rules of a prompt or resource, without a flow that a reference could name. */
-function failPlain(host: MiddlewareHost, error: unknown, method: string, caller: Caller | undefined): never {
-  if (error instanceof ProtocolError) throw error
-  if (!isExpected(error)) logServing(host, error, method, caller)
-  const mayRead = host.showErrors || (error instanceof RallyError && error.isPublic)
-  throw new ProtocolError(INTERNAL_ERROR, mayRead ? messageOf(error) : 'Internal error')
 }
 
 function invalid(why: string): RallyError {

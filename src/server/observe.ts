@@ -1,6 +1,6 @@
 // Tells the observers of an app about the requests of its clients. An app without observers does not enter this file.
 import type { ObservedRound, Observers, RoundEnd } from '../flow/observer.ts'
-import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, isPublicProtocolError } from '../protocol/errors.ts'
 import type { Served } from './middleware.ts'
 import type { ResolvedRequest } from './resolve.ts'
 
@@ -27,7 +27,7 @@ export async function observeRound<T extends Served>(
 
 /** What a client is told about it. */
 function shownOf(error: unknown): { code: number; message: string } {
-  if (error instanceof ProtocolError) return { code: error.rpcCode, message: error.message }
+  if (isPublicProtocolError(error)) return { code: error.rpcCode, message: error.message }
   return { code: INTERNAL_ERROR, message: 'Internal error' }
 }
 

@@ -1,17 +1,15 @@
 // Methods of an app's own, such as those of an extension. They take one round: a client that does not know them could not answer.
 import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
-import { ToolError } from '../flow/errors.ts'
-import type { FailurePlace } from '../flow/failure-log.ts'
-import { logServing } from '../flow/failure-log.ts'
 import type { Cancel } from '../protocol/cancel.ts'
-import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { RallyError } from '../protocol/errors.ts'
 import { assertJson, isObject, isTame } from '../protocol/json.ts'
 import { isOwnMethod } from '../protocol/own-methods.ts'
 import { shown } from '../protocol/text.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
 import type { Check } from '../schema/validator.ts'
 import { toCheck } from '../schema/validator.ts'
-import { messageOf } from './content.ts'
+import type { ServingHost } from './failure.ts'
+import { failServing } from './failure.ts'
 import type { HandlerOptions } from './handler.ts'
 import { checkNone, prepareHandler } from './handler.ts'
 import { DEEPEST, invalidParams } from './request.ts'
@@ -80,8 +78,7 @@ export function registerMethod<P extends Schema = NoArguments>(
 }
 
 /** What an app shares with its methods. */
-export interface MethodHost extends Pick<FailurePlace, 'logger' | 'onError'> {
-  readonly showErrors: boolean
+export interface MethodHost extends ServingHost {
   readonly timeoutMs: number
 }
 
@@ -105,11 +102,7 @@ export async function serveOwn(app: MethodHost, request: OwnRequest): Promise<Me
     return checkedResult(method, result)
   } catch (error) {
     if (cancel?.cancelled === true) return undefined
-    if (error instanceof ProtocolError) throw error
-    if (error instanceof ToolError) throw new ProtocolError(INTERNAL_ERROR, error.message)
-    if (!app.showErrors) throw error
-    logServing(app, error, method.name, source.caller)
-    throw new ProtocolError(INTERNAL_ERROR, messageOf(error))
+    return failServing(app, error, { method: method.name, target: method.name }, source.caller)
   } finally {
     cancel?.listen(undefined)
   }

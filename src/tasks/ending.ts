@@ -3,7 +3,7 @@ import type { Ending } from '../flow/carrier.ts'
 import { Declined, Expired, FlowError, StepFailed } from '../flow/errors.ts'
 import type { EndedFlow } from '../flow/run.ts'
 import { endText } from '../flow/run.ts'
-import { INTERNAL_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import type { AppServices } from '../server/context.ts'
 import { errorText } from '../server/reply.ts'
 import type { RegisteredTool } from '../server/tool.ts'
@@ -25,7 +25,7 @@ export async function endingOf(
 }
 
 export function failedWith(error: unknown): TaskChange {
-  const shown = error instanceof ProtocolError ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
+  const shown = isPublicProtocolError(error) ? error : new ProtocolError(INTERNAL_ERROR, 'Internal error')
   return { status: 'failed', outcome: errorText(shown), message: shown.message }
 }
 

@@ -1,6 +1,6 @@
 // What a caller reads when something fails, and what the log and `onError` get: in production, on every carrier.
 import type { ErrorContext, Rally, RallyOptions } from 'mcp-rally'
-import { Declined, MemoryStore, rally, send, ToolError } from 'mcp-rally'
+import { Declined, MemoryStore, ProtocolError, rally, RallyError, send, ToolError } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, test, vi } from 'vitest'
@@ -151,13 +151,96 @@ describe('over 2026-07-28', () => {
     expect(answers).toEqual([
       expect.stringMatching(/^The prompt failed\. Reference: [\w-]{11}$/),
       expect.stringMatching(/^The resource failed\. Reference: [\w-]{11}$/),
-      'Internal error',
+      expect.stringMatching(/^The completion failed\. Reference: [\w-]{11}$/),
     ])
-    expect(reported.map(({ context }) => context.method)).toEqual([
-      'prompts/get',
-      'resources/read',
-      'completion/complete',
+    expect(reported.map(({ context }) => [context.method, context.target, context.reference])).toEqual([
+      ['prompts/get', 'p', answers[0]?.slice(-11)],
+      ['resources/read', 'a://b', answers[1]?.slice(-11)],
+      ['completion/complete', 'p', answers[2]?.slice(-11)],
     ])
+  })
+
+  test.each([
+    {
+      thrown: 'a ToolError',
+      error: () => new ToolError('No such city.'),
+      says: 'No such city.',
+      told: 0,
+      level: 'debug',
+    },
+    {
+      thrown: 'a ProtocolError',
+      error: () => new ProtocolError(-32602, 'Bad city.'),
+      says: 'Bad city.',
+      told: 0,
+      level: 'debug',
+    },
+    {
+      thrown: "an error of Rally's own",
+      error: () => new RallyError('OPTION_INVALID', 'It has a limit.'),
+      says: 'It has a limit.',
+      told: 1,
+      level: 'warn',
+    },
+    {
+      thrown: 'anything else',
+      error: driverError,
+      says: /^The \w+ failed\. Reference: [\w-]{11}$/,
+      told: 1,
+      level: 'error',
+    },
+  ])('a completion and a method of the app treat $thrown as a prompt does', async ({ error, says, told, level }) => {
+    const reported: Reported[] = []
+    const lines: object[] = []
+    const line = (at: string) => (_message: string, fields: object | undefined) => lines.push({ level: at, ...fields })
+    const logger = { debug: line('debug'), warn: line('warn'), error: line('error') }
+    const fail = (): Promise<never> => Promise.reject(error())
+    const app = rally({ ...options(reported), logger })
+      .prompt('p', { arguments: z.object({ a: z.string().optional() }), complete: { a: fail } }, fail)
+      .method('com.example/fails', {}, fail)
+    const ref = { type: 'ref/prompt', name: 'p' }
+    const said = [
+      errorOf(await send(app, request('prompts/get', { name: 'p' }))).message,
+      errorOf(await send(app, request('completion/complete', { ref, argument: { name: 'a', value: '' } }))).message,
+      errorOf(await send(app, request('com.example/fails'))).message,
+    ]
+    for (const each of said) expect(each).toMatch(says)
+    expect(lines).toMatchObject([
+      { level, method: 'prompts/get', target: 'p' },
+      { level, method: 'completion/complete', target: 'p' },
+      { level, method: 'com.example/fails', target: 'com.example/fails' },
+    ])
+    expect(reported).toHaveLength(3 * told)
+    if (level === 'error')
+      expect(said.map((each) => each.slice(-11))).toEqual(lines.map((each) => 'reference' in each && each.reference))
+  })
+
+  test('a completion and a method of the app show everything with showErrors', async () => {
+    const app = addTo(rally({ ...options([]), showErrors: true })).method('com.example/fails', {}, () => {
+      throw driverError()
+    })
+    const ref = { type: 'ref/prompt', name: 'p' }
+    const completion = request('completion/complete', { ref, argument: { name: 'a', value: '' } })
+    expect(errorOf(await send(app, completion)).message).toContain('hunter2')
+    expect(errorOf(await send(app, request('com.example/fails'))).message).toContain('hunter2')
+  })
+
+  test.each([
+    ['a ProtocolError in a step', 'step', () => new ProtocolError(-32000, PASSWORD)],
+    ['a ProtocolError in a scope', 'scope', () => new ProtocolError(-32000, PASSWORD)],
+    ['a Declined in a step', 'step', () => new Declined('other', 'decline')],
+  ])('%s is a failure: the log and onError have the reference that the caller reads', async (_what, kind, error) => {
+    const reported: Reported[] = []
+    const errors: object[] = []
+    const logger = { warn() {}, error: (_message: string, fields?: object) => void errors.push({ ...fields }) }
+    const fail = (): Promise<never> => Promise.reject(error())
+    const app = rally({ ...options(reported), logger }).tool('t', {}, (_args, io) =>
+      kind === 'step' ? io.step('pay', fail) : io.scope('pay', fail),
+    )
+    const text = textIn(await send(app, call('t')))
+    expect(text).toMatch(MASKED)
+    expect(errors).toMatchObject([{ key: 'pay', reference: text.slice(-11), error: error() }])
+    expect(reported).toMatchObject([{ context: { key: 'pay', reference: text.slice(-11) } }])
   })
 
   test('an onError that throws fails nothing', async () => {
@@ -168,6 +251,82 @@ describe('over 2026-07-28', () => {
     const app = addTo(rally({ ...options([], logged), onError }))
     expect(textIn(await send(app, call('plain')))).toMatch(MASKED)
     expect(logged.map(({ message }) => message)).toContain('onError() failed.')
+  })
+})
+
+/** A server that answers with the words of its database. */
+const upstream = (): Rally =>
+  rally({ ...options([]), name: 'upstream' }).tool('broken', {}, () =>
+    Promise.reject(new ProtocolError(-32000, PASSWORD, { url: PASSWORD })),
+  )
+
+/** An app whose every part calls that server. */
+function calling(revision: string, reported: Reported[]): { app: Rally; close: () => Promise<void> } {
+  const other = serve(upstream(), { port: 0, handleSignals: false })
+  const fail = async (): Promise<never> => {
+    const client = await connect((await other).url, { revision })
+    try {
+      await client.callTool('broken', {})
+    } catch (error) {
+      expect(error).toBeInstanceOf(ProtocolError)
+      expect(error).toMatchObject({ name: 'ProtocolError', code: 'PROTOCOL', rpcCode: -32000, message: PASSWORD })
+      throw error
+    } finally {
+      await client.close()
+    }
+    throw new Error('It must fail.')
+  }
+  const app = rally(options(reported))
+    .tool('plain', {}, fail)
+    .tool('in_step', {}, (_args, io) => io.step('call', fail))
+    .prompt('p', { arguments: z.object({ a: z.string().optional() }), complete: { a: fail } }, fail)
+    .resource('a://b', { name: 'b' }, fail)
+    .method('com.example/fails', {}, fail)
+    .use(({ method }, next) => (method === 'tools/list' ? fail() : next()))
+  return { app, close: async () => (await other).close() }
+}
+
+describe('what a server answered to our client is never read by the callers of the handler', () => {
+  const requests = [
+    call('plain'),
+    call('in_step'),
+    request('prompts/get', { name: 'p' }),
+    request('resources/read', { uri: 'a://b' }),
+    request('completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }),
+    request('com.example/fails'),
+    request('tools/list'),
+  ]
+
+  test.each(['2026-07-28', '2025-11-25'])('from a server of %s', async (revision) => {
+    const reported: Reported[] = []
+    const { app, close } = calling(revision, reported)
+    const texts: string[] = []
+    for (const message of requests) texts.push(JSON.stringify(await send(app, message)))
+    await close()
+    for (const text of texts) expect(text).toMatch(/failed\. Reference: [\w-]{11}"/)
+    expect(texts.join('\n')).not.toContain('hunter2')
+    expect(texts.map((text) => /Reference: ([\w-]{11})/.exec(text)?.[1])).toEqual(
+      reported.map(({ context }) => context.reference),
+    )
+    for (const { error } of reported) expect(error).toMatchObject({ message: PASSWORD })
+  })
+
+  test('in sessions of older revisions too', async () => {
+    const reported: Reported[] = []
+    const { app, close } = calling('2026-07-28', reported)
+    const { url, close: closeOwn } = await serve(app, { port: 0, handleSignals: false })
+    const client = await connect(url, { revision: '2025-11-25' })
+    const texts = [
+      JSON.stringify(await client.callTool('plain', {}, { signal: AbortSignal.timeout(10_000) })),
+      await client.getPrompt('p', {}).catch(String),
+      await client.readResource('a://b').catch(String),
+      await client.listTools().catch(String),
+    ]
+    await client.close()
+    await closeOwn()
+    await close()
+    for (const text of texts) expect(text).toMatch(/failed\. Reference: [\w-]{11}/)
+    expect(reported).toHaveLength(4)
   })
 })
 

@@ -15,7 +15,7 @@ import type { Answerers } from '../answers/answerers.ts'
 import type { Capability } from '../capabilities.ts'
 import type { ServerInfo } from '../discovery.ts'
 import { readServer } from '../discovery.ts'
-import { ClientError, closed } from '../errors.ts'
+import { ClientError, closed, received } from '../errors.ts'
 import type { Limits } from '../options.ts'
 import { Deadline } from '../deadline.ts'
 import type {
@@ -232,7 +232,7 @@ export class Session implements Transport {
       const { result, error } = await deadline.wait<RpcResponse>((resolve, reject) =>
         this.#channel.send(request, { resolve, reject, deadline }),
       )
-      if (error !== undefined) throw new ProtocolError(error.code, error.message, error.data)
+      if (error !== undefined) throw received(error)
       return result ?? {}
     } finally {
       this.#deadlines.delete(deadline)

@@ -1,12 +1,12 @@
 // The state of a task, read from an untrusted server, and a saved task.
-import { ProtocolError } from '../../protocol/errors.ts'
+import type { ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { CallToolResult } from '../../protocol/messages.ts'
 import { shown } from '../../protocol/text.ts'
 import type { ServerQuestion } from '../answers/question.ts'
 import { readQuestions } from '../answers/question.ts'
 import { REVISIONS } from '../discovery.ts'
-import { badResponse, ClientError } from '../errors.ts'
+import { badResponse, ClientError, received } from '../errors.ts'
 import { checkComplete, readDone, readInputRequests } from '../round.ts'
 import { META_PROGRESS } from '../../protocol/revisions/2026-07-28.ts'
 import type { ProgressUpdate } from '../options.ts'
@@ -129,8 +129,7 @@ export function readTaskState(result: Record<string, unknown>, id: string): Task
     case 'completed':
       return { ...summary, status: summary.status, result: readResult(result['result']) }
     case 'failed': {
-      const { code, message, data } = readError(result['error'])
-      return { ...summary, status: summary.status, error: new ProtocolError(code, message, data) }
+      return { ...summary, status: summary.status, error: received(readError(result['error'])) }
     }
     case 'working':
     case 'cancelled':
