@@ -1,5 +1,6 @@
 // Routes the notifications of a server: progress and log messages to the caller's functions, changes to subscriptions and
 // to the cached lists, finished visits to the calls that wait for them.
+import { callSafely } from '../protocol/call-safely.ts'
 import { isObject } from '../protocol/json.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { LoggingLevel, RequestId } from '../protocol/messages.ts'
@@ -108,11 +109,10 @@ export class Notifications {
 
   /** Calls a function of the caller. An error in it does not fail the call. */
   tell<T>(listener: (value: T) => void, value: T): void {
-    try {
-      listener(value)
-    } catch (error) {
-      this.#options.logger.error('onProgress or onLog threw an error.', { error })
-    }
+    callSafely(
+      () => listener(value),
+      (error) => this.#options.logger.error('onProgress or onLog threw an error.', { error }),
+    )
   }
 }
 

@@ -1,4 +1,5 @@
 // Observers of a client: what telemetry learns about each request, and what it adds to it. A client without them does not enter this file.
+import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
@@ -127,12 +128,7 @@ export class ClientObservers {
   }
 
   #safely<T>(call: () => T): T | undefined {
-    try {
-      return call()
-    } catch (error) {
-      this.#logger.error('An observer failed.', { error })
-      return undefined
-    }
+    return callSafely(call, (error) => this.#logger.error('An observer failed.', { error }))
   }
 }
 

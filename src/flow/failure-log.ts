@@ -2,6 +2,7 @@
 //
 // A replay logs nothing: a recorded failure reaches the handler as `StepFailed`, and that was logged when it was recorded.
 import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
+import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { Caller } from './caller.ts'
 import { failureReference, flowDigest } from './derive.ts'
@@ -34,7 +35,7 @@ export interface ErrorContext {
   readonly reference: string | undefined
 }
 
-/** Receives every failure that is not the author's own answer to the caller, once: never on a replay. */
+/** Receives what fails in requests and tasks and is not the author's own answer to the caller, once: never on a replay. */
 export type OnError = (error: unknown, context: ErrorContext) => void
 
 /** Where something failed. */
@@ -116,11 +117,11 @@ function callOnError(
   error: unknown,
   context: ErrorContext,
 ): void {
-  try {
-    onError?.(error, context)
-  } catch (thrown) {
-    logger.error('onError() failed.', { error: thrown })
-  }
+  if (onError === undefined) return
+  callSafely(
+    () => onError(error, context),
+    (thrown) => logger.error('onError() failed.', { error: thrown }),
+  )
 }
 
 /**

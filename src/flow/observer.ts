@@ -3,6 +3,7 @@
 // 1. An app without observers does not enter this file: its parts check one variable that is undefined.
 // 2. No observer sees a secret: flows and tasks are named by a digest.
 // 3. An observer that throws is logged, and changes nothing. Only what `run` throws reaches the flow, because it may come from inside.
+import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { Caller } from './caller.ts'
@@ -245,12 +246,7 @@ export class Observers {
   }
 
   #safely<T>(call: () => T): T | undefined {
-    try {
-      return call()
-    } catch (error) {
-      this.#logger.error('An observer failed.', { error })
-      return undefined
-    }
+    return callSafely(call, (error) => this.#logger.error('An observer failed.', { error }))
   }
 }
 

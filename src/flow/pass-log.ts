@@ -17,6 +17,14 @@ export function logLost(input: PassInput, { key }: Call, thrown: unknown, isDone
   if (thrown !== undefined && !isStopped) logFailure(placeOf(input), thrown, key)
 }
 
+/** A function that was given to `io.onSuspend` failed. Nothing else fails for it. */
+export function logCleanUp(input: PassInput, error: unknown): void {
+  input.logger.error(
+    `${nameOf(input.target)}: a function given to io.onSuspend threw an error.`,
+    detailsOf(placeOf(input), error),
+  )
+}
+
 /** Logs both texts, which strict passes remember. In production nothing keeps the first one, and questions may be personal. */
 export function warnOfChange(input: PassInput, key: string, pin: string, { question }: Asking): void {
   const { target, flow, logger, strict } = input

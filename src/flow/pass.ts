@@ -32,11 +32,12 @@ import {
 } from './errors.ts'
 import type { EventHost } from './event.ts'
 import type { ReceivedEvent } from './event-source.ts'
+import { callSafely } from '../protocol/call-safely.ts'
 import { logRecorded } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
-import { logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
+import { logCleanUp, logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
 import type { Phase } from './phase.ts'
 import { isOver } from './phase.ts'
 import type { Question } from './question.ts'
@@ -658,11 +659,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   #cleanUp(): void {
     for (const cleanUp of this.#cleanUps?.splice(0) ?? []) {
-      try {
-        cleanUp()
-      } catch (error) {
-        this.input.logger.error('A function given to io.onSuspend threw an error.', { error })
-      }
+      callSafely(cleanUp, (error) => logCleanUp(this.input, error))
     }
   }
 }

@@ -6,6 +6,7 @@
 // 2. For every other client nothing changes: not a byte of a list, and no tool more.
 // 3. The model's call never brings answers or a state. Only the page does.
 import { MissingCapability } from '../flow/errors.ts'
+import { callSafely } from '../protocol/call-safely.ts'
 import { ANSWER_TOOL, APPS_EXTENSION, PAGE_TYPE, PAGE_URI, RESULT_TOOL } from '../protocol/apps.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
@@ -160,12 +161,12 @@ export class AppsSwitch implements Apps {
 
   #decide(way: Way, when: NonNullable<AppsOptions['when']>, info: RequestInfo, declared: boolean): boolean {
     const { limits, logger } = this.#app
-    try {
-      return when(new RequestSource({ info, meta: undefined, caller: undefined }, limits).client) ?? declared
-    } catch (error) {
-      logger.error(`\`${way}.when\` threw. The client is asked as it declares.`, { error })
-      return declared
-    }
+    const decided = callSafely(
+      () => when(new RequestSource({ info, meta: undefined, caller: undefined }, limits).client),
+      (error) => logger.error(`\`${way}.when\` threw. The client is asked as it declares.`, { error }),
+    )
+    // A promise is no answer.
+    return typeof decided === 'boolean' ? decided : declared
   }
 
   #answeredTool({ name, arguments: given }: Readonly<Record<string, unknown>>): AnsweredTool | undefined {

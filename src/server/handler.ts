@@ -9,7 +9,7 @@ import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Checked } from '../schema/standard.ts'
-import type { Visible } from './visibility.ts'
+import type { VisibilityTest, Visible } from './visibility.ts'
 
 /** Options that tools, prompts and resources have in common. */
 export interface HandlerOptions<A extends Asks, N> {
@@ -31,7 +31,7 @@ export interface Handled {
   readonly version: string | undefined
   readonly timeoutMs: number | undefined
   readonly scopes: readonly string[] | undefined
-  readonly visible: Visible | undefined
+  readonly visible: VisibilityTest | undefined
   readonly forms: ReadonlyMap<string, Form>
   readonly run: (args: unknown, io: Io) => unknown
 }
@@ -54,7 +54,8 @@ export function prepareHandler(where: string, options: HandlerOptions<Asks, Requ
     )
   }
   const forms = new Map(Object.entries(asks).map(([key, ask]) => [key, prepareForm(ask, `${where}, asks.${key}`)]))
-  return { version, timeoutMs, scopes, visible, forms, run: runner(where, needs, handler as Handler) }
+  const visibility = visible && { where, test: visible }
+  return { version, timeoutMs, scopes, visible: visibility, forms, run: runner(where, needs, handler as Handler) }
 }
 
 type Handler = (args: unknown, io: Io, needs: Readonly<Record<string, unknown>>) => unknown

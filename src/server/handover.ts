@@ -5,6 +5,7 @@
 // over at once with what it has recorded. A handler that never used `io` cannot be run again unasked, so it fails.
 import type { Pass } from '../flow/pass.ts'
 import { Underway } from '../flow/underway.ts'
+import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 
 /** When this instance is overloaded: if the event loop lags by more than `lagMs`, or if the function returns true. */
@@ -49,12 +50,11 @@ export class Handover {
 /** An error in the author's function must not fail a call. */
 function withoutThrowing(test: () => boolean, logger: Logger): () => boolean {
   return () => {
-    try {
-      return test()
-    } catch (error) {
-      logger.error('`shed()` threw; load shedding is skipped for this call.', { error })
-      return false
-    }
+    const sheds = callSafely(test, (error) =>
+      logger.error('`shed()` threw; load shedding is skipped for this call.', { error }),
+    )
+    // A promise is no answer.
+    return sheds === true
   }
 }
 

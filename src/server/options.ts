@@ -67,8 +67,8 @@ export interface AppOptions {
    */
   once?: OnceStore
   /**
-   * Receives every failure that is not the author's own answer to the caller, with where it happened: once each, and never on a
-   * replay. For error trackers. Default: failures go to `logger` alone.
+   * Receives what fails in requests and tasks, with where it happened: once each, and never on a replay. The author's own answers to
+   * the caller are not failures. For error trackers. Default: failures go to `logger` alone.
    */
   onError?: OnError
   /**

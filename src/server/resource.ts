@@ -25,7 +25,7 @@ import type { Target, RoundRequest } from './round.ts'
 import { tellFailure } from './failure.ts'
 import type { TemplateVariables } from './uri-template.ts'
 import { UriTemplate } from './uri-template.ts'
-import type { Visible } from './visibility.ts'
+import type { VisibilityTest } from './visibility.ts'
 
 interface ReadOptions<A extends Asks, N> extends HandlerOptions<A, N>, Partial<CacheHints> {
   /** A short name for programs, such as a file name. */
@@ -167,7 +167,7 @@ function readHints(
 /** A resource as one request reads it. */
 export interface ResourceTarget extends Target {
   readonly scopes: readonly string[] | undefined
-  readonly visible: Visible | undefined
+  readonly visible: VisibilityTest | undefined
 }
 
 export function resourceTarget(uri: string, resource: RegisteredResource, variables: unknown): ResourceTarget {

@@ -80,6 +80,7 @@ export function registerSkill(
   const uri = uriOf(path, SKILL_FILE)
   const manifest = contents.find((file) => file.uri === uri)
   if (manifest === undefined) throw invalid(`${where}: it has no ${SKILL_FILE}`)
+  const visibility = visible && { where, test: visible }
   const guard = { ...(scopes && { scopes }), ...(visible && { visible }) }
   const toResource = (file: SkillFile): RegisteredResource =>
     registerResource(file.uri, { ...file.listing, ...guard }, () => file.content)
@@ -88,7 +89,7 @@ export function registerSkill(
     kind: 'skill',
     path,
     scopes,
-    visible,
+    visible: visibility,
     listing: {
       uri,
       frontmatter: frontmatter as SkillFrontmatter,
@@ -96,7 +97,7 @@ export function registerSkill(
     },
     manifest: toResource({ ...manifest, listing: { ...manifest.listing, name, description } }),
     files: new Map(contents.filter((file) => file !== manifest).map((file) => [file.uri, toResource(file)])),
-    directories: directoriesOf(path, contents, { scopes, visible }),
+    directories: directoriesOf(path, contents, { scopes, visible: visibility }),
   }
 }
 

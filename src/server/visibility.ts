@@ -1,6 +1,7 @@
 // Which tools, prompts and resources a caller may know of. A hidden one does not exist for the caller: not in lists, not by name,
 // and not in a later round of its call.
 import type { CallSource } from '../flow/caller.ts'
+import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 
 /**
@@ -15,7 +16,14 @@ export type Visible = (who: Pick<CallSource, 'caller' | 'client'>) => boolean
 /** What decides whether a caller may know of an entry, and use it. */
 export interface Guarded {
   readonly scopes: readonly string[] | undefined
-  readonly visible: Visible | undefined
+  readonly visible: VisibilityTest | undefined
+}
+
+/** The `visible` of a tool, prompt, resource or template. */
+export interface VisibilityTest {
+  /** Whose it is, such as `Tool "deploy"`. Log entries begin with it. */
+  readonly where: string
+  readonly test: Visible
 }
 
 /** The parts of a message that name something. */
@@ -36,14 +44,16 @@ export interface Viewer extends CallSource {
 
 export function isVisible({ visible }: Pick<Guarded, 'visible'>, source: CallSource, logger: Logger): boolean {
   if (visible === undefined) return true
-  try {
-    // A promise is no answer: what is not clearly visible is hidden.
-    const answer: unknown = visible(source)
-    return answer === true
-  } catch (error) {
-    logger.error('visible() failed. What it is for is hidden from the caller.', { error })
-    return false
-  }
+  const answer: unknown = callSafely(
+    () => visible.test(source),
+    (error) => {
+      const { caller } = source
+      const details = { ...(caller && { principal: caller.principal }), error }
+      logger.error(`${visible.where}: visible() failed. It is hidden from the caller.`, details)
+    },
+  )
+  // A promise is no answer: what is not clearly visible is hidden.
+  return answer === true
 }
 
 /** True if a list shows the entry. A caller without its scopes may still call it, and learns then which scopes it lacks. */

@@ -243,14 +243,19 @@ describe('over 2026-07-28', () => {
     expect(reported).toMatchObject([{ context: { key: 'pay', reference: text.slice(-11) } }])
   })
 
-  test('an onError that throws fails nothing', async () => {
+  test.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the tracker is down')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the tracker is down')) as never],
+  ])('an onError that %s fails nothing', async (_how, onError: () => void) => {
     const logged: { message?: string }[] = []
-    const onError = vi.fn<() => void>(() => {
-      throw new Error('the tracker is down')
-    })
     const app = addTo(rally({ ...options([], logged), onError }))
     expect(textIn(await send(app, call('plain')))).toMatch(MASKED)
-    expect(logged.map(({ message }) => message)).toContain('onError() failed.')
+    await vi.waitFor(() => expect(logged.map(({ message }) => message)).toContain('onError() failed.'))
   })
 })
 

@@ -263,11 +263,15 @@ test('`run` makes an async context active inside: the handler in the pass, the f
   expect(textOf(await send(app, call('where')))).toBe('flow a flow')
 })
 
-function broken(): never {
-  throw new Error('oops')
-}
-
-test('an observer that throws is logged, and changes nothing', async () => {
+test.each([
+  [
+    'throws',
+    (): never => {
+      throw new Error('oops')
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('oops')) as never],
+])('an observer that %s is logged, and changes nothing', async (_how, broken) => {
   const logged: string[] = []
   const log = (message: string): void => void logged.push(message)
   const observers = [

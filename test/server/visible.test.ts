@@ -268,13 +268,20 @@ test('lists that depend on the caller are private, and others are as before', as
   expect(await scopeOf(rally({ name: 'plain', version: '1', keys: KEYS }).tool('t', {}, () => 't'))).toBe('public')
 })
 
-test('a function that throws hides the thing, and the log says so; what is no function is an error', async () => {
-  const logged: string[] = []
-  const log = (message: string): void => void logged.push(message)
+test('a function that throws or rejects hides the thing, and the log says so; what is no function is an error', async () => {
+  const logged: object[] = []
+  const log = (message: string, fields?: object): void => void logged.push({ message, ...fields })
   const app = rally({ name: 'seen', version: '1', keys: KEYS, logger: { warn: log, error: log } })
+  const error = new Error('no directory')
   app.tool('t', { visible: () => JSON.parse('no JSON') as boolean }, () => 't')
-  expect(errorOf(await send(app, call('t')))).toMatchObject({ message: 'Unknown tool: t' })
-  expect(logged).toEqual(['visible() failed. What it is for is hidden from the caller.'])
+  app.prompt('p', { visible: () => Promise.reject(error) as never }, () => 'p')
+  const caller = { principal: 'bob' }
+  expect(errorOf(await send(app, call('t'), { caller }))).toMatchObject({ message: 'Unknown tool: t' })
+  errorOf(await send(app, request('prompts/get', { name: 'p' }), { caller }))
+  expect(logged).toMatchObject([
+    { message: 'Tool "t": visible() failed. It is hidden from the caller.', principal: 'bob' },
+    { message: 'Prompt "p": visible() failed. It is hidden from the caller.', principal: 'bob', error },
+  ])
   expect(() => app.tool('u', { visible: true as never }, () => 'u')).toThrow('Tool "u": `visible` must be a function')
 })
 
