@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ephemeral, keyring } from './keyring.ts'
 import { prefixes } from './keyring.ts'
@@ -63,7 +64,22 @@ describe('keyring', () => {
       'its bytes count up or down',
     ],
     ['the alphabet and digits', 'abcdefghijklmnopqrstuvwxyz0123456789', 'its bytes count up or down'],
-    ['a password between spaces', 'correct horse battery'.padEnd(40), 'only 21 bytes without the spaces around it'],
+    ['a password between spaces', 'correct horse battery'.padEnd(40), 'only 21 bytes without extra spaces'],
+    [
+      'words with many spaces between them',
+      'correct horse     battery     staple',
+      'only 28 bytes without extra spaces',
+    ],
+    ['a repeated word and a line end', `${'changeme'.repeat(4)}\n`, 'it has only 9 bytes without what it repeats'],
+    ['the same in bytes', Buffer.from(`${'changeme'.repeat(4)}\n`), 'it has only 9 bytes without what it repeats'],
+    ['a repeated word and a digit', `${'password'.repeat(4)}1`, 'it has only 9 bytes without what it repeats'],
+    ['a repeated word after a letter', `x${'password'.repeat(5)}`, 'it has only 9 bytes without what it repeats'],
+    [
+      'two words with spaces between them',
+      `secret${' '.repeat(26)}key!`,
+      'it has only 11 bytes without what it repeats',
+    ],
+    ['two repeated words', 'password'.repeat(3) + 'changeme'.repeat(3), 'it has only 16 bytes without what it repeats'],
   ])('refuses %s as easy to guess, and says how to make a good one', (_case, secret, why) => {
     const message = expect.stringMatching(/^keys\[1\] is easy to guess: .*openssl rand -base64 32/)
     expect(() => keyring([one, secret])).toThrow(expect.objectContaining({ code: 'SECRET_INVALID', message }))
@@ -81,10 +97,29 @@ describe('keyring', () => {
     keyring([randomBytes(32).toString('hex').repeat(2)])
   })
 
+  it('never refuses a random secret, whatever its form, its length and what is around it', () => {
+    const forms = ['bytes', 'hex', 'base64', 'base64url', 'digits'] as const
+    const around = fc.constantFrom('', '\n', ' ', 'key-', 'secret: ')
+    fc.assert(
+      fc.property(fc.bigInt(), fc.integer({ min: 32, max: 200 }), around, around, (seed, length, before, after) => {
+        const bytes = createHash('shake256', { outputLength: length }).update(`${seed}`).digest()
+        for (const form of forms) {
+          if (form === 'bytes') keyring([bytes])
+          else keyring([before + textOf(bytes, form).slice(0, length) + after])
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+
   it('never repeats a secret in its error', () => {
     expect(() => keyring(['hunter2'])).toThrow(expect.not.stringContaining('hunter2'))
   })
 })
+
+function textOf(bytes: Buffer, form: 'hex' | 'base64' | 'base64url' | 'digits'): string {
+  return form === 'digits' ? bytes.reduce((text, byte) => text + (byte % 10), '') : bytes.toString(form)
+}
 
 describe('ephemeral', () => {
   it('is another ring each time, and says what it is', () => {

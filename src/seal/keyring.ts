@@ -95,7 +95,7 @@ function ringKey(secret: KeySecret, index: number): RingKey {
         `Create one with \`openssl rand -base64 32\`.`,
     )
   }
-  const weakness = weaknessOf(bytes, secretBytes) ?? padding(secret)
+  const weakness = weaknessOf(bytes, secretBytes) ?? weaknessOfText(secret)
   if (weakness !== undefined) {
     throw new RallyError(
       'SECRET_INVALID',
@@ -119,11 +119,12 @@ function ringKey(secret: KeySecret, index: number): RingKey {
   }
 }
 
-/** Spaces around a text are no part of a secret: they come from a file or a template. */
-function padding(secret: KeySecret): string | undefined {
+/** Spaces around a text are no part of a secret, and of several spaces one counts: they come from a file or a template. */
+function weaknessOfText(secret: KeySecret): string | undefined {
   if (typeof secret !== 'string') return undefined
-  const bytes = Buffer.byteLength(secret.trim())
-  return bytes < secretBytes ? `it has only ${bytes} bytes without the spaces around it` : undefined
+  const bytes = Buffer.from(secret.trim().replaceAll(/\s+/g, ' '))
+  if (bytes.length < secretBytes) return `it has only ${bytes.length} bytes without extra spaces`
+  return weaknessOf(bytes, secretBytes)
 }
 
 function secretAsBytes(secret: unknown, index: number): Uint8Array {

@@ -9,6 +9,8 @@ export function weaknessOf(bytes: Uint8Array, minBytes: number): string | undefi
   if (new Set(bytes).size <= FEW_VALUES) return `it has no more than ${FEW_VALUES} different bytes`
   const counted = countedShare(bytes)
   if (counted >= MOSTLY) return 'its bytes count up or down, or repeat the one before'
+  const { fresh, saved } = withoutRepeats(bytes, minBytes)
+  if (fresh < minBytes && saved >= SAVED) return `it has only ${fresh} bytes without what it repeats`
   return undefined
 }
 
@@ -17,6 +19,38 @@ const FEW_VALUES = 4
 const MOSTLY = 0.75
 /** Larger steps are not what people type. */
 const LARGEST_STEP = 4
+
+/** Shorter repeats may be chance. */
+const SHORTEST_REPEAT = 8
+/** A repeat of n bytes saves n less this: where it begins, what it repeats and how long it is could be written in as many digits. */
+const REPEAT_COST = 5
+/** 16 hexadecimal digits have 64 bits: the chance that a random secret can be written with so many less is 2^-64. */
+const SAVED = 16
+
+/** How many bytes do not belong to a repeat of earlier ones, up to `most`, and how many bytes the repeats save. */
+function withoutRepeats(bytes: Uint8Array, most: number): { fresh: number; saved: number } {
+  let fresh = 0
+  let saved = 0
+  for (let at = 0; at < bytes.length && fresh < most;) {
+    const length = longestRepeat(bytes, at)
+    const isRepeat = length >= SHORTEST_REPEAT
+    if (isRepeat) saved += length - REPEAT_COST
+    else fresh += 1
+    at += isRepeat ? length : 1
+  }
+  return { fresh, saved }
+}
+
+/** How many bytes from here on are the same as some that begin earlier. */
+function longestRepeat(bytes: Uint8Array, at: number): number {
+  let longest = 0
+  for (let start = 0; start < at; start += 1) {
+    let length = 0
+    while (at + length < bytes.length && bytes[start + length] === bytes[at + length]) length += 1
+    longest = Math.max(longest, length)
+  }
+  return longest
+}
 
 /** The length of the shortest start that the bytes repeat to their end. Their own length if they repeat nothing. */
 function periodOf(bytes: Uint8Array): number {
