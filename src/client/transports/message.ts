@@ -16,9 +16,15 @@ export function parseMessage(text: string): Record<string, unknown> {
 export function parseMessages(text: string): Record<string, unknown>[] {
   if (!text.trimStart().startsWith('[')) return [parseMessage(text)]
   const batch = parseJson(text)
-  if (!Array.isArray(batch) || !batch.every(isMessage)) throw badResponse('it is not a batch of JSON-RPC 2.0 messages')
+  if (!Array.isArray(batch)) throw badResponse('it is not a batch of JSON-RPC 2.0 messages')
+  if (batch.length > MAX_BATCH)
+    throw badResponse(`its batch must have at most ${MAX_BATCH} messages, got ${batch.length}`)
+  if (!batch.every(isMessage)) throw badResponse('it is not a batch of JSON-RPC 2.0 messages')
   return batch
 }
+
+/** Each may be a request that the client has to answer. */
+const MAX_BATCH = 1_000
 
 export function isResponse(message: Record<string, unknown>): boolean {
   return !('method' in message)
