@@ -64,6 +64,11 @@ export function inputRequired({ inputRequests = {}, state }: InputRequiredOption
   return new InputRequired(questions, state === undefined ? undefined : toJsonText(state, 'the state of inputRequired'))
 }
 
+/** True for `inputRequired(...)`, and for a result as the protocol writes it. */
+export function isInputRequired(value: unknown): boolean {
+  return value instanceof InputRequired || (isObject(value) && value['resultType'] === 'input_required')
+}
+
 /** What a handler returned or threw, if it asks for another round: `inputRequired(...)`, or a result as the protocol writes it. */
 export function asInputRequired(value: unknown): InputRequired | undefined {
   if (value instanceof InputRequired) return value

@@ -4,7 +4,7 @@
 // 2. A middleware sees a failure the same way as the client: as a result that reports it, or as a protocol error.
 // 3. Neither the passes of a task nor a repeat that is answered from `once` run through it.
 import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
-import { InputRequired } from '../flow/by-hand.ts'
+import { InputRequired, isInputRequired } from '../flow/by-hand.ts'
 import type { PassHost } from '../flow/carrier.ts'
 import { flowDigest } from '../flow/derive.ts'
 import type { FlowCarrier } from '../flow/observer.ts'
@@ -164,18 +164,19 @@ async function runFrom<T extends Served>(
   try {
     const answer: unknown = await middleware(call, next)
     if (answer instanceof ServedResult) return answer as ServedResult<T>
-    if (answer instanceof InputRequired) throw invalid('it returned inputRequired(), which only a handler may')
+    if (isInputRequired(answer)) throw invalid('it returned inputRequired(), which only a handler may')
     if (answer !== undefined) return new ServedResult(await ends.answer(answer))
     if (served === undefined) throw invalid('it neither called next() nor returned an answer')
     return await served
   } catch (error) {
     // It came from inside, and is answered as it would be without this middleware.
     if (failure !== undefined && error === failure.error) throw error
-    return new ServedResult(ends.fail(error))
+    const isInput = error instanceof InputRequired
+    return new ServedResult(ends.fail(isInput ? invalid('it threw inputRequired(), which only a handler may') : error))
   }
 }
 
-/** Reads what was served only if a middleware does. */
+/** Reads what was served only if a middleware does. It gets a copy: a list contains what the registry itself holds. */
 class ServedResult<T extends Served> implements MiddlewareResult {
   readonly served: T
   #value: Result | undefined
@@ -193,7 +194,7 @@ class ServedResult<T extends Served> implements MiddlewareResult {
 
   get value(): Result {
     const served: Served = this.served
-    return (this.#value ??= typeof served === 'string' ? (JSON.parse(served) as Result) : (served ?? {}))
+    return (this.#value ??= JSON.parse(typeof served === 'string' ? served : JSON.stringify(served ?? {})) as Result)
   }
 }
 

@@ -4,7 +4,7 @@ import { Client as OfficialClient } from '@modelcontextprotocol/sdk/client/index
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { ErrorContext, Middleware, MiddlewareCall, Rally, RallyOptions } from 'mcp-rally'
-import { MemoryOnceStore, ProtocolError, rally, send, ToolError } from 'mcp-rally'
+import { elicit, inputRequired, MemoryOnceStore, ProtocolError, rally, send, ToolError } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -256,6 +256,44 @@ describe('an answer of its own', () => {
     await older.close()
     await close()
   })
+})
+
+const INPUT = { inputRequests: { n: elicit('A number?', N) }, state: 1 }
+
+test.each<[string, Middleware]>([
+  ['returns inputRequired', () => inputRequired(INPUT)],
+  [
+    'throws inputRequired',
+    () => {
+      // oxlint-disable-next-line typescript/only-throw-error -- as a handler may
+      throw inputRequired(INPUT)
+    },
+  ],
+  [
+    'returns it as the protocol writes it',
+    () => ({ resultType: 'input_required', inputRequests: {}, requestState: 'x' }),
+  ],
+  ['returns the value of next()', async (_call, next) => ({ ...(await next()).value })],
+])('a middleware that %s is refused: only a handler may ask', async (_what, middleware) => {
+  const answer = await send(newApp({ showErrors: false }).use(middleware), call('ask'))
+  expect(resultOf(answer)).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringMatching(/inputRequired\(\), which only a handler may/) as string }],
+  })
+})
+
+test.each(['2026-07-28', '2025-11-25'])('what it changes in a result of %s changes nothing', async (revision) => {
+  const app = newApp().use(async (_call, next) => {
+    const result = await next()
+    for (const tool of (result.value['tools'] ?? []) as { name: string }[]) tool.name = 'changed'
+    return result
+  })
+  const { url, close } = await serve(app, { port: 0, handleSignals: false })
+  const client = await connect(url, { revision })
+  const names = (await client.listTools()).map(({ name }) => name)
+  await client.close()
+  await close()
+  expect(names).toEqual(['plain', 'fails', 'ask'])
 })
 
 describe('an error of its own follows the rules of handlers', () => {
