@@ -265,7 +265,6 @@ test.each<[string, Middleware]>([
   [
     'throws inputRequired',
     () => {
-      // oxlint-disable-next-line typescript/only-throw-error -- as a handler may
       throw inputRequired(INPUT)
     },
   ],
