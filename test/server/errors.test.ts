@@ -316,6 +316,18 @@ describe('what a server answered to our client is never read by the callers of t
     for (const { error } of reported) expect(error).toMatchObject({ message: PASSWORD })
   })
 
+  test('a step is tried again after it: the author has decided nothing', async () => {
+    const client = await connect(upstream())
+    let attempts = 0
+    const retry = { retries: 1, backoff: { firstMs: 1, maxMs: 1 } }
+    const app = rally(options([])).tool('t', {}, (_args, io) =>
+      io.step('call', async () => ((attempts += 1), JSON.stringify(await client.callTool('broken', {}))), retry),
+    )
+    expect(textIn(await send(app, call('t')))).toMatch(MASKED)
+    await client.close()
+    expect(attempts).toBe(2)
+  })
+
   test('in sessions of older revisions too', async () => {
     const reported: Reported[] = []
     const { app, close } = calling('2026-07-28', reported)
