@@ -86,21 +86,20 @@ function ring(secrets: readonly KeySecret[], isEphemeral: boolean): Keyring {
   return { ephemeral: isEphemeral, minting, byId }
 }
 
+/** With Node alone: not every system has openssl. */
+const HOW_TO_MAKE_ONE = `Create one with \`node -p "crypto.randomBytes(32).toString('base64url')"\`.`
+
 function ringKey(secret: KeySecret, index: number): RingKey {
   const bytes = secretAsBytes(secret, index)
   if (bytes.length < secretBytes) {
     throw new RallyError(
       'SECRET_INVALID',
-      `keys[${index}] must have at least ${secretBytes} bytes, got ${bytes.length}. ` +
-        `Create one with \`openssl rand -base64 32\`.`,
+      `keys[${index}] must have at least ${secretBytes} bytes, got ${bytes.length}. ${HOW_TO_MAKE_ONE}`,
     )
   }
   const weakness = weaknessOf(bytes, secretBytes) ?? weaknessOfText(secret)
   if (weakness !== undefined) {
-    throw new RallyError(
-      'SECRET_INVALID',
-      `keys[${index}] is easy to guess: ${weakness}. Create one with \`openssl rand -base64 32\`.`,
-    )
+    throw new RallyError('SECRET_INVALID', `keys[${index}] is easy to guess: ${weakness}. ${HOW_TO_MAKE_ONE}`)
   }
   const key = (purpose: Purpose | 'flowIds'): KeyObject => createSecretKey(derive(bytes, `purpose ${purpose}`, 32))
   return {

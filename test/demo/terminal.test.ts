@@ -64,6 +64,9 @@ const USAGE = 'Usage: npm start -- [--port N | --stdio] [--store FILE | --store 
 const STORES = '--store must be the path of a file, postgres://user:password@host/database, or memory.'
 const NOT_A_PORT = 'is not a port. Use a number from 0 to 65535; 0 takes any free port.'
 
+/** How to make a key. */
+const HOW = `Create one with \`node -p "crypto.randomBytes(32).toString('base64url')"\`.`
+
 test.each([
   { args: ['--port', 'many'], says: `--port many ${NOT_A_PORT}` },
   { args: ['--port', '65536'], says: `--port 65536 ${NOT_A_PORT}` },
@@ -93,12 +96,12 @@ test.each([
   {
     args: ['--port', '0'],
     keys: 'too short',
-    says: 'RALLY_KEYS: keys[0] must have at least 32 bytes, got 9. Create one with `openssl rand -base64 32`.',
+    says: `RALLY_KEYS: keys[0] must have at least 32 bytes, got 9. ${HOW}`,
   },
   {
     args: ['--stdio'],
     keys: 'this one has thirty-two characters, too short',
-    says: 'RALLY_KEYS: keys[1] must have at least 32 bytes, got 9. Create one with `openssl rand -base64 32`.',
+    says: `RALLY_KEYS: keys[1] must have at least 32 bytes, got 9. ${HOW}`,
   },
 ])('started with $args and the keys $keys it ends with one clear message', async ({ args, keys, says }) => {
   const child = runDemo(args, keys === undefined ? {} : { RALLY_KEYS: keys })
