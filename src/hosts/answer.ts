@@ -1,14 +1,14 @@
 // From the text of a body to the reply: whether the headers agree with it, whether the caller has the scopes, and who serves it.
 import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { authenticationErrorOf, challengeOf } from '../auth/authenticate.ts'
-import { RESULT_TOOL } from '../protocol/apps.ts'
 import { Cancel } from '../protocol/cancel.ts'
-import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
+import { HEADER_MISMATCH, INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
 import type { RequestContext } from '../server/context.ts'
 import type { Legacy } from '../server/legacy.ts'
 import { isOlder } from '../server/legacy.ts'
+import { isWaiting } from '../server/message-kind.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply, internalError } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
@@ -22,9 +22,6 @@ export interface Sender extends Served {
   readonly header: ReadHeader
   readonly caller: IdentifiedCaller | undefined
 }
-
-/** Requests that wait for something to happen, and cost nothing meanwhile. They have limits of their own. */
-const WAITING_METHODS: ReadonlySet<string> = new Set(['subscriptions/listen', 'tasks/result'])
 
 /** `undefined` is a 202 without a body, or a client that waits for no response any more. Never throws. */
 export function answerBody(
@@ -40,23 +37,27 @@ export function answerBody(
     return errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the body is not JSON'))
   }
   const request = app.resolve(message)
-  if (WAITING_METHODS.has(request.method) || isWaitingCall(request)) load.leave(sender)
   const { header, caller } = sender
   if (app.legacy !== undefined && isOlder(request, header)) {
     return answerOlder(app, app.legacy, request, sender, context)
   }
   // First, because a tool that is hidden must not show by the headers that it asks for.
   const seen = app.seenBy(request, caller)
-  return (
-    refuseMismatch(seen, header, request.id, checkHeaders) ??
-    refuseUnscoped(app, seen, caller, request.id) ??
-    app.serve(seen, context)
-  )
+  const refused =
+    refuseMismatch(seen, header, request.id, checkHeaders) ?? refuseUnscoped(app, seen, caller, request.id)
+  if (refused !== undefined) return refused
+  return isWaiting(request) ? answerWaiting(app, seen, sender, context) : app.serve(seen, context)
 }
 
-/** A call of the model that waits for the user. No tool of an author has this name. */
-function isWaitingCall({ target, method, params }: Resolved): boolean {
-  return target === undefined && method === 'tools/call' && params?.['name'] === RESULT_TOOL
+async function answerWaiting(
+  app: App,
+  request: Resolved,
+  sender: Sender,
+  context: RequestContext,
+): Promise<Reply | undefined> {
+  const noRoom = load.hold(sender)
+  if (noRoom !== undefined) return errorReply(request.id, new ProtocolError(INTERNAL_ERROR, noRoom))
+  return app.serve(request, context).finally(() => load.release(sender))
 }
 
 /** A message of an older revision, or a batch. The session is looked up before any other work is spent on it. */
@@ -64,16 +65,19 @@ async function answerOlder(
   app: App,
   legacy: Legacy,
   request: Resolved,
-  { header, caller }: Sender,
+  sender: Sender,
   { notify, cancel: peer = new Cancel() }: RequestContext,
 ): Promise<Reply | undefined> {
+  const { header, caller } = sender
   const mismatch = refuseMismatch(request, header, request.id, checkOlderHeaders)
   if (mismatch !== undefined) return mismatch
   const refuse = (call: Resolved, id: RequestId | undefined): Reply | undefined =>
     refuseMismatch(call, header, id, checkOlderParams) ?? refuseUnscoped(app, call, caller, id)
   try {
     const takesEvents = notify !== undefined
-    return await legacy.post(request, { header, caller, takesEvents, peer, refuse })
+    const hold = (): string | undefined => load.hold(sender)
+    const release = (): void => load.release(sender)
+    return await legacy.post(request, { header, caller, takesEvents, peer, refuse, hold, release })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(request.id, internalError(), 500)

@@ -3,7 +3,7 @@ import { AuthenticationError, rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, test } from 'vitest'
 import type { HttpOptions } from './http.ts'
-import { load } from './load.ts'
+import { load, loadLimits } from './load.ts'
 
 const PAGE = 'https://app.example.com'
 const BODY = JSON.stringify({
@@ -138,7 +138,7 @@ describe.each(hosts)('$host', ({ open }) => {
 
 /** Counts as a request that is being served, until the returned function is called. */
 function occupy(): () => void {
-  const request = { servedBytes: undefined }
+  const request = { limits: loadLimits({}, 1), caller: undefined, servedBytes: undefined, holds: 0 }
   load.enter(request, 0)
   return () => load.leave(request)
 }

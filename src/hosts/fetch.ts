@@ -36,6 +36,7 @@ class FetchExchange implements HttpExchange, BodyReading {
   caller: IdentifiedCaller | undefined
   visitor: AdmittedVisitor | undefined
   servedBytes: number | undefined
+  holds = 0
   bodyDeadline = 0
   bodyBefore: BodyReading | undefined
   bodyAfter: BodyReading | undefined

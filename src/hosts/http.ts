@@ -169,7 +169,10 @@ export class HttpEndpoint {
   /** Answers the body that the exchange has read. */
   receive(exchange: HttpExchange, body: string, bytes: number): void {
     // Again: while the bodies of many requests were read, none of them counted.
-    const refused = load.refusal(this.limits)
+    const { caller } = exchange
+    const refused =
+      load.refusal(this.limits) ??
+      (caller === undefined ? undefined : load.refusalOf(caller.principal, bytes, this.limits))
     if (refused !== undefined) return exchange.reply(refused)
     load.enter(exchange, bytes)
     if (this.#takesEvents && mayBeEvent(exchange.url)) {

@@ -1,8 +1,13 @@
-// What this process is busy with, over all its HTTP endpoints: bodies being read, requests being served. Past a limit, requests
-// are refused at once (503) instead of waiting without bound.
+// What this process is busy with, over all its HTTP endpoints: bodies being read, requests being served, and what requests keep that
+// only wait. Past a limit, requests are refused at once (503) instead of waiting without bound.
+//
+// 1. A request counts with the bytes of its body until it has ended: as one that is served, or as one that waits.
+// 2. No principal uses more than half of what is served at a time, nor more than a quarter of what requests may keep that wait.
 import { getHeapStatistics } from 'node:v8'
 import { ByteBudget } from '../protocol/byte-buffer.ts'
 import { INVALID_REQUEST, ProtocolError, RallyError } from '../protocol/errors.ts'
+import type { NoRoom } from '../protocol/shared-limit.ts'
+import { NOBODY, SharedLimit } from '../protocol/shared-limit.ts'
 import { shown } from '../protocol/text.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
 import type { Reply } from '../server/reply.ts'
@@ -10,7 +15,10 @@ import { errorReply } from '../server/reply.ts'
 import { Backlog } from './backlog.ts'
 
 export interface LoadOptions {
-  /** How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503. Default 1 000. */
+  /**
+   * How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503, and one of a principal
+   * that uses half of them. Default 1 000.
+   */
   maxInFlight?: number
   /**
    * How long a request may wait to be served because the event loop is busy with others, in milliseconds. Past it further requests
@@ -18,9 +26,10 @@ export interface LoadOptions {
    */
   maxLagMs?: number
   /**
-   * How many bytes the bodies of all requests may take that are being read or served. Past it the largest one that is being
-   * read gets a 503; one of up to 16 KiB never does. Default: a thirty-second of the heap's limit, because a parsed body
-   * takes up to 20 times its size, and at least two of the largest bodies.
+   * How many bytes the bodies of all requests may take that are being read or served, or that wait. Past it the largest one that is
+   * being read gets a 503; one of up to 16 KiB never does. One principal may use half of it for what is served. Requests that wait,
+   * such as subscriptions, may use half of it, and those of one principal a quarter of that. Default: a thirty-second of the heap's
+   * limit, because a parsed body takes up to 20 times its size, and at least two of the largest bodies.
    */
   maxBufferedBytes?: number
   /** How long a client may take to send a body, in milliseconds. Past it the request gets a 408. Default 30 000. */
@@ -32,7 +41,11 @@ export interface LoadLimits extends Required<LoadOptions> {
   readonly tooMany: BusyReply
   readonly tooLate: BusyReply
   readonly tooManyBytes: Reply
+  readonly tooManyOfOne: Reply
+  readonly tooManyBytesOfOne: Reply
   readonly tooSlow: Reply
+  /** The bytes of the bodies that requests keep while they wait. */
+  readonly held: SharedLimit<Served>
 }
 
 interface BusyReply extends Reply {
@@ -44,6 +57,12 @@ const DEFAULT_MAX_IN_FLIGHT = 1_000
 const DEFAULT_MAX_LAG_MS = 1_000
 const DEFAULT_BODY_MS = 30_000
 const HEAP_SHARE = 32
+/** One principal may use this part of what is served at a time. */
+const SERVED_SHARE = 0.5
+/** Requests that wait may use this part of the bytes, so that there is always room to read others. */
+const HELD_PART = 0.5
+/** One principal may use this part of that. */
+const HELD_SHARE = 0.25
 /** For a platform that does not tell the limit of its heap. */
 const UNKNOWN_HEAP_BYTES = 1024 * 1024 * 1024
 
@@ -52,12 +71,17 @@ export function heapShare(divisor: number): number {
   return Math.floor((getHeapStatistics().heap_size_limit || UNKNOWN_HEAP_BYTES) / divisor)
 }
 
+/** How many bytes may be kept of what was received, if the largest single part has so many. */
+export function bufferedBytes(largest: number): number {
+  return Math.max(heapShare(HEAP_SHARE), 2 * largest)
+}
+
 /** `maxBodyBytes` is the largest single body, for which there is always room. */
 export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimits {
   const {
     maxInFlight = DEFAULT_MAX_IN_FLIGHT,
     maxLagMs = DEFAULT_MAX_LAG_MS,
-    maxBufferedBytes = Math.max(heapShare(HEAP_SHARE), 2 * maxBodyBytes),
+    maxBufferedBytes = bufferedBytes(maxBodyBytes),
     bodyMs = DEFAULT_BODY_MS,
   } = options
   checkLimits({ maxInFlight, maxLagMs, maxBufferedBytes, bodyMs })
@@ -69,7 +93,16 @@ export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimi
     tooMany: busy(`${maxInFlight} requests are being served already (\`maxInFlight\`)`),
     tooLate: busy(`requests wait longer than ${maxLagMs} ms for the event loop (\`maxLagMs\`)`),
     tooManyBytes: busy(`the bodies of all requests take more than ${maxBufferedBytes} bytes (\`maxBufferedBytes\`)`),
+    tooManyOfOne: busy(`one caller may use half of ${maxInFlight} requests at a time (\`maxInFlight\`)`),
+    tooManyBytesOfOne: busy(
+      `the bodies of one caller's requests may take half of ${maxBufferedBytes} bytes (\`maxBufferedBytes\`)`,
+    ),
     tooSlow: timedOut(bodyMs),
+    held: new SharedLimit<Served>({
+      total: Math.floor(maxBufferedBytes * HELD_PART),
+      each: Math.floor(maxBufferedBytes * HELD_PART * HELD_SHARE),
+      pick: () => undefined,
+    }),
   }
 }
 
@@ -94,10 +127,20 @@ export interface BodyReading {
   refuseBody(reply: Reply): void
 }
 
-/** A request that is being served. */
+/** A request that is being served, or waits. */
 export interface Served {
-  /** The bytes of its body while it counts as served. Set by `Load`. */
+  readonly limits: LoadLimits
+  readonly caller: { readonly principal: string } | undefined
+  /** The bytes of its body while it counts. Set by `Load`. */
   servedBytes: number | undefined
+  /** How many parts of it wait. If there are any, it does not count as served. Set by `Load`. */
+  holds: number
+}
+
+/** What is served for one principal. */
+interface Usage {
+  requests: number
+  bytes: number
 }
 
 /** The status when a body takes too long to come. */
@@ -117,6 +160,8 @@ export class Load {
   /** The bodies are the links of the list: a Set with so many additions and deletions keeps old entries alive. */
   #firstBody: BodyReading | undefined
   #inFlight = 0
+  /** By principal. Callers without one are not told apart. */
+  readonly #usages = new Map<string, Usage>()
   #now = 0
   #timer: NodeJS.Timeout | undefined
   #idleSweeps = 0
@@ -127,19 +172,70 @@ export class Load {
     return this.backlog.waitMs > maxLagMs ? tooLate : undefined
   }
 
+  /** The reply to a request of a principal that uses its part of what is served already. */
+  refusalOf(principal: string, bytes: number, limits: LoadLimits): Reply | undefined {
+    const usage = this.#usages.get(principal)
+    if (usage === undefined) return undefined
+    if (usage.requests >= limits.maxInFlight * SERVED_SHARE) return limits.tooManyOfOne
+    return usage.bytes + bytes > limits.maxBufferedBytes * SERVED_SHARE ? limits.tooManyBytesOfOne : undefined
+  }
+
   /** Counts the request as served until `leave`. */
   enter(request: Served, bytes: number): void {
     this.#inFlight += 1
+    if (request.caller !== undefined) this.#use(request.caller.principal, 1, bytes)
     this.bytes.take(bytes)
     request.servedBytes = bytes
   }
 
-  /** The request was answered, or only waits as a stream does. A second call does nothing. */
+  /** The request was answered. Does nothing while it waits, and when it is called again. */
   leave(request: Served): void {
-    if (request.servedBytes === undefined) return
-    this.#inFlight -= 1
+    if (request.servedBytes === undefined || request.holds > 0) return
+    this.#endServing(request, request.servedBytes)
     this.bytes.release(request.servedBytes)
     request.servedBytes = undefined
+  }
+
+  /**
+   * The request only waits from now on, and keeps what came with it until as many calls of `release`. Returns the reason if there is no
+   * room for that: then it counts as served, as before.
+   */
+  hold(request: Served): string | undefined {
+    const { servedBytes, limits } = request
+    if (servedBytes !== undefined && request.holds === 0) {
+      const { held } = limits
+      const owner = ownerOf(request)
+      const noRoom = held.makeRoom(owner, servedBytes)
+      if (noRoom !== undefined) return noRoomToWait(noRoom, held)
+      this.#endServing(request, servedBytes)
+      held.set(owner, request, servedBytes)
+    }
+    request.holds += 1
+    return undefined
+  }
+
+  release(request: Served): void {
+    request.holds -= 1
+    if (request.holds > 0 || request.servedBytes === undefined) return
+    request.limits.held.delete(ownerOf(request), request)
+    this.bytes.release(request.servedBytes)
+    request.servedBytes = undefined
+  }
+
+  #endServing({ caller }: Served, bytes: number): void {
+    this.#inFlight -= 1
+    if (caller !== undefined) this.#use(caller.principal, -1, -bytes)
+  }
+
+  #use(principal: string, requests: number, bytes: number): void {
+    const usage = this.#usages.get(principal)
+    if (usage === undefined) {
+      this.#usages.set(principal, { requests, bytes })
+      return
+    }
+    usage.requests += requests
+    usage.bytes += bytes
+    if (usage.requests === 0) this.#usages.delete(principal)
   }
 
   /** The body has to end within `bodyMs`. */
@@ -202,6 +298,17 @@ export class Load {
 
 /** One for the process: its heap and its core are what all endpoints share. */
 export const load = new Load()
+
+function ownerOf({ caller }: Served): string {
+  return caller?.principal ?? NOBODY
+}
+
+function noRoomToWait(noRoom: NoRoom, { total, each }: SharedLimit<Served>): string {
+  const what = 'Too many bytes of requests that wait'
+  return noRoom === 'share'
+    ? `${what}: one caller may use ${each} of ${total}, which is half of \`maxBufferedBytes\`. Send less with each, or have fewer wait.`
+    : `${what}: all ${total} are in use, which is half of \`maxBufferedBytes\`. Try again later.`
+}
 
 function busy(why: string): BusyReply {
   const reply = errorReply(undefined, overloaded(why))

@@ -56,6 +56,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
   caller: IdentifiedCaller | undefined
   visitor: AdmittedVisitor | undefined
   servedBytes: number | undefined
+  holds = 0
   bodyDeadline = 0
   bodyBefore: BodyReading | undefined
   bodyAfter: BodyReading | undefined

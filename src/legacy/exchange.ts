@@ -37,6 +37,7 @@ export class Exchange implements Outlet {
   #stream: EventStream | undefined
   readonly #responses: string[] = []
   #over = false
+  #isHeld = false
   /** Called when no client can read the answer any more. */
   readonly #lost = new Set<() => void>()
   #streamId: string | undefined
@@ -66,6 +67,14 @@ export class Exchange implements Outlet {
     return (this.#streamId ??= newStreamId(false))
   }
 
+  /** The request only waits from now on. Returns the reason if there is no room for what it keeps. */
+  hold(): string | undefined {
+    if (this.#isHeld) return undefined
+    const noRoom = this.#request.hold?.()
+    this.#isHeld = noRoom === undefined
+    return noRoom
+  }
+
   /** Returns false if the client takes no stream. */
   open(): boolean {
     return this.#opened() !== undefined
@@ -93,6 +102,7 @@ export class Exchange implements Outlet {
   /** Ends the exchange. Returns the responses that were not sent on a stream. */
   end(): readonly string[] {
     this.#over = true
+    if (this.#isHeld) this.#request.release?.()
     this.#stream?.end()
     return this.#responses
   }
@@ -111,6 +121,9 @@ export class Exchange implements Outlet {
     const { takesEvents, peer } = this.#request
     // A client that left before the first event has no id to resume with.
     if (!takesEvents || peer.cancelled) return undefined
+    // With a stream the request is replied to, and what came with it is kept until its calls have ended.
+    this.refusal = this.hold()
+    if (this.refusal !== undefined) return undefined
     const stream = this.#streams.open(this.#session, false, this.streamId)
     if (typeof stream === 'string') {
       this.refusal = noRoomText(stream, 'event streams', 'maxStreams', this.#streams.shares)

@@ -1,5 +1,5 @@
 // Sessions over HTTP: finds the session of a request, sorts its messages, and answers with JSON or with a stream of events.
-import { isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
+import { INTERNAL_ERROR, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import type { RequestId } from '../protocol/messages.ts'
 import { olderRevision } from '../protocol/revisions/index.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
@@ -8,7 +8,7 @@ import type { EventSink, Reply } from '../server/reply.ts'
 import { errorReply, internalError, resultReply, UNAVAILABLE } from '../server/reply.ts'
 import type { Resolved, ResolvedRequest } from '../server/resolve.ts'
 import { resolve } from '../server/resolve.ts'
-import { isInitialize, isResponse } from '../server/message-kind.ts'
+import { isInitialize, isResponse, isWaiting } from '../server/message-kind.ts'
 import type { CarriedCalls } from './carried/index.ts'
 import { Exchange, HttpRefusal, noRoomRefusal } from './exchange.ts'
 import type { LegacyHost } from './host.ts'
@@ -147,6 +147,10 @@ export class HttpSessions {
   ): Promise<Reply | undefined> {
     const { caller } = request
     const exchange = new Exchange(session, this.#streams, request)
+    const noRoom = !isBatch && requests.some(isWaiting) ? exchange.hold() : undefined
+    if (noRoom !== undefined) {
+      return Promise.resolve(errorReply(requests[0]?.id, new ProtocolError(INTERNAL_ERROR, noRoom), 200))
+    }
     const suspender = isBatch ? undefined : this.#carried.suspenderOn(exchange, session, caller)
     for (const { text } of refused) exchange.tell(text)
     const responses = requests.map(async (each) => {

@@ -284,7 +284,8 @@ function subscribe({ app, subscribed }: LegacyHost, incoming: SessionRequest): S
     const noRoom = subscribed.makeRoom(session.owner, bytes)
     if (noRoom !== undefined) throw noRoomError(noRoom, 'bytes of URIs', 'maxSubscribedBytes', subscribed)
   }
-  const source = new RequestSource(sourceOf(request, senderOf(incoming)), app.limits)
+  // Without `_meta`, which is not bounded and which no `visible` reads: the source is kept as long as the subscription.
+  const source = new RequestSource({ ...sourceOf(request, senderOf(incoming)), meta: undefined }, app.limits)
   session.subscribe(uri, { scopes, sees: () => app.registry.sees(uri, source) })
   subscribed.set(session.owner, session, session.uriBytes)
   return {}

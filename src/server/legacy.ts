@@ -46,6 +46,12 @@ export interface LegacyRequest {
    * the message to answer. Called for every message of a request, once its session and the size of its batch are checked.
    */
   readonly refuse?: (call: Resolved, id: RequestId | undefined) => Reply | undefined
+  /**
+   * The request waits from now on, although it may have been replied to, and keeps what came with it until `release` is called. Returns
+   * the reason if there is no room for that.
+   */
+  readonly hold?: () => string | undefined
+  readonly release?: () => void
   /** Cancelled when the client has disconnected. That ends a stream, but no call. */
   readonly peer: Cancel
 }
@@ -59,8 +65,8 @@ export interface LegacyWire {
 }
 
 export interface LegacyConnection {
-  /** A message, or a batch. */
-  receive(message: Resolved): void
+  /** A message, or a batch. `ended` is called once nothing of it runs any more, before it is responded to. */
+  receive(message: Resolved, ended?: () => void): void
   /** The client has disconnected. Cancels its calls. */
   close(): void
 }

@@ -1,5 +1,6 @@
 // What kind of message a resolved one is. A file of its own, because the hosts need this and nothing else of the server: the
 // entry mcp-rally/node stays small.
+import { RESULT_TOOL } from '../protocol/apps.ts'
 import { isObject } from '../protocol/json.ts'
 import { META_VERSION } from '../protocol/revisions/2026-07-28.ts'
 import type { InvalidMessage, Resolved } from './resolve.ts'
@@ -29,4 +30,12 @@ export function namesRevision({ meta }: Resolved): boolean {
 /** True for the request that begins a session of an older revision. */
 export function isInitialize(request: Resolved): boolean {
   return request.method === 'initialize' && expectsResponse(request) && !namesRevision(request)
+}
+
+/** True for a request that only waits for something to happen. It has limits of its own. */
+export function isWaiting({ kind, method, target, params }: Resolved): boolean {
+  if (kind !== 'request') return false
+  if (method === 'subscriptions/listen' || method === 'tasks/result') return true
+  // A call of the model that waits for the user. No tool of an author has this name.
+  return target === undefined && method === 'tools/call' && params?.['name'] === RESULT_TOOL
 }

@@ -190,7 +190,7 @@ function discover(
 
 async function listen(
   { registry, subscriptions, serverMeta, tasks, limits }: AppServices,
-  { id, params, meta: requestMeta, scopes }: ResolvedRequest,
+  { id, params, scopes }: ResolvedRequest,
   info: RequestInfo,
   { notify, cancel, caller }: RequestContext,
 ): Promise<string | undefined> {
@@ -209,7 +209,7 @@ async function listen(
       tell(`{"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":{${taskMeta}${meta},${fields}}}`),
     ) ?? nothing
   const owner = principal ?? NOBODY
-  const source = new RequestSource({ info, meta: requestMeta, caller }, limits)
+  const source = new RequestSource({ info, meta: undefined, caller }, limits)
   const sees = (uri: string): boolean => registry.sees(uri, source)
   const ended = await subscriptions.listen({ id, filter: agreed, scopes, sees, owner, notify, cancel, follow })
   return ended

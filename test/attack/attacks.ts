@@ -2,7 +2,7 @@
 import type { ServeOptions } from 'mcp-rally/node'
 import { call, request } from '../wire/messages.ts'
 import { post } from '../wire/socket.ts'
-import { Caller, flood } from './caller.ts'
+import { Caller, flood, KEPT } from './caller.ts'
 import type { AttackedAppOptions, Target } from './target.ts'
 import { head } from './target.ts'
 
@@ -97,6 +97,15 @@ export const ATTACKS: readonly Attack[] = [
       })
     },
   },
+  ...Object.entries(KEPT).map(([name, prepare]): Attack => ({
+    name: `100 requests of 4 MiB that are kept: ${name}`,
+    before: 'about 60 kill the server',
+    app: {},
+    run: async (target) => {
+      const keep = await prepare(new Caller(target, 'ann'))
+      return repeated(100, 1, (i) => keep('x'.repeat(4 * MIB - 1_000), i))
+    },
+  })),
   {
     name: '60 bodies of 4 MiB that never end',
     before: 'no limit for all bodies together',

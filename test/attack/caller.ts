@@ -24,7 +24,7 @@ export class Caller {
   }
 
   /** A request of 2026-07-28. */
-  call(method: string, params: object, id: unknown = 1): Promise<Answer> {
+  call(method: string, params: object, id: unknown = 1, untilText?: string): Promise<Answer> {
     const _meta = {
       'io.modelcontextprotocol/protocolVersion': NEWEST,
       'io.modelcontextprotocol/clientCapabilities': {
@@ -34,7 +34,7 @@ export class Caller {
     }
     const { name = '' } = params as { name?: string }
     const headers = { 'MCP-Protocol-Version': NEWEST, 'Mcp-Method': method, 'Mcp-Name': name }
-    return this.post(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }), headers)
+    return this.post(JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta } }), headers, untilText)
   }
 
   /** Begins an older session. Returns the headers of its requests. */
@@ -81,4 +81,51 @@ export async function flood(times: number, atOnce: number, once: (i: number) => 
     while (next < times) await once((next += 1))
   }
   await Promise.all(Array.from({ length: atOnce }, run))
+}
+
+/** Makes a request that is kept after its answer, or while it waits for one. Returns what the caller got. */
+export type Keeping = (padding: string, i: number) => Promise<'kept' | 'refused'>
+
+/** The ways to have a server keep requests. Each prepares what its requests need. */
+export const KEPT: Readonly<Record<string, (caller: Caller) => Promise<Keeping>>> = {
+  'older subscriptions': async (caller) => {
+    const headers = await caller.begin('2025-11-25')
+    return async (padding, id) => {
+      const params = { uri: `note://${id}`, _meta: { padding } }
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'resources/subscribe', params })
+      return kept(await caller.post(body, headers), '"result":{}')
+    }
+  },
+  subscriptions: async (caller) => async (padding, id) => {
+    const params = { notifications: {}, padding }
+    return kept(await caller.call('subscriptions/listen', params, id, 'acknowledged'), 'acknowledged')
+  },
+  'waits for the result of a task': async (caller) => {
+    const headers = await caller.begin('2025-11-25', { elicitation: {} })
+    const order = { name: 'work', arguments: {}, task: {} }
+    const created = await caller.post(
+      JSON.stringify({ jsonrpc: '2.0', id: 'task', method: 'tools/call', params: order }),
+      headers,
+    )
+    const [, taskId = ''] = /"taskId":"(\w+)"/.exec(created.text) ?? []
+    return async (padding, id) => {
+      const params = { taskId, _meta: { padding } }
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tasks/result', params })
+      return kept(await caller.post(body, headers, 'elicitation/create'), 'elicitation/create')
+    }
+  },
+  'calls that ask': async (caller) => {
+    const headers = await caller.begin('2025-11-25', { elicitation: {} })
+    return async (padding, id) => {
+      const params = { name: 'ask', arguments: {}, _meta: { padding } }
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+      return kept(await caller.post(body, headers, 'elicitation/create'), 'elicitation/create')
+    }
+  },
+}
+
+function kept({ text }: Answer, expected: string): 'kept' | 'refused' {
+  if (text.includes(expected)) return 'kept'
+  if (text.includes('`maxBufferedBytes`')) return 'refused'
+  throw new Error(`The answer is neither: ${text.slice(0, 500)}`)
 }

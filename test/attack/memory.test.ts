@@ -1,6 +1,7 @@
 // Callers that try to use up the memory of a server. It lives, serves others meanwhile, and forgets what it was sent.
 import { expect, test } from 'vitest'
-import { Caller, flood } from './caller.ts'
+import type { Keeping } from './caller.ts'
+import { Caller, flood, KEPT } from './caller.ts'
 import { Target } from './target.ts'
 
 const MIB = 1024 * 1024
@@ -50,6 +51,19 @@ test('older subscriptions to long URIs are refused past the share of the caller'
   )
   // A quarter of limits.maxSubscribedBytes.
   expect(grown).toBeLessThan(20)
+})
+
+test.each(Object.entries(KEPT))('%s keep no more than the share of the caller', async (_name, prepare) => {
+  const seen: Awaited<ReturnType<Keeping>>[] = []
+  const grown = await survives(async (attacker) => {
+    const keep = await prepare(attacker)
+    const padding = 'x'.repeat(MIB - 1_000)
+    await flood(40, 1, async (i) => void seen.push(await keep(padding, i)))
+    // What is refused for its size is not refused for good.
+    expect(await keep('', 0)).toBe('kept')
+  })
+  expect(seen[0]).toBe('kept')
+  expect(grown).toBeLessThan(15)
 })
 
 test('tasks with large arguments are refused past the limit of the caller', async () => {

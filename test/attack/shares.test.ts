@@ -42,6 +42,33 @@ test('many callers that leave their questions open make room for one that has no
   expect((await bob.post(ask(1), headers, 'elicitation/create')).text).toContain('Sure?')
 })
 
+test('one caller with slow calls gets a 503 past half of maxInFlight, and others are served', async () => {
+  const target = await Target.start({ maxInFlight: 20 }, {})
+  const attacker = new Caller(target, 'ann')
+  const slow = Array.from({ length: 30 }, () => attacker.call('tools/call', { name: 'wait', arguments: {} }))
+  for (const each of slow) each.catch(() => {})
+  const { status, text } = await Promise.any(slow)
+  expect([status, text]).toEqual([
+    503,
+    expect.stringContaining('one caller may use half of 20 requests at a time (`maxInFlight`)'),
+  ])
+  const { text: greeting } = await new Caller(target, 'bob').call('tools/call', { name: 'greet' })
+  expect(greeting).toContain('Hello')
+})
+
+test('one caller whose slow calls have large bodies gets a 503, and others can send large bodies', async () => {
+  const target = await Target.start({ maxBufferedBytes: 400_000 }, {})
+  const attacker = new Caller(target, 'ann')
+  const padding = 'x'.repeat(90_000)
+  const slow = Array.from({ length: 3 }, () => attacker.call('tools/call', { name: 'wait', arguments: { padding } }))
+  for (const each of slow) each.catch(() => {})
+  const { status, text } = await Promise.any(slow)
+  expect([status, text]).toEqual([503, expect.stringContaining('may take half of 400000 bytes (`maxBufferedBytes`)')])
+  const sent = { name: 'large', arguments: { bytes: 5, padding } }
+  const { text: received } = await new Caller(target, 'bob').call('tools/call', sent)
+  expect(received).toContain('xxxxx')
+})
+
 const CARRIES = { elicitation: {}, state: { scopes: ['request'] } }
 
 interface AnsweredCall {

@@ -139,16 +139,17 @@ export class CarriedCalls {
   resumeAll(
     session: Session,
     answers: readonly CarriedAnswer[],
-    { caller }: LegacyRequest,
+    request: LegacyRequest,
     ended: () => void,
   ): Promise<void> {
     if (answers.length === 0) return Promise.resolve()
+    const { caller } = request
     const done = session.use()
     const all = Promise.all(answers.map((answer) => this.#resumeInChannel(session, answer, caller))).finally(() => {
       done()
       ended()
     })
-    const acknowledged = within(all, ACKNOWLEDGE_MS)
+    const acknowledged = acknowledge(all, request)
     // In a batch nothing awaits it. The failure has been logged.
     acknowledged.catch(() => {})
     return acknowledged
@@ -271,10 +272,13 @@ export function carriesState({ message }: ResponseMessage): boolean {
   return stateIn(message) !== undefined
 }
 
-async function within(work: Promise<unknown>, ms: number): Promise<void> {
+async function acknowledge(work: Promise<unknown>, { hold, release }: LegacyRequest): Promise<void> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms).unref()
+  const late = new Promise<'late'>((resolve) => {
+    timer = setTimeout(resolve, ACKNOWLEDGE_MS, 'late').unref()
   })
-  await Promise.race([work, late]).finally(() => clearTimeout(timer))
+  if ((await Promise.race([work, late]).finally(() => clearTimeout(timer))) !== 'late') return
+  // The call runs on with what came with the answer. Without room for that, the client waits until it has ended.
+  if (hold?.() !== undefined) await work
+  else void work.finally(release).catch(() => {})
 }
