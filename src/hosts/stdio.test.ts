@@ -22,7 +22,7 @@ class Piped {
   #rest = ''
   #wake: (() => void) | undefined
 
-  constructor(options: Pick<StdioOptions, 'maxLineBytes' | 'maxInFlight' | 'output'> = {}) {
+  constructor(options: Omit<StdioOptions, 'input'> = {}) {
     this.app = rally({ name: 'piped', version: '1', logger: { warn() {}, error() {} } })
     this.app.tool('echo', { input: { type: 'object' } }, ({ text }) => String(text))
     this.app.tool('wait', { input: { type: 'object' } }, async ({ id }, io) => {
@@ -45,6 +45,15 @@ class Piped {
     for (const message of messages) {
       this.input.write(`${typeof message === 'string' ? message : JSON.stringify(message)}\n`)
     }
+  }
+
+  /** The client is an older one from now on. */
+  async initialize(): Promise<void> {
+    const clientInfo = { name: 'older', version: '1' }
+    const params = { protocolVersion: '2025-03-26', capabilities: {}, clientInfo }
+    this.write({ jsonrpc: '2.0', id: 0, method: 'initialize', params })
+    await this.next(null)
+    this.write({ jsonrpc: '2.0', method: 'notifications/initialized' })
   }
 
   letGo(id: string): void {
@@ -228,6 +237,12 @@ describe('the end', () => {
   })
 })
 
+/** A prompt whose completion never ends. */
+function addSlowPrompt(app: Rally): void {
+  const about = { type: 'object', properties: { about: { type: 'string' } } } as const
+  app.prompt('slow', { arguments: about, complete: { about: () => new Promise<string[]>(() => {}) } }, () => 'Slow')
+}
+
 describe('limits', () => {
   test('past maxInFlight a call is answered with an error at once, and subscriptions do not count', async () => {
     const piped = new Piped({ maxInFlight: 2 })
@@ -243,6 +258,62 @@ describe('limits', () => {
     expect(textOf(await piped.next())).toBe('Waited for one')
     piped.write(echo('four'))
     expect(textOf(await piped.next())).toBe('four')
+  })
+
+  test('past maxInFlight an older client is answered with an error too, and its responses are not', async () => {
+    const piped = new Piped({ maxInFlight: 2 })
+    addSlowPrompt(piped.app)
+    await piped.initialize()
+    const ref = { type: 'ref/prompt', name: 'slow' }
+    const params = { ref, argument: { name: 'about', value: '' } }
+    const complete = (id: number): object => ({ jsonrpc: '2.0', id, method: 'completion/complete', params })
+    piped.write(complete(1), complete(2), { jsonrpc: '2.0', id: 'ask', result: {} }, complete(3))
+    expect(await piped.next(null)).toMatchObject({
+      id: 3,
+      error: { code: -32603, message: expect.stringContaining('`maxInFlight`'), data: { retryAfterMs: 1_000 } },
+    })
+    // A batch counts with all its messages.
+    const batches = new Piped({ maxInFlight: 2 })
+    addSlowPrompt(batches.app)
+    await batches.initialize()
+    batches.write(JSON.stringify([complete(1), complete(2)]), JSON.stringify([complete(3)]))
+    expect(await batches.next(null)).toMatchObject({ error: { message: expect.stringContaining('`maxInFlight`') } })
+  })
+
+  test.each([
+    { who: 'a client', begin: async () => {}, call: (id: string, padding: string) => call('wait', { id, padding }) },
+    {
+      who: 'an older client',
+      begin: (piped: Piped) => piped.initialize(),
+      call: (id: string, padding: string) => {
+        const params = { name: 'wait', arguments: { id, padding } }
+        return { jsonrpc: '2.0', id, method: 'tools/call', params }
+      },
+    },
+  ])('past maxBufferedBytes the calls of $who are answered with an error, until others end', async (side) => {
+    const piped = new Piped({ maxBufferedBytes: 10_000 })
+    await side.begin(piped)
+    const padding = 'x'.repeat(4_000)
+    piped.write(side.call('one', padding), side.call('two', padding), side.call('three', padding))
+    expect(await piped.next(null)).toMatchObject({
+      error: {
+        code: -32603,
+        message: expect.stringContaining('the lines of all requests have more than 10000 bytes (`maxBufferedBytes`)'),
+      },
+    })
+    piped.letGo('one')
+    expect(await piped.next(null)).toMatchObject({ result: { content: [{ text: 'Waited for one' }] } })
+    piped.write(side.call('four', padding))
+    await expect.poll(() => piped.begun).toEqual(['one', 'two', 'four'])
+  })
+
+  test('subscriptions count with the bytes of their lines', async () => {
+    const piped = new Piped({ maxBufferedBytes: 10_000 })
+    const params = { notifications: {}, padding: 'x'.repeat(6_000) }
+    piped.write(request('subscriptions/listen', params))
+    expect(await piped.next(null)).toMatchObject({ method: 'notifications/subscriptions/acknowledged' })
+    piped.write(request('subscriptions/listen', params))
+    expect(await piped.next(null)).toMatchObject({ error: { message: expect.stringContaining('`maxBufferedBytes`') } })
   })
 
   test('a client that reads no responses is not read from either, until it reads again', async () => {

@@ -2,6 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { AuthenticatedCaller } from '../auth/authenticate.ts'
 import { callerOf, fixedCaller } from '../auth/authenticate.ts'
+import { ByteBudget } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
 import { INVALID_REQUEST, PARSE_ERROR, ProtocolError } from '../protocol/errors.ts'
 import { Lines } from '../protocol/lines.ts'
@@ -10,9 +11,9 @@ import type { App } from '../server/app.ts'
 import type { LegacyConnection } from '../server/legacy.ts'
 import { errorReply } from '../server/reply.ts'
 import type { Resolved } from '../server/resolve.ts'
-import { overloaded } from './load.ts'
+import { bufferedBytes, checkLimits, overloaded } from './load.ts'
 import type { LocalPage } from './local-page.ts'
-import { expectsResponse, isInitialize, isResponse, namesRevision } from '../server/message-kind.ts'
+import { expectsResponse, isInitialize, isResponse, isWaiting, namesRevision } from '../server/message-kind.ts'
 
 /** Options of `stdio()`. */
 export interface StdioOptions {
@@ -26,6 +27,11 @@ export interface StdioOptions {
   maxLineBytes?: number
   /** How many calls run at a time. A further one is answered with an error. Default 1 000. */
   maxInFlight?: number
+  /**
+   * How many bytes the lines of all requests may have that run or wait. A further request is answered with an error. Default: a
+   * thirty-second of the heap's limit, because a parsed line takes up to 20 times its size, and at least two of the longest lines.
+   */
+  maxBufferedBytes?: number
 }
 
 const DEFAULT_MAX_LINE_BYTES = 4 * 1024 * 1024
@@ -38,10 +44,12 @@ const MAX_WAITING_BYTES = 1024 * 1024
 /** Serves an app over standard streams. Resolves when the input ends: the client has left, and its calls are cancelled. */
 export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   const { input = process.stdin, output = process.stdout, maxLineBytes = DEFAULT_MAX_LINE_BYTES } = options
-  const { maxInFlight = DEFAULT_MAX_IN_FLIGHT } = options
+  const { maxInFlight = DEFAULT_MAX_IN_FLIGHT, maxBufferedBytes = bufferedBytes(maxLineBytes) } = options
+  checkLimits({ maxInFlight, maxBufferedBytes })
   const caller = options.caller && fixedCaller(callerOf(options.caller, 'stdio(): `caller`'))
   const running = new Map<RequestId, Cancel>()
   let inFlight = 0
+  const buffered = new ByteBudget(maxBufferedBytes)
   const send = (text: string): void => {
     output.write(`${text}\n`)
     if (output.writableLength > MAX_UNREAD_BYTES) input.pause()
@@ -54,7 +62,7 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
   /** Set when the client began with the handshake of an older revision. */
   let older: Promise<LegacyConnection> | undefined
 
-  const receive = (line: string): void => {
+  const receive = (line: string, bytes: number): void => {
     let message: unknown
     try {
       message = JSON.parse(line)
@@ -62,32 +70,49 @@ export function stdio(app: App, options: StdioOptions = {}): Promise<void> {
       return send(errorReply(undefined, new ProtocolError(PARSE_ERROR, 'Parse error: the line is not JSON')).text)
     }
     const request = app.resolve(message)
-    if (app.legacy !== undefined && (older === undefined ? isInitialize(request) : !namesRevision(request))) {
-      older ??= app.legacy.connect({ caller, send, notify: sendUnlessBehind })
+    const { id } = request
+    const { legacy } = app
+    const isOlder = legacy !== undefined && (older === undefined ? isInitialize(request) : !namesRevision(request))
+    if (!isOlder) {
+      // The server asked nothing, and the client could take an error for a response to a request of its own.
+      if (isResponse(request)) return
+      cancelNamed(request, running)
+      if (id !== undefined && running.has(id)) {
+        return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
+      }
+    }
+    const isRequest = !isResponse(request) && (id !== undefined || Array.isArray(message))
+    // One that only waits has a limit of its own.
+    const calls = !isRequest || isWaiting(request) ? 0 : Array.isArray(message) ? message.length : 1
+    if (calls > 0 && inFlight >= maxInFlight) {
+      return send(errorReply(id, overloaded(`${maxInFlight} calls are running already (\`maxInFlight\`)`)).text)
+    }
+    if (isRequest && !buffered.take(bytes)) {
+      const why = `the lines of all requests have more than ${maxBufferedBytes} bytes (\`maxBufferedBytes\`)`
+      return send(errorReply(id, overloaded(why)).text)
+    }
+    inFlight += calls
+    const leave = (): void => {
+      inFlight -= calls
+      if (isRequest) buffered.release(bytes)
+    }
+    if (isOlder) {
+      older ??= legacy.connect({ caller, send, notify: sendUnlessBehind })
       return void older.then(
-        (connection) => connection.receive(request),
-        (error: unknown) => app.logger.error('Serving a 2025-era client failed.', { error }),
+        (connection) => connection.receive(request, leave),
+        (error: unknown) => {
+          leave()
+          app.logger.error('Serving a 2025-era client failed.', { error })
+        },
       )
     }
-    // The server asked nothing, and the client could take an error for a response to a request of its own.
-    if (isResponse(request)) return
-    cancelNamed(request, running)
-    const { id } = request
-    if (id !== undefined && running.has(id)) {
-      return send(errorReply(id, new ProtocolError(INVALID_REQUEST, 'Invalid request: this id is in use')).text)
-    }
-    // A subscription only waits, and there is a limit for them.
-    const counts = id !== undefined && request.method !== 'subscriptions/listen'
-    if (counts && inFlight >= maxInFlight)
-      return send(errorReply(id, overloaded(`${maxInFlight} calls are running already (\`maxInFlight\`)`)).text)
-    if (counts) inFlight += 1
     const cancel = new Cancel()
     if (id !== undefined) running.set(id, cancel)
     const notify = (text: string): boolean => {
       return !cancel.cancelled && sendUnlessBehind(text)
     }
     void app.serve(request, { caller, cancel, notify, overPipe: true }).then((reply) => {
-      if (counts) inFlight -= 1
+      leave()
       if (id !== undefined) running.delete(id)
       if (reply !== undefined && !cancel.cancelled) send(reply.text)
     })

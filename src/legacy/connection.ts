@@ -45,17 +45,24 @@ export class Connection implements LegacyConnection {
     }
   }
 
-  receive(message: Resolved): void {
+  receive(message: Resolved, ended: () => void = () => {}): void {
     const batch: unknown = message.message
     if (!Array.isArray(batch)) {
-      void this.#answer(message).then((text) => text !== undefined && this.#wire.send(text))
+      void this.#answer(message).then((text) => {
+        ended()
+        if (text !== undefined) this.#wire.send(text)
+      })
       return
     }
     // Before any work is spent on its messages, of which there may be millions.
     const problem = batchProblem(batch, this.#session?.revision)
-    if (problem !== undefined) return this.#wire.send(errorReply(undefined, invalid(problem)).text)
+    if (problem !== undefined) {
+      ended()
+      return this.#wire.send(errorReply(undefined, invalid(problem)).text)
+    }
     const { registry } = this.#host.app
     void Promise.all(batch.map((each) => this.#answer(resolve(registry, each)))).then((texts) => {
+      ended()
       const responses = texts.filter((text) => text !== undefined)
       if (responses.length > 0) this.#wire.send(`[${responses.join(',')}]`)
     })

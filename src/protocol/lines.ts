@@ -5,14 +5,14 @@ const NEWLINE = 0x0a
 
 export class Lines {
   readonly #maxBytes: number
-  readonly #receive: (line: string) => void
+  readonly #receive: (line: string, bytes: number) => void
   readonly #tooLong: () => void
   readonly #line = new ByteBuffer()
   /** The rest of the current line is dropped. */
   #isTooLong = false
 
   /** Skips empty lines. Calls `tooLong` as soon as a line exceeds `maxBytes`, and drops that line. */
-  constructor(maxBytes: number, receive: (line: string) => void, tooLong: () => void) {
+  constructor(maxBytes: number, receive: (line: string, bytes: number) => void, tooLong: () => void) {
     this.#maxBytes = maxBytes
     this.#receive = receive
     this.#tooLong = tooLong
@@ -37,9 +37,10 @@ export class Lines {
   }
 
   #complete(): void {
+    const bytes = this.#line.length
     const line = textOf(this.#line.view()).trim()
     this.#isTooLong = false
     this.#line.clear()
-    if (line !== '') this.#receive(line)
+    if (line !== '') this.#receive(line, bytes)
   }
 }

@@ -27,7 +27,7 @@ const LIMITS = [
   { type: 'LoadOptions', prefix: '', options: ['maxInFlight', 'maxLagMs', 'maxBufferedBytes', 'bodyMs'] },
   { type: 'HttpOptions', prefix: '', options: ['maxBodyBytes', 'keepAliveMs', 'writeStallMs', 'maxUnreadBytes'] },
   { type: 'ServeOptions', prefix: '', options: ['drainMs', 'drainDelayMs', 'maxConnections', 'headersMs'] },
-  { type: 'StdioOptions', prefix: '', options: ['maxLineBytes', 'maxInFlight'] },
+  { type: 'StdioOptions', prefix: '', options: ['maxLineBytes', 'maxInFlight', 'maxBufferedBytes'] },
   { type: 'AppOptions', prefix: '', options: ['ttl', 'maxAge', 'maxStateBytes', 'timeoutMs', 'pageSize'] },
   {
     type: 'TasksOptions',
