@@ -76,8 +76,9 @@ async function answerOlder(
   try {
     const takesEvents = notify !== undefined
     const hold = (): string | undefined => load.hold(sender)
+    const keep = (bytes: number): string | undefined => load.keep(sender, bytes)
     const release = (): void => load.release(sender)
-    return await legacy.post(request, { header, caller, takesEvents, peer, refuse, hold, release })
+    return await legacy.post(request, { header, caller, takesEvents, peer, refuse, hold, keep, release })
   } catch (error) {
     app.logger.error('Serving a 2025-era request failed.', { error })
     return errorReply(request.id, internalError(), 500)

@@ -214,6 +214,20 @@ export class Load {
     return undefined
   }
 
+  /** A request that waits keeps so much more until it has ended. Returns the reason if there is no room for that. */
+  keep(request: Served, bytes: number): string | undefined {
+    const { servedBytes, limits } = request
+    if (servedBytes === undefined || request.holds === 0) return undefined
+    const { held } = limits
+    const owner = ownerOf(request)
+    const noRoom = held.makeRoom(owner, bytes)
+    if (noRoom !== undefined) return noRoomToWait(noRoom, held)
+    held.set(owner, request, servedBytes + bytes)
+    this.bytes.take(bytes)
+    request.servedBytes = servedBytes + bytes
+    return undefined
+  }
+
   release(request: Served): void {
     request.holds -= 1
     if (request.holds > 0 || request.servedBytes === undefined) return

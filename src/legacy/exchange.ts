@@ -75,6 +75,10 @@ export class Exchange implements Outlet {
     return noRoom
   }
 
+  keep(bytes: number): string | undefined {
+    return this.#request.keep?.(bytes)
+  }
+
   /** Returns false if the client takes no stream. */
   open(): boolean {
     return this.#opened() !== undefined

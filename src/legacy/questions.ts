@@ -99,7 +99,14 @@ export function askAll(questions: readonly Question[], asking: Asking): Promise<
           const error = askFailed(key, response.error)
           return finish('Another question could not be answered.', () => reject(error))
         }
-        answers[key] = answerIn(response.result)
+        const answer = answerIn(response.result)
+        // It waits for the other answers, and its size is the client's choice.
+        const noRoom = open.size > 0 ? outlet.keep?.(Buffer.byteLength(JSON.stringify(answer))) : undefined
+        if (noRoom !== undefined) {
+          const error = new RallyError('ASK_LIMIT', `The answer to "${key}" cannot be kept. ${noRoom}`)
+          return finish('Another answer is too large.', () => reject(error))
+        }
+        answers[key] = answer
         received(key)
         if (open.size === 0) finish(undefined, () => resolve(answers))
       })

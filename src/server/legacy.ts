@@ -51,6 +51,8 @@ export interface LegacyRequest {
    * the reason if there is no room for that.
    */
   readonly hold?: () => string | undefined
+  /** A request that waits keeps so many bytes more, such as an answer. Returns the reason if there is no room for that. */
+  readonly keep?: (bytes: number) => string | undefined
   readonly release?: () => void
   /** Cancelled when the client has disconnected. That ends a stream, but no call. */
   readonly peer: Cancel

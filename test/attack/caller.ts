@@ -122,6 +122,20 @@ export const KEPT: Readonly<Record<string, (caller: Caller) => Promise<Keeping>>
       return kept(await caller.post(body, headers, 'elicitation/create'), 'elicitation/create')
     }
   },
+  'answers while another question is open': async (caller) => {
+    const headers = await caller.begin('2025-11-25', { elicitation: {} })
+    return async (padding, id) => {
+      const params = { name: 'askTwo', arguments: {} }
+      const body = JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/call', params })
+      const { text } = await caller.post(body, headers, 'One?')
+      const [, askId] = /"id":"(ask-[\w-]+)"/.exec(text) ?? []
+      const result = { action: 'accept', content: { confirm: true }, padding }
+      const answer = await caller.post(JSON.stringify({ jsonrpc: '2.0', id: askId, result }), headers)
+      // The reason of a refusal comes on the stream of the call.
+      if (answer.status !== 202) throw new Error(`The answer was not taken: ${answer.text}`)
+      return 'kept'
+    }
+  },
 }
 
 function kept({ text }: Answer, expected: string): 'kept' | 'refused' {

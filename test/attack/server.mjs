@@ -34,6 +34,10 @@ app.tool('compute', { input }, ({ ms }) => {
   return 'Computed'
 })
 app.tool('ask', {}, async (_args, io) => ((await io.confirm('sure', 'Sure?')) ? 'Yes, sure.' : 'No.'))
+app.tool('askTwo', {}, async (_args, io) => {
+  const answers = await Promise.all([io.confirm('one', 'One?'), io.confirm('two', 'Two?')])
+  return answers.join()
+})
 if (appOptions) {
   app.tool('work', { input: { type: 'object' }, task: 'always' }, async (_args, io) => {
     await io.confirm('sure', 'Sure?')
