@@ -3,7 +3,7 @@ import { rally } from 'mcp-rally'
 import { fetchHandler } from './fetch.ts'
 import { describe, expect, test } from 'vitest'
 import { eventsOf } from '../../test/wire/hosts.ts'
-import { call, headersOf, textOf } from '../../test/wire/messages.ts'
+import { call, headersOf, request as requestOf, textOf } from '../../test/wire/messages.ts'
 import { problemsOf } from '../../test/wire/spec.ts'
 import type { Gate } from '../testing/manual-scheduler.ts'
 import { gate } from '../testing/manual-scheduler.ts'
@@ -308,4 +308,23 @@ describe('limits', () => {
     for (let n = 0; n < 20; n += 1) expect((await reader?.read())?.done).toBe(false)
     await reader?.cancel()
   })
+})
+
+test('a subscription counts with its body until it ends, and one that there is no room for is refused', async () => {
+  const app = rally({ name: 'listened', version: '1', http: { maxBufferedBytes: 10_000 } })
+  const listen = async (): Promise<{ text: string; leave: () => void }> => {
+    const sent = requestOf('subscriptions/listen', { notifications: {}, padding: 'x'.repeat(3_000) })
+    const leaving = new AbortController()
+    const headers = { ...headersOf(sent), Accept: 'application/json, text/event-stream' }
+    const response = await app.fetch(posted({ headers, body: JSON.stringify(sent), signal: leaving.signal }))
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    return { text: new TextDecoder().decode(value), leave: () => leaving.abort() }
+  }
+  const first = await listen()
+  expect(first.text).toContain('subscriptions/acknowledged')
+  expect((await listen()).text).toContain(
+    'Too many bytes of requests that wait: all 5000 are in use, which is half of `maxBufferedBytes`. Try again later.',
+  )
+  first.leave()
+  await expect.poll(async () => (await listen()).text).toContain('subscriptions/acknowledged')
 })

@@ -288,3 +288,24 @@ test('The bus is listened to as long as there is somebody to tell', async () => 
   expect(listeners).toBe(0)
   expect(server.held).toEqual({ sessions: 0, streams: 0, asks: 0, waits: 0, connections: 0 })
 })
+
+test('what came with a call that asks counts until the call has ended, after its client has left too', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 100 })
+  const counted: string[] = []
+  const hold = (): undefined => void counted.push('held')
+  const release = (): void => void counted.push('released')
+  const request = { ...(await beginSession(server)), hold, release }
+  const reply = await server.send(call(1), request)
+  reply?.events?.({ send: () => {}, isBehind: () => false, end: () => {} })
+  request.peer.cancel()
+  expect([counted, server.held]).toEqual([['held'], expect.objectContaining({ streams: 1, asks: 1 })])
+  await expect.poll(() => server.held, { timeout: 5_000 }).toMatchObject({ streams: 0, asks: 0 })
+  await expect.poll(() => counted).toEqual(['held', 'released'])
+})
+
+test('a call that asks fails with the reason if there is no room for what it keeps', async () => {
+  const { server } = newServer({ askMs: 60_000, keepMs: 100 })
+  const request = { ...(await beginSession(server)), hold: () => 'There is no room.' }
+  const reply = await server.send(call(1), request)
+  expect(reply?.text).toContain('The question \\"sure\\" cannot be sent. There is no room.')
+})
