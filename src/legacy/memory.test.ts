@@ -1,5 +1,5 @@
 // What clients leave behind that stop answering: nothing, once their time is up.
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { Cancel } from '../protocol/cancel.ts'
 import { App } from '../server/app.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
@@ -8,6 +8,7 @@ import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'
 import { callerNamed } from '../../test/wire/messages.ts'
 import { RawServer } from '../../test/legacy/raw-server.ts'
+import { gate } from '../testing/manual-scheduler.ts'
 
 const KEYS = ['a secret of the memory tests, long enough']
 const quiet = { warn() {}, error() {} }
@@ -308,4 +309,34 @@ test('a call that asks fails with the reason if there is no room for what it kee
   const request = { ...(await beginSession(server)), hold: () => 'There is no room.' }
   const reply = await server.send(call(1), request)
   expect(reply?.text).toContain('The question \\"sure\\" cannot be sent. There is no room.')
+})
+
+test('an answer that is acknowledged while its call still runs counts until the call has ended', async () => {
+  const { app, server } = newServer({ askMs: 60_000, keepMs: 60_000 })
+  const running = gate()
+  const over = gate()
+  app.tool('run', {}, async (_args, io) => {
+    await io.confirm('sure', 'Sure?')
+    running.open()
+    await over.promise
+    return 'Done.'
+  })
+  const session = await beginSession(server, { state: { scopes: ['request'] } })
+  const reply = await server.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'run' } }, session)
+  const [, data = ''] = /^data: (\{.*)$/m.exec(reply === undefined ? '' : await read(reply)) ?? []
+  const { id, params } = JSON.parse(data) as { id: string; params: { _meta: object } }
+  const result = { action: 'accept', content: { confirm: true }, _meta: params._meta }
+  const counted: string[] = []
+  const hold = (): undefined => void counted.push('held')
+  const release = (): void => void counted.push('released')
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const acknowledged = server.send({ jsonrpc: '2.0', id, result }, { ...session, hold, release })
+  await running.promise
+  expect(counted).toEqual([])
+  await vi.advanceTimersByTimeAsync(5_000)
+  expect([await acknowledged, counted]).toEqual([undefined, ['held']])
+  over.open()
+  vi.useRealTimers()
+  await expect.poll(() => counted).toEqual(['held', 'released'])
 })
