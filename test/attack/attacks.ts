@@ -99,7 +99,7 @@ export const ATTACKS: readonly Attack[] = [
   },
   ...Object.entries(KEPT).map(([name, prepare]): Attack => ({
     name: `100 requests of 4 MiB that are kept: ${name}`,
-    before: 'about 60 kill the server',
+    before: 'all were kept, whole',
     app: {},
     run: async (target) => {
       const keep = await prepare(new Caller(target, 'ann'))
