@@ -75,6 +75,7 @@ async function answerOlder(
     refuseMismatch(call, header, id, checkOlderParams) ?? refuseUnscoped(app, call, caller, id)
   try {
     const takesEvents = notify !== undefined
+    app.work()
     const hold = (): string | undefined => load.hold(sender)
     const keep = (bytes: number): string | undefined => load.keep(sender, bytes)
     const release = (): void => load.release(sender)

@@ -54,6 +54,7 @@ export async function postEvent(app: App, token: string, body: string, bytes: nu
     return failure(400, 'The body is not JSON.')
   }
   if (!isTame(value, DEEPEST)) return failure(400, `The body is nested deeper than ${DEEPEST} levels.`)
+  app.work()
   try {
     return { status: 200, headers: EVENT_CORS, text: JSON.stringify({ status: await app.signal(token, value) }) }
   } catch (error) {

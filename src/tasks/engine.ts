@@ -99,6 +99,7 @@ export class TaskEngine implements Tasks {
     const id = readId(taskId)
     const answers = readAnswers(inputResponses)
     if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
+    this.start()
     await this.#change(id, ownerOf(principal), (task) => {
       const state = readState(task.state)
       if (takeAnswers(state, answers, this.#host.now()) === 0) return undefined
@@ -164,10 +165,7 @@ export class TaskEngine implements Tasks {
   /** What operators do. Loaded with the first use. */
   async operations(): Promise<TaskOperations> {
     const { TaskOperations: Operations } = await import('./operations.ts')
-    return new Operations(this.#store, () => {
-      // An app that only looks after tasks does not run them.
-      if (this.#worker.isWorking) this.#worker.pull()
-    })
+    return new Operations(this.#store, () => this.#worker.pull())
   }
 
   async reachStore(): Promise<void> {
@@ -192,6 +190,7 @@ export class TaskEngine implements Tasks {
 
   async #create({ tool, args, source, info, claims, answers }: TaskStart): Promise<TaskRecord> {
     const { flowId, startedAt, round, revision, capabilities, carry, journal, version } = claims
+    this.start()
     const group = await this.#host.registry.tools.get(tool)?.taskGroup?.(args, source.caller)
     const request: TaskRequest = {
       tool,

@@ -4,6 +4,7 @@
 // thread ends the process when the count has not changed for `ms`. It counts its own ticks instead of reading a clock: a process that
 // was stopped, with its thread, was not blocked.
 import type { Worker as Thread } from 'node:worker_threads'
+import type { Logger } from '../protocol/logger.ts'
 
 const TICKS = 8
 /** The cells that loop and thread share. `never` is never notified: waiting for it is sleeping. */
@@ -28,18 +29,20 @@ for (;;) {
 export class Watchdog {
   readonly #ms: number
   readonly #cells = new Int32Array(new SharedArrayBuffer(4 * Object.keys(CELL).length))
-  #thread: Promise<Thread> | undefined
+  readonly #logger: Logger
+  #thread: Promise<Thread | undefined> | undefined
   #timer: NodeJS.Timeout | undefined
 
   /** 0 never ends the process, and starts no thread. */
-  constructor(ms: number) {
+  constructor(ms: number, logger: Logger) {
     this.#ms = ms
+    this.#logger = logger
   }
 
   /** Watches the event loop until `rest`. The thread starts with the first call. */
   watch(): void {
     if (this.#ms === 0 || this.#timer !== undefined) return
-    this.#thread ??= this.#start()
+    this.#thread ??= this.#start().catch((error: unknown) => this.#isOff(error))
     this.#timer = setInterval(() => this.#beat(), this.#ms / TICKS).unref()
     this.#beat()
     Atomics.store(this.#cells, CELL.armed, 1)
@@ -55,13 +58,21 @@ export class Watchdog {
   /** Ends the thread. */
   async close(): Promise<void> {
     this.rest()
-    const thread = await this.#thread?.catch(() => {})
+    const thread = await this.#thread
     this.#thread = undefined
     await thread?.terminate()
   }
 
   #beat(): void {
     Atomics.add(this.#cells, CELL.beats, 1)
+  }
+
+  /** Tasks run without it: a runtime or a permission may forbid threads. */
+  #isOff(error: unknown): undefined {
+    this.#logger.warn(
+      'The watchdog of tasks is off: its thread cannot run. If this process may start no threads, set `tasks.watchdogMs` to false.',
+      { error },
+    )
   }
 
   async #start(): Promise<Thread> {
@@ -74,7 +85,7 @@ export class Watchdog {
     const workerData = { cells: this.#cells, tickMs: this.#ms / TICKS, ticks: TICKS, message }
     const thread = new Worker(THREAD, { eval: true, workerData, execArgv: [], env: {} })
     thread.unref()
-    thread.on('error', () => {})
+    thread.on('error', (error) => this.#isOff(error))
     return thread
   }
 }

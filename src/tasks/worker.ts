@@ -93,7 +93,7 @@ export class Worker {
     this.#store = store
     this.#options = options
     this.#trials = new Trials(options.leaseMs)
-    this.#watchdog = new Watchdog(options.watchdogMs)
+    this.#watchdog = new Watchdog(options.watchdogMs, app.logger)
   }
 
   start(): void {
@@ -106,8 +106,9 @@ export class Worker {
     return this.#unwatch !== undefined
   }
 
-  /** Claims due tasks until all places are taken. */
+  /** Claims due tasks until all places are taken. Does nothing in a process that only sends answers or events, or looks after tasks. */
   pull(): void {
+    if (!this.isWorking) return
     this.#mayBeDue = true
     if (!this.#isPulling) void root.runInAsyncScope(() => this.#pullAll())
   }

@@ -74,6 +74,41 @@ describe('an event in a task', () => {
     expect(await other.signal(token, { amount: 9 })).toBe('repeated')
   })
 
+  test.each([
+    { what: 'has the tool', tools: invoice },
+    { what: 'does not have it', tools: () => () => {} },
+  ])('is not run by a process that only sends it and $what', async ({ tools }) => {
+    const { office, post, caller, app } = opened()
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    app.drain()
+    await app.idle()
+    const sender = office.built(tools(post))
+    let claims = 0
+    sender.view.before = (operation) => {
+      if (operation === 'claim') claims += 1
+    }
+    expect(await sender.app.signal(token, { amount: 7 })).toBe('accepted')
+    await new Promise((resolve) => void setTimeout(resolve, 20))
+    expect({ claims, logged: sender.logged }).toEqual({ claims: 0, logged: [] })
+    office.instance(invoice(post))
+    expect(await caller.said(id)).toBe('booked 7 true')
+  })
+
+  test('that is posted to an instance sets it to work, like any request', async () => {
+    const { office, post, caller, app } = opened()
+    const sent = post.next()
+    const id = await caller.begin('invoice')
+    const token = await sent
+    app.drain()
+    await app.idle()
+    const { app: next } = office.built(invoice(post))
+    const { status } = await next.fetch(new Request(`http://127.0.0.1/events/${token}`, json({ amount: 7 })))
+    expect(status).toBe(200)
+    expect(await caller.said(id)).toBe('booked 7 true')
+  })
+
   test('is sent by operators, by its key', async () => {
     const { post, caller, app } = opened()
     const sent = post.next()

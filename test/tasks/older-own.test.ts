@@ -1,10 +1,14 @@
 // Whose tasks are whose in sessions, and that what is said of them there is said nowhere else.
-import { rally } from 'mcp-rally'
+import type { Rally } from 'mcp-rally'
+import { MemoryStore, rally, send } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { gate } from '../../src/testing/manual-scheduler.ts'
 import type { Wired } from '../legacy/raw.ts'
 import { Events, RawSession } from '../legacy/raw.ts'
 import { specValidator } from '../spec/validate.ts'
+import { call } from '../wire/messages.ts'
+import { WITH_TASKS } from './caller.ts'
 import { olderTasksApp } from './older-app.mjs'
 
 const RELATED = 'io.modelcontextprotocol/related-task'
@@ -48,6 +52,27 @@ async function list(session: RawSession, cursor?: string): Promise<Page> {
   expect(specValidator('ListTasksResult', '2025-11-25')(result)).toEqual([])
   return result as unknown as Page
 }
+
+test('an instance that gets requests of older clients only works on what another one created', async () => {
+  const store = new MemoryStore()
+  const ran = gate()
+  const instance = (concurrency: number): Rally => {
+    const app = rally({
+      name: 'a',
+      version: '1',
+      keys: ['a secret of the tests of older clients'],
+      store,
+      tasks: { concurrency },
+    })
+    app.tool('work', { task: 'always' }, (_args, io) => io.step('run', () => ran.open()))
+    onTestFinished(() => app.interrupt())
+    return app
+  }
+  await send(instance(0), call('work', {}, {}, WITH_TASKS))
+  const other = instance(1)
+  await RawSession.open((init) => other.fetch(new Request('http://127.0.0.1/mcp', init)), { revision: '2025-11-25' })
+  await ran.promise
+})
 
 describe.each(['2025-11-25', '2026-06-XX'])('in a session of %s', (revision) => {
   test('everybody has tasks of their own, and those of others are not there', async () => {

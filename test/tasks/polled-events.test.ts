@@ -22,7 +22,7 @@ async function signal(schema: string, token: string, ...values: readonly object[
     import { postgres } from 'mcp-rally/postgres'
     const [url, schema, keys, token, values] = JSON.parse(process.env.GIVEN)
     const store = postgres(url, { schema, notify: 'poll' })
-    const app = rally({ name: 'shop', version: '1', keys, store, tasks: { concurrency: 0 } })
+    const app = rally({ name: 'shop', version: '1', keys, store })
     const told = []
     for (const value of values) told.push(await app.signal(token, value))
     console.log(JSON.stringify(told))

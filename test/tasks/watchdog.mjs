@@ -24,7 +24,7 @@ app.tool('work', hasStore ? { task: 'always' } : {}, async (_args, io) => {
   return 'Done.'
 })
 app.work()
-if (call) {
+for (let calls = 0; calls < Number(call); calls += 1) {
   const client = await connect(app)
   const { content } = await client.callTool('work')
   console.log(content[0].text)

@@ -11,13 +11,18 @@ interface Ended {
   readonly stderr: string
 }
 
-function run(options: object): Promise<Ended> {
+function run(options: object, ...flags: readonly string[]): Promise<Ended> {
   const file = fileURLToPath(new URL('watchdog.mjs', import.meta.url))
   const env = { ...process.env, OPTIONS: JSON.stringify(options) }
   return new Promise((resolve) => {
-    execFile(process.execPath, [file], { env, timeout: 25_000, killSignal: 'SIGABRT' }, (error, stdout, stderr) => {
-      resolve({ signal: error?.signal ?? null, stdout, stderr })
-    })
+    execFile(
+      process.execPath,
+      [...flags, file],
+      { env, timeout: 25_000, killSignal: 'SIGABRT' },
+      (error, stdout, stderr) => {
+        resolve({ signal: error?.signal ?? null, stdout, stderr })
+      },
+    )
   })
 }
 
@@ -42,6 +47,20 @@ test.concurrent('a process that is blocked for longer than watchdogMs ends, and 
 test.concurrent.each([false, 0])('watchdogMs: %s starts no thread, and the process survives', async (watchdogMs) => {
   const options = { hasStore: true, call: true, blockMs: 1_200, tasks: { watchdogMs, leaseMs: 300 } }
   expect(await run(options)).toEqual({ signal: null, stdout: 'Done.\n0 threads\n', stderr: '' })
+})
+
+test.concurrent('a process that may start no threads runs its tasks, and says once that nothing watches them', async () => {
+  const permission = process.allowedNodeEnvironmentFlags.has('--permission')
+    ? '--permission'
+    : '--experimental-permission'
+  const { signal, stdout, stderr } = await run(
+    { hasStore: true, call: 2 },
+    permission,
+    '--allow-fs-read=*',
+    '--no-warnings',
+  )
+  expect({ signal, stdout }).toEqual({ signal: null, stdout: 'Done.\nDone.\n0 threads\n' })
+  expect(stderr.match(/The watchdog of tasks is off: its thread cannot run/g)).toHaveLength(1)
 })
 
 test('a task that never settles fails after tasks.timeoutMs, and its place is free for another', async () => {
