@@ -55,7 +55,7 @@ export interface RunHost {
   readonly trials: Trials
   /** True if this run must hand its task over at its next step. */
   readonly draining: (run: TaskRun) => boolean
-  /** Waits until this is the only run of the instance, which then claims nothing until the trial ends. Returns `false` if that takes too long. */
+  /** Waits until this is the only run of the instance, which then claims nothing for one lease. Returns `false` if that takes too long. */
   readonly alone: (run: TroubledRun) => Promise<boolean>
   /** The run has ended or has recorded something, so it is not on trial any more. */
   readonly endTrial: (run: TaskRun) => void

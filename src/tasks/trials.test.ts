@@ -77,3 +77,22 @@ describe('a trial', () => {
     expect(range(() => trials.waitForTrial())).toEqual([3_000, 15_000])
   })
 })
+
+describe('a try to run a task alone', () => {
+  test('may begin later after each one that failed, until one succeeds', () => {
+    const waits: number[] = []
+    for (let i = 0; i < 5; i += 1) {
+      expect(trials.mayTryAlone).toBe(true)
+      trials.triedAlone(false)
+      const began = performance.now()
+      while (!trials.mayTryAlone) vi.advanceTimersByTime(1_000)
+      waits.push(performance.now() - began)
+    }
+    expect(waits).toEqual([60_000, 120_000, 240_000, 300_000, 300_000])
+    trials.triedAlone(false)
+    expect(range(() => trials.waitForAlone())).toEqual([301_000, 305_000])
+    trials.triedAlone(true)
+    expect(trials.mayTryAlone).toBe(true)
+    expect(range(() => trials.waitForAlone())).toEqual([1_000, 5_000])
+  })
+})

@@ -20,7 +20,7 @@ export interface TroubledRun {
   readonly host: {
     readonly app: { readonly logger: Logger }
     readonly trials: Trials
-    /** Waits until this is the only run of the instance, which then claims nothing until the trial ends. Returns `false` if that takes too long. */
+    /** Waits until this is the only run of the instance, which then claims nothing for one lease. Returns `false` if that takes too long. */
     readonly alone: (run: TroubledRun) => Promise<boolean>
   }
   /** Changes the latest state. */
@@ -63,10 +63,11 @@ async function continueAfterLoss(run: TroubledRun, tool: string): Promise<boolea
 /** A task that was lost runs when it is its turn. Returns `false` if it has to wait. */
 async function beginTrial(run: TroubledRun, losses: number): Promise<boolean> {
   const { trials, alone } = run.host
-  const begins = losses === MOST_LOSSES - 1 ? await alone(run) : trials.begin(run)
+  const isLast = losses === MOST_LOSSES - 1
+  const begins = isLast ? await alone(run) : trials.begin(run)
   await run.change((state) => {
     setLosses(run, state, losses, !begins)
-    return begins ? {} : { release: true, dueMs: trials.waitForTrial() }
+    return begins ? {} : { release: true, dueMs: isLast ? trials.waitForAlone() : trials.waitForTrial() }
   })
   return begins
 }

@@ -16,6 +16,7 @@ import { writeClaimNote } from './history.ts'
 import { TaskRun } from './run.ts'
 import type { ClaimedTask, TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
+import type { TroubledRun } from './trouble.ts'
 import { Watchdog } from './watchdog.ts'
 
 export interface WorkerOptions {
@@ -67,7 +68,7 @@ export class Worker {
   readonly #trials: Trials
   readonly #watchdog: Watchdog
   /** The run that is, or waits to be, the only one. */
-  #alone: object | undefined
+  #alone: TroubledRun | undefined
   #unwatch: (() => void) | undefined
   /** The owner of the task that was claimed last. */
   #lastOwner = ''
@@ -246,22 +247,46 @@ export class Worker {
 
   #endTrial(run: TaskRun): void {
     this.#trials.end(run)
-    if (this.#alone !== run) return
+    this.#endAlone(run)
+  }
+
+  #endAlone(run: TroubledRun): boolean {
+    if (this.#alone !== run) return false
     this.#alone = undefined
     this.pull()
+    return true
   }
 
   /** The other runs hand their tasks over at their next step. If they do not in time, they and this instance go on as before. */
-  async #waitUntilAlone(run: object): Promise<boolean> {
-    if (this.#alone !== undefined) return false
+  async #waitUntilAlone(run: TroubledRun): Promise<boolean> {
+    const { leaseMs } = this.#options
+    const { logger } = this.#app
+    if (this.#alone !== undefined || !this.#trials.mayTryAlone) return false
     this.#alone = run
-    const until = performance.now() + 2 * this.#options.leaseMs
-    while (this.#runs.size > 1 && !this.#isDraining && performance.now() < until) {
-      await new Promise<void>((resolve) => void setTimeout(resolve, ALONE_POLL_MS).unref())
+    const until = performance.now() + 2 * leaseMs
+    // Wait at least once: the claim that brought this task may have brought others.
+    do await new Promise<void>((resolve) => void setTimeout(resolve, ALONE_POLL_MS).unref())
+    while (this.#hasOthers && !this.#isDraining && performance.now() < until)
+    const isAlone = !this.#hasOthers && !this.#isDraining
+    if (!this.#isDraining) this.#trials.triedAlone(isAlone)
+    if (!isAlone) {
+      this.#endAlone(run)
+      const details = { task: run.digest, others: this.#runs.size - 1 }
+      if (!this.#isDraining)
+        logger.warn('A task that lost its workers could not run alone; it is tried later.', details)
+      return false
     }
-    if (this.#runs.size === 1 && !this.#isDraining) return true
-    this.#alone = undefined
-    return false
+    setTimeout(() => {
+      if (!this.#endAlone(run)) return
+      const message = `A task that lost its workers has run alone for ${leaseMs} ms; others run beside it from now on.`
+      logger.warn(message, { task: run.digest })
+    }, leaseMs).unref()
+    return true
+  }
+
+  /** True if more than one task runs here, or may soon. */
+  get #hasOthers(): boolean {
+    return this.#runs.size > 1 || this.#isPulling || this.#reserved.length > 0
   }
 
   /**

@@ -1,8 +1,9 @@
 // How an instance works on tasks: how many at a time and whose, until when, and what it keeps in memory.
 import type { Rally, RallyOptions } from 'mcp-rally'
+import { MemoryStore, rally } from 'mcp-rally'
 import { serve } from 'mcp-rally/node'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { TaskChange } from '../../src/store/tasks.ts'
+import type { TaskChange, TaskStore } from '../../src/store/tasks.ts'
 import type { Gate } from '../../src/testing/manual-scheduler.ts'
 import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import { accept } from '../wire/messages.ts'
@@ -79,6 +80,19 @@ function crowded(options: Partial<RallyOptions> = {}): { office: Office; crowd: 
   return { office, crowd, app: office.instance(crowd.tools, options).app }
 }
 
+/** A task that has lost four workers. */
+async function lost({ tasks }: { readonly tasks: TaskStore }, front: Caller, dueMs = 0): Promise<string> {
+  const id = await front.begin('work', { of: 'lost' })
+  const task = await tasks.read(id)
+  const state = { ...(JSON.parse(task?.state ?? '{}') as object), losses: { bytes: 2, count: 4, waits: true } }
+  await tasks.change(id, { version: task?.version ?? 0 }, { state: JSON.stringify(state), dueMs })
+  return id
+}
+
+function soon(): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, 20))
+}
+
 describe('the places of an instance', () => {
   test('are never taken by more tasks than there are, and each that is freed is taken at once', async () => {
     const { office, crowd, app } = crowded({ tasks: { concurrency: 3 } })
@@ -128,6 +142,57 @@ describe('the places of an instance', () => {
     }
     await Promise.all(ids.slice(0, 6).map((id) => many.said(id)))
     expect(began.slice(0, 4).filter((name) => name === 'few')).toHaveLength(2)
+  })
+})
+
+describe('a task that has lost four workers', () => {
+  const LEASE = 100
+
+  test('runs alone for one lease: after that, the instance runs others beside it, and says so', async () => {
+    const [office, crowd] = [new Office(), new Crowd()]
+    const front = new Caller(office, office.instance(crowd.tools, { tasks: { concurrency: 0 } }).app)
+    await lost(office, front)
+    const { logged } = office.instance(crowd.tools, { tasks: { leaseMs: LEASE } })
+    await crowd.until(({ running }) => running.includes('lost one'))
+    const began = performance.now()
+    await front.begin('work', { of: 'other' })
+    await crowd.until(({ running }) => running.includes('other one'))
+    expect(performance.now() - began).toBeGreaterThan(LEASE / 2)
+    expect(crowd.running).toEqual(['lost one', 'other one'])
+    expect(logged.join()).toMatch(/has run alone for 100 ms/)
+  })
+
+  test('runs alone also if others were claimed together with it', async () => {
+    const [store, crowd] = [new MemoryStore(), new Crowd()]
+    const app = (concurrency: number): Rally => {
+      const made = rally({ name: 'a', version: '1', store, tasks: { concurrency } })
+      crowd.tools(made)
+      onTestFinished(() => made.interrupt())
+      return made
+    }
+    const front = new Caller({ changed: soon }, app(0))
+    crowd.letGo('lost one', 'lost two', 'other one', 'other two')
+    const [id, other] = [await lost(store, front), await front.begin('work', { of: 'other' })]
+    app(32).work()
+    expect([await front.said(id), await front.said(other)]).toEqual(['lost', 'other'])
+    expect(crowd.most).toBe(1)
+  })
+
+  test('waits for long after the instance could not run it alone, because another task runs on', async () => {
+    const [office, crowd] = [new Office(), new Crowd()]
+    const front = new Caller(office, office.instance(crowd.tools, { tasks: { concurrency: 0 } }).app)
+    const id = await lost(office, front, LEASE / 4)
+    const { view, logged } = office.instance(crowd.tools, { tasks: { leaseMs: LEASE } })
+    await front.begin('work', { of: 'other' })
+    await crowd.until(({ running }) => running.includes('other one'))
+    const released = view.seen('change', (task, _precondition, change) => {
+      const { release, dueMs } = change as TaskChange
+      return task === id && release === true && (dueMs ?? 0) > 3 * LEASE
+    })
+    office.elapse(LEASE / 2)
+    await released
+    expect(logged.join()).toMatch(/could not run alone/)
+    expect(crowd.running).toEqual(['other one'])
   })
 })
 
