@@ -52,7 +52,7 @@ export class Attempts {
     const { waits, input } = this.#host
     const { journalWriter, waiting } = input
     const holds = journalWriter === undefined || waiting === undefined || dueAt - waits.now < waiting.releaseFromMs
-    waits.add(this.#call.key, { dueAt, holds, fire: () => this.#start(number) })
+    waits.add(this.#call.key, { dueAt, holds, recorded: false, fire: () => this.#start(number) })
   }
 
   #start(number: number): void {

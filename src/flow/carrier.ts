@@ -67,10 +67,8 @@ export interface Carrier<T> {
 export interface RunningPass {
   readonly input: PassInput
   readonly ended: boolean
-  /** Gives the pass answers that arrived after it started. */
-  offer(answers: Answers): void
-  /** Gives the pass an event that arrived after it started. */
-  offerEvent(key: string, event: ReceivedEvent): void
+  /** Gives the pass answers and events that arrived after it started. */
+  offer(answers: Answers, events: readonly (readonly [key: string, event: ReceivedEvent])[]): void
   /** Ends the pass with this error. */
   fail(error: unknown): unknown
 }
@@ -186,6 +184,10 @@ export interface JournalWriter {
    * resolves; a rejection fails the pass.
    */
   persist(journal: Journal, waits?: ReadonlyMap<string, Wait>): Promise<void>
+  /** Until when all answers and events are known, in milliseconds since 1970. Default: always. */
+  readonly knownAt?: number
+  /** Offers the pass what came until now. A rejection fails the pass. */
+  refresh?(): Promise<void>
   /** Shows the questions that are open now, by key, while steps still run, and persists the due times of the flow. */
   show(questions: ReadonlyMap<string, ShownQuestion>, waits: ReadonlyMap<string, Wait> | undefined): void
 }

@@ -311,26 +311,25 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     return parked()
   }
 
-  /** Gives the pass an event that arrived while it runs. */
-  offerEvent(key: string, event: ReceivedEvent): void {
-    if (this.ended) return
-    this.#lazyWaits?.fireDue(event.at)
-    this.#answering.offerEvent(key, event)
-    this.#settling.touch()
-  }
-
   eventRefused(key: string, why: string): void {
     this.input.events?.refuse(key)
     warnOfEvent(this.input, key, why)
   }
 
-  /** Gives the pass answers that arrived while it runs, to questions that its journal writer has shown. */
-  offer(answers: Answers): void {
+  /** Gives the pass what arrived while it runs: events, and answers to questions that its journal writer has shown. */
+  offer(answers: Answers, events: readonly (readonly [key: string, event: ReceivedEvent])[]): void {
     if (this.ended) return
+    let last = 0
     for (const [key, answer] of Object.entries(answers)) {
-      this.#lazyWaits?.fireDue(this.receivedAt(key))
       this.#answering.offer(key, answer)
+      last = Math.max(last, this.receivedAt(key))
     }
+    for (const [key, event] of events) {
+      this.#answering.offerEvent(key, event)
+      last = Math.max(last, event.at)
+    }
+    // After all of them: one that came late must not expire the question of another that came in time.
+    this.#lazyWaits?.fireDue(last)
     this.#settling.touch()
   }
 
@@ -403,7 +402,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   get waits(): Waits {
-    return (this.#lazyWaits ??= new Waits(this.input))
+    return (this.#lazyWaits ??= new Waits(this.input, (error) => void this.fail(error)))
   }
 
   /** By the clock of the process. A test has a clock of its own, and sets no limit. */

@@ -29,7 +29,7 @@ export interface TimedHost {
 /** Ends a sleep when it is due. */
 export function wakeAt(host: TimedHost, call: Call, dueAt: number): void {
   const fire = (): void => host.settleAt({ call, tag: 't', payloadText: 'null', at: dueAt })
-  host.waits.add(call.key, { dueAt, holds: false, fire })
+  host.waits.add(call.key, { dueAt, holds: false, recorded: true, fire })
 }
 
 /** Set once, when the question is first reached. */
@@ -43,11 +43,12 @@ export function deadlineOf(waits: Waits, key: string, { withinMs, otherwise }: D
 export function expires(host: TimedHost, call: Call, { deadline }: Asking): boolean {
   if (deadline === undefined) return false
   const { dueAt, expiredText } = deadline
-  const isDue = dueAt <= host.waits.now
+  const isOver = host.waits.isOver(dueAt)
   const expire = (): void => host.settleAt({ call, tag: 'ax', payloadText: expiredText, at: dueAt })
-  if (isDue) expire()
-  else host.waits.add(call.key, { dueAt, holds: false, fire: () => void (host.withdraw(call.key) && expire()) })
-  return isDue
+  const fire = (): void => void (host.withdraw(call.key) && expire())
+  if (isOver) expire()
+  else host.waits.add(call.key, { dueAt, holds: false, recorded: true, fire })
+  return isOver
 }
 
 /** The call had settled because it was due, and its entry was removed. It settles again. */

@@ -3,6 +3,7 @@
 // 1. A due time is set when its call is first reached, and is carried until the call settles. No replay sets it again.
 // 2. What is due fires in the order of the due times.
 // 3. One timer serves the pass, and it ends with the pass.
+// 4. Before it is recorded that something is due, the carrier looks for what came until then: no event may have told of it.
 import { shown } from '../protocol/text.ts'
 import type { PassInput } from './carrier.ts'
 import { waitInvalid, waitTooLong } from './errors.ts'
@@ -15,6 +16,8 @@ export interface PendingWait {
   readonly dueAt: number
   /** True if the pass must not end before it is due. */
   readonly holds: boolean
+  /** True if it is recorded that it was due. */
+  readonly recorded: boolean
   readonly fire: () => void
   /** Present if an observer watches the wait. */
   readonly observation?: Begun<WaitEnd>
@@ -25,15 +28,18 @@ export const MAX_TIMER_MS = 2_147_483_647
 
 export class Waits {
   readonly #input: PassInput
+  readonly #fail: (error: unknown) => void
   readonly #carried: Map<string, Wait>
   readonly #pending = new Map<string, PendingWait>()
   #timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
   #hasNewToken = false
+  #isLooking = false
   /** True if something was carried since the last `show`. */
   unshown = false
 
-  constructor(input: PassInput) {
+  constructor(input: PassInput, fail: (error: unknown) => void) {
     this.#input = input
+    this.#fail = fail
     this.#carried = input.flowState.waits ??= new Map()
   }
 
@@ -81,10 +87,17 @@ export class Waits {
 
   /** Fires when it is due: at once if it is due already. */
   add(key: string, wait: PendingWait): void {
-    if (wait.dueAt <= this.now) return wait.fire()
+    const isDue = wait.dueAt <= this.now
+    if (isDue && !this.#mustLook(wait)) return wait.fire()
     const { observed } = this.#input
     this.#pending.set(key, observed === undefined ? wait : observedWait(observed, key, wait))
-    this.#arm()
+    if (isDue) void this.#look()
+    else this.#arm()
+  }
+
+  /** True if this time has passed, and the carrier knows all that came until then. */
+  isOver(dueAt: number): boolean {
+    return dueAt <= this.now && !this.#mustLook({ dueAt, recorded: true })
   }
 
   /** The call has settled. */
@@ -138,6 +151,26 @@ export class Waits {
     this.#pending.clear()
   }
 
+  #mustLook({ dueAt, recorded }: Pick<PendingWait, 'dueAt' | 'recorded'>): boolean {
+    const { knownAt = Infinity } = this.#input.journalWriter ?? {}
+    return recorded && knownAt < dueAt
+  }
+
+  /** Has the carrier look for what came, and then fires what was due. */
+  async #look(): Promise<void> {
+    if (this.#isLooking) return
+    this.#isLooking = true
+    const { now } = this
+    try {
+      await this.#input.journalWriter?.refresh?.()
+    } catch (error) {
+      return this.#fail(error)
+    }
+    this.#isLooking = false
+    this.fireDue(now + 1)
+    this.#arm()
+  }
+
   #arm(): void {
     const { nextDueAt } = this
     if (nextDueAt === undefined || (this.#timer !== undefined && this.#timer.dueAt <= nextDueAt)) return
@@ -145,6 +178,8 @@ export class Waits {
     const { scheduler = defaultScheduler } = this.#input
     const wake = (): void => {
       this.#timer = undefined
+      const { now } = this
+      for (const wait of this.#pending.values()) if (wait.dueAt <= now && this.#mustLook(wait)) return void this.#look()
       this.fireDue()
       this.#arm()
     }

@@ -13,21 +13,30 @@ export class LeaseLost extends Error {}
 export class Lease {
   readonly #task: ClaimedTask
   readonly #store: TaskStore
+  readonly #now: () => number
   #version: number
+  #knownAt: number
   #stateText: string
   /** The parsed text, once it was needed. */
   #stateRead: TaskFlowState | undefined
   #writing: Promise<unknown> = Promise.resolve()
 
-  constructor(task: ClaimedTask, store: TaskStore) {
+  constructor(task: ClaimedTask, store: TaskStore, now: () => number) {
     this.#task = task
     this.#store = store
+    this.#now = now
     this.#version = task.version
+    this.#knownAt = now()
     this.#stateText = task.state
   }
 
   get version(): number {
     return this.#version
+  }
+
+  /** Until when the state includes all that others wrote, in milliseconds since 1970. */
+  get knownAt(): number {
+    return this.#knownAt
   }
 
   get state(): TaskFlowState {
@@ -47,9 +56,11 @@ export class Lease {
         const change = make(state)
         const text = writeState(state)
         const { id, fence } = this.#task
+        const now = this.#now()
         const version = await this.#store.change(id, { fence, version: this.#version }, { ...change, state: text })
         if (version !== undefined) {
           this.#version = version
+          this.#knownAt = now
           this.#stateText = text
           this.#stateRead = state
           return written(isNewer)
@@ -80,6 +91,16 @@ export class Lease {
     return this.#next(async () => {
       // The version may be that of a change of our own.
       if (version > this.#version) await this.#reload()
+    })
+  }
+
+  /** Reads what others have written until now. */
+  refresh(): Promise<void> {
+    return this.#next(async () => {
+      const now = this.#now()
+      const [latest] = await this.#store.versions([this.#task.id])
+      if (latest?.version !== this.#version) await this.#reload()
+      this.#knownAt = now
     })
   }
 

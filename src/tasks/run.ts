@@ -84,7 +84,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
   constructor(task: ClaimedTask, host: RunHost) {
     this.task = task
     this.host = host
-    this.#lease = new Lease(task, host.store)
+    this.#lease = new Lease(task, host.store, host.app.now)
     this.#status = new StatusMessage(task.message, () => this.#writeStatus())
   }
 
@@ -123,6 +123,19 @@ export class TaskRun implements JournalWriter, TroubledRun {
     } catch (error) {
       throw error instanceof LeaseLost ? error : new StoreFault(error)
     }
+  }
+
+  get knownAt(): number {
+    return this.#lease.knownAt
+  }
+
+  async refresh(): Promise<void> {
+    try {
+      await this.#lease.refresh()
+    } catch (error) {
+      throw error instanceof LeaseLost ? error : new StoreFault(error)
+    }
+    this.#offerAnswers()
   }
 
   #rewrite(journal: string, waits: ReadonlyMap<string, Wait> | undefined): Promise<void> {
@@ -455,8 +468,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
     const answers = this.#inbox.take(state)
     for (const key of Object.keys(answers)) this.#open.delete(key)
-    this.#pass.offer(answers)
-    for (const [key, event] of this.#inbox.takeAwaited(state)) this.#pass.offerEvent(key, event)
+    this.#pass.offer(answers, this.#inbox.takeAwaited(state))
   }
 }
 

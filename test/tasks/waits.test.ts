@@ -1,7 +1,9 @@
 // What a task waits for: sleeps, deadlines, the next attempt of a step. The worker is released meanwhile, and any instance continues.
-import type { Rally } from 'mcp-rally'
+import type { Io, Rally } from 'mcp-rally'
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { TaskChange } from '../../src/store/tasks.ts'
+import type { Gate } from '../../src/testing/manual-scheduler.ts'
 import { gate } from '../../src/testing/manual-scheduler.ts'
 import { accept } from '../wire/messages.ts'
 import { Caller } from './caller.ts'
@@ -239,5 +241,92 @@ describe('a deadline in a task', () => {
     await caller.update(id, { sure: YES })
     office.instance(asking)
     expect(await caller.said(id)).toBe('"nobody"')
+  })
+})
+
+describe('what another instance wrote in time, and no event told', () => {
+  const BESIDE = 100
+  const N = z.object({ n: z.number() })
+
+  interface Told {
+    token?: string
+    readonly expired: Gate<void>
+  }
+
+  /** Waits beside a step that runs until the wait is over. */
+  function beside(
+    wait: (io: Io, told: Told) => Promise<unknown>,
+    told: Told = { expired: gate() },
+  ): (app: Rally) => void {
+    return (app) => {
+      app.tool('beside', { task: 'always' }, async (_args, io) => {
+        const over = gate()
+        const step = io.step('step', () => over.promise)
+        const value = await wait(io, told)
+        over.open()
+        await step
+        return String(value)
+      })
+    }
+  }
+
+  test.each([
+    {
+      of: 'a deadline',
+      wait: async (io: Io) => (await io.ask('n', 'N?', N, { withinMs: BESIDE, otherwise: { n: 0 } })).n,
+    },
+    {
+      of: 'a sleep',
+      wait: (io: Io) => Promise.race([io.sleep('s', BESIDE).then(() => 0), io.ask('n', 'N?', N).then(({ n }) => n)]),
+    },
+    {
+      of: 'a deadline that passed before it was reached',
+      wait: async (io: Io, told: Told) => {
+        const event = io.event('n', z.number(), { withinMs: BESIDE, otherwise: 0 })
+        await io.step('mail', () => {
+          told.token = event.token
+        })
+        await io.step('long', () => told.expired.promise)
+        return event
+      },
+    },
+  ])('counts when $of is over', async ({ wait }) => {
+    const office = timed()
+    const told: Told = { expired: gate() }
+    const { app, view } = office.instance(beside(wait, told))
+    const { app: other } = office.instance(beside(wait), { tasks: { concurrency: 0 } })
+    const caller = new Caller(office, other)
+    const id = await new Caller(office, app).begin('beside')
+    await caller.until(id, ({ inputRequests }) => inputRequests !== undefined || told.token !== undefined)
+    view.deaf = true
+    if (told.token !== undefined) expect(await other.signal(told.token, 7)).toBe('accepted')
+    else await caller.update(id, { n: accept({ n: 7 }) })
+    office.elapse(BESIDE)
+    told.expired.open()
+    expect(await caller.said(id)).toBe('7')
+  })
+
+  test('counts each by its own deadline, in whichever order they are found', async () => {
+    const office = timed()
+    const tools = beside(async (io) => {
+      const late = io.confirm('a', 'A?')
+      const soon = io.ask('b', 'B?', N, { withinMs: BESIDE, otherwise: { n: 0 } })
+      return (await Promise.all([late, soon]))[1].n
+    })
+    const { app, view } = office.instance(tools)
+    const { app: other } = office.instance(tools, { tasks: { concurrency: 0 } })
+    const caller = new Caller(office, other)
+    const id = await new Caller(office, app).begin('beside')
+    await caller.asked(id, 'a', 'b')
+    view.deaf = true
+    await caller.update(id, { b: accept({ n: 7 }) })
+    const looked = gate()
+    const looks = view.seen('versions')
+    view.before = (operation) => (operation === 'versions' ? looked.promise : undefined)
+    office.elapse(BESIDE + 1)
+    await caller.update(id, { a: accept({ confirm: true }) })
+    looked.open()
+    await looks
+    expect(await caller.said(id)).toBe('7')
   })
 })
