@@ -302,7 +302,7 @@ export class Answering {
     if (ask.asking.deadline !== undefined && this.#asker.expires(call, ask.asking)) return
     const missing = missingCapabilities(ask.asking.question.needs, this.#asker.input.can)
     if (missing !== undefined) this.#asker.fail(new MissingCapability(call.key, missing))
-    else if (ask.asked > MOST_ASKED) this.#asker.fail(askedTooOften(call.key, MOST_ASKED, ask.note))
+    else if (ask.asked > MOST_ASKED) this.#asker.fail(askedTooOften(call.key, MOST_ASKED, ask.note), call.key)
     else {
       this.#open.set(call.key, ask)
       this.#unshown = true

@@ -62,11 +62,11 @@ export async function postEvent(app: App, token: string, body: string, bytes: nu
   }
 }
 
-const REFUSED = 'The event was refused: its token is wrong or has expired, or its task has ended.'
+const REFUSED = 'The event was refused: its token is wrong or has expired, or its task has ended. Do not send it again.'
 
 function failureOf(app: App, error: unknown): Reply {
   if (error instanceof Unavailable) return failure(UNAVAILABLE, error.message, { 'Retry-After': error.retryAfter })
-  if (error instanceof RallyError && error.code === 'EVENT_REFUSED') return failure(404, error.message)
+  if (error instanceof RallyError && error.code === 'EVENT_REFUSED') return failure(404, REFUSED)
   if (error instanceof RallyError && error.code === 'EVENT_MISMATCH') return failure(422, error.message)
   app.logger.error('Taking an event failed.', { error })
   return failure(500, 'Internal error')

@@ -1,5 +1,6 @@
 // What the stores share for operations: how many tasks one call of `find` looks at, and its cursors.
 import { RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
 
 /** The most tasks that one call of `find` looks at. */
 export const MAX_LOOKED = 2_000
@@ -16,5 +17,8 @@ export function cursorOf(major: number, minor: number | string): string {
 export function readCursor(cursor: string): { readonly major: number; readonly minor: string } {
   const [, major, minor = ''] = /^(\d{1,16}):([^]{0,1024})$/.exec(cursor) ?? []
   if (major !== undefined) return { major: Number(major), minor }
-  throw new RallyError('TASK_CURSOR', 'The position in the list of tasks is not one that an earlier page returned.')
+  throw new RallyError(
+    'TASK_CURSOR',
+    `app.tasks.list(): \`before\` must be a Date, or \`next\` of an earlier page, got ${shown(cursor)}. Leave it out to begin with the newest task.`,
+  )
 }

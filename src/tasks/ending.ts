@@ -29,15 +29,23 @@ export function failedWith(error: unknown): TaskChange {
   return { status: 'failed', outcome: errorText(shown), message: shown.message }
 }
 
-/** The ending with the last state of the task. Of a task that failed, state and journal are kept, so that it can be retried. */
-export function writeEnding(
+/** True also for a tool that threw or returned `isError`, which is `completed` on the wire. */
+export function hasFailed(ending: TaskChange, outcome: Ending): boolean {
+  return outcome.kind === 'failed' || ending.status === 'failed' || isErrorText(ending.outcome)
+}
+
+/** The ending of a task that has not failed, with its last state. */
+export function writeSuccess(state: TaskFlowState, ending: TaskChange): TaskChange {
+  return { ...ending, state: writeState(endedState(state, 'ok')) }
+}
+
+/** The ending of a task that failed. State and journal are kept, so that it can be retried. */
+export function writeFailure(
   state: TaskFlowState,
   ending: TaskChange,
   outcome: Ending,
   keepFailedMs: number,
 ): TaskChange {
-  const hasFailed = outcome.kind === 'failed' || ending.status === 'failed' || isErrorText(ending.outcome)
-  if (!hasFailed) return { ...ending, state: writeState(endedState(state, 'ok')) }
   return { ...ending, ...keep({ ...state, ended: 'error', failedKey: failedKeyOf(outcome) }, keepFailedMs) }
 }
 

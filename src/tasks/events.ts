@@ -109,7 +109,7 @@ export function unusedEvent({ events }: TaskFlowState, key: string): ReceivedEve
 export function refused(cause?: unknown): RallyError {
   return new RallyError(
     'EVENT_REFUSED',
-    'The event was refused: its token is wrong or has expired, or its task has ended.',
+    'app.signal(): the event was refused: its token is wrong or has expired, or its task has ended. Do not send it again.',
     { cause },
   )
 }

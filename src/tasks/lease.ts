@@ -76,13 +76,23 @@ export class Lease {
     })
   }
 
-  /** Ends the task. Answers that arrived meanwhile are too late. */
+  /** Ends the task. What arrived meanwhile is too late, except for a state that is kept for a retry. */
   end(makeEnding: (state: TaskFlowState) => TaskChange): Promise<void> {
     return this.#next(async () => {
-      const { id, fence } = this.#task
-      const version = await this.#store.change(id, { fence }, makeEnding(this.state))
-      if (version === undefined) throw new LeaseLost()
-      this.#version = version
+      for (;;) {
+        const { state } = this
+        this.#stateRead = undefined
+        const change = makeEnding(state)
+        const { id, fence } = this.#task
+        const isKept = change.keepMs !== undefined
+        const version = await this.#store.change(id, isKept ? { fence, version: this.#version } : { fence }, change)
+        if (version !== undefined) {
+          this.#version = version
+          return
+        }
+        if (!isKept) throw new LeaseLost()
+        await this.#reload()
+      }
     })
   }
 

@@ -102,7 +102,7 @@ export interface PayloadPlace {
 export interface TaskGetOptions {
   /**
    * `true` leaves out all payloads: arguments, questions, answers, results of steps and of the tool. A function returns what to show in
-   * their place; `undefined` leaves one out. Errors are always shown. Default false.
+   * their place; `undefined` leaves one out. Errors are always shown, except those that are the result of the tool. Default false.
    */
   readonly redact?: boolean | ((payload: unknown, place: PayloadPlace) => unknown)
 }
@@ -221,7 +221,7 @@ export class TaskOperations {
     if (existing !== undefined)
       throw new RallyError(
         'TASK_NOT_RETRYABLE',
-        `The task cannot be retried: it was retried already, as ${existing.id}. If that one has failed too, retry that one.`,
+        `app.tasks.retry(): the task cannot be retried: it was retried already, as ${existing.id}. If that one has failed too, retry that one.`,
       )
     const created = await this.#store.create(newTask)
     this.#onDue()
@@ -326,7 +326,10 @@ function eventIn(state: TaskFlowState, key: string): { readonly dueAt: number } 
   if (state.events?.[key] !== undefined) return { dueAt: Infinity }
   const known = [...waits].flatMap(([each, { event }]) => (event === undefined ? [] : [`"${each}"`]))
   const waitsFor = known.length === 0 ? 'It waits for none now' : `It waits for ${known.join(', ')}`
-  throw new RallyError('EVENT_REFUSED', `app.tasks.signal(): the task has no event "${key}". ${waitsFor}.`)
+  throw new RallyError(
+    'EVENT_REFUSED',
+    `app.tasks.signal(): the task has no event "${key}". ${waitsFor}. Pass the key of io.event().`,
+  )
 }
 
 type Redact = (payload: unknown, place: PayloadPlace) => unknown
@@ -359,12 +362,12 @@ function detailsOf(task: InspectedTask, retriedAs: string | undefined, redact: R
   const request = JSON.parse(task.request) as TaskRequest
   const state = readState(task.state)
   const { tool } = request
-  const { entries, dropped } = timelineOf(task, request, state)
   const worker = task.leaseUntil === undefined ? undefined : readClaimNote(task.claimedBy)?.worker
   const args = redact(request.args, { kind: 'arguments', tool })
   const questions = questionsOf(state, tool, redact)
   const result =
     task.status === 'completed' ? redact(JSON.parse(task.outcome ?? '{}'), { kind: 'result', tool }) : undefined
+  const { entries, dropped } = timelineOf(task, request, state, result)
   return {
     ...summaryOf(task),
     ...(args !== undefined && { arguments: args }),

@@ -3,11 +3,13 @@
 // 1. What the journal holds before `from` is kept. The entry `from` and all that settled after it is removed.
 // 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
 // 3. Events that have come count for it too, except that of `from` itself. The tokens that the failed task handed out reach it.
-// 4. Its id is derived from the one of the failed task. So two retries of one task are the same task, also if two operators make them.
+// 4. A question or an event whose deadline passed before the retry has a new one: nobody could use the time after the failure.
+// 5. Its id is derived from the one of the failed task. So two retries of one task are the same task, also if two operators make them.
 import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
 import type { AnswerPayload, Entry } from '../flow/journal.ts'
 import { Journal } from '../flow/journal.ts'
+import { SCOPE_SEPARATOR } from '../flow/scopes.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InspectedTask } from '../store/tasks.ts'
 import type { NewTask } from '../store/tasks.ts'
@@ -27,18 +29,22 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   const journal = Journal.read(task.journal)
   const flowState = flowStateOf(state)
   const recorded = new Set(Object.keys(state.answers).filter((key) => journal.get(key) !== undefined))
-  const first = journal.get(from ?? state.failedKey ?? '')
-  if (from !== undefined && first === undefined) throw noSuchKey(from, journal)
+  const first = from === undefined ? failedEntry(journal, state.failedKey) : journal.get(from)
+  if (from !== undefined && first === undefined && from !== state.failedKey) throw noSuchKey(from, journal)
   if (first !== undefined) cutFrom(first, journal, flowState)
+  // A question that failed is asked again, as if for the first time, also if the journal does not have it.
+  const again = from ?? state.failedKey ?? ''
   const answers: Record<string, Record<string, unknown>> = {}
   for (const [key, { open, raw, at }] of Object.entries(state.answers)) {
     // The journal tells what became of it.
-    if (recorded.has(key)) continue
+    if (recorded.has(key) || key === again) continue
     // An answer that came with the call is for any question of the first pass.
     if (open === undefined) answers[key] = raw
     else if (!flowState.held.has(key)) flowState.held.set(key, { ...open, answer: { raw }, at })
     flowState.open.delete(key)
   }
+  dropExpired(flowState, state.events, now)
+  for (const kept of [flowState.open, flowState.held]) kept.delete(again)
   return {
     id: retryIdOf(task),
     owner: task.owner,
@@ -57,6 +63,22 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   }
 }
 
+/** The entry of the call that failed. Of a call inside a scope that has settled, the journal has only the scope. */
+function failedEntry(journal: Journal, failedKey = ''): Entry | undefined {
+  for (let key = failedKey; key !== ''; key = key.slice(0, Math.max(0, key.lastIndexOf(SCOPE_SEPARATOR)))) {
+    const entry = journal.get(key)
+    if (entry !== undefined) return entry
+  }
+  return undefined
+}
+
+function dropExpired({ waits, open }: FlowState, events: TaskFlowState['events'], now: number): void {
+  for (const [key, { dueAt, event }] of waits ?? []) {
+    const isAwaited = event === undefined ? open.has(key) : events?.[key] === undefined
+    if (isAwaited && dueAt <= now) waits?.delete(key)
+  }
+}
+
 function eventsWithout(events: TaskFlowState['events'], key: string | undefined): Pick<TaskFlowState, 'events'> {
   const kept = Object.entries(events ?? {}).filter(([each]) => each !== key)
   return kept.length === 0 ? {} : { events: Object.fromEntries(kept) }
@@ -64,7 +86,10 @@ function eventsWithout(events: TaskFlowState['events'], key: string | undefined)
 
 function cutFrom(first: Entry, journal: Journal, flowState: FlowState): void {
   const cut = journal.cut(first)
-  for (const { key } of cut) flowState.waits?.delete(key)
+  for (const { key } of cut) {
+    // A question may quote the token, and somebody may have it.
+    if (flowState.waits?.get(key)?.event === undefined) flowState.waits?.delete(key)
+  }
   for (const { tag, key, payload } of cut.slice(1)) {
     if (tag !== 'a') continue
     const [pin, asked, action, value] = payload as AnswerPayload
@@ -81,7 +106,7 @@ function historyWithRetry(stored: unknown, key: string, now: number): unknown {
 function checkFailed(task: InspectedTask, state: TaskFlowState): void {
   const outcome = outcomeOf(task)
   if (outcome === undefined) throw notRetryable('it has not ended. Wait for its end, or cancel it')
-  if (outcome === 'ok') throw notRetryable('it has not failed')
+  if (outcome === 'ok') throw notRetryable('it has not failed. Call the tool again to run it once more')
   if (outcome === 'cancelled') throw notRetryable('it was cancelled, and its journal was deleted. Call the tool again')
   if (state.isKept !== true)
     throw notRetryable(
@@ -93,10 +118,10 @@ function noSuchKey(key: string, journal: Journal): RallyError {
   const keys = Array.from({ length: journal.length }, (_, i) => journal.at(i)?.key ?? '')
   const named = keys.slice(0, MAX_NAMED).map((each) => `"${each}"`)
   const rest = keys.length > MAX_NAMED ? ` and ${keys.length - MAX_NAMED} more` : ''
-  const has = keys.length === 0 ? 'Nothing was recorded' : `It has ${named.join(', ')}${rest}`
-  return notRetryable(`its journal has no entry "${key}". ${has}`)
+  const has = keys.length === 0 ? 'Nothing was recorded: leave out `from`' : `Use one of ${named.join(', ')}${rest}`
+  return notRetryable(`its journal has no entry for \`from\`, got "${key}". ${has}`)
 }
 
 function notRetryable(why: string): RallyError {
-  return new RallyError('TASK_NOT_RETRYABLE', `The task cannot be retried: ${why}.`)
+  return new RallyError('TASK_NOT_RETRYABLE', `app.tasks.retry(): the task cannot be retried: ${why}.`)
 }

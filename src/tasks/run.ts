@@ -26,7 +26,7 @@ import type { RegisteredTool } from '../server/tool.ts'
 import type { ClaimedTask, TaskChange, TaskLease, TaskStore } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { isEnd } from '../store/tasks.ts'
-import { endingOf, giveUp, isInterrupted, StoreFault, writeEnding } from './ending.ts'
+import { endingOf, giveUp, hasFailed, isInterrupted, StoreFault, writeFailure, writeSuccess } from './ending.ts'
 import type { EventTokens } from './events.ts'
 import { readClaimNote, TaskHistory } from './history.ts'
 import { Inbox } from './inbox.ts'
@@ -306,11 +306,16 @@ export class TaskRun implements JournalWriter, TroubledRun {
       flow,
       source,
     })
+    const { keepFailedMs } = this.host
+    const fails = hasFailed(ending, outcome)
+    let status: { message?: string } | undefined
     await this.#lease.end((state) => {
+      status ??= this.#status.take()
       this.#writeHistory(state, ending)
-      return { ...this.#status.take(), ...writeEnding(state, ending, outcome, this.host.keepFailedMs) }
+      const written = fails ? writeFailure(state, ending, outcome, keepFailedMs) : writeSuccess(state, ending)
+      return { ...status, ...written }
     })
-    this.#outcome = ending.status === 'failed' ? 'failed' : 'completed'
+    this.#outcome = fails ? 'failed' : 'completed'
     return undefined
   }
 

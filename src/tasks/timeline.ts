@@ -52,7 +52,13 @@ const OPEN: Readonly<Record<HistoryRow['type'], string>> = {
   retry: 'made',
 }
 
-export function timelineOf(task: InspectedTask, request: TaskRequest, state: TaskFlowState): TaskTimeline {
+/** `result` is that of the tool, as far as it may be shown. */
+export function timelineOf(
+  task: InspectedTask,
+  request: TaskRequest,
+  state: TaskFlowState,
+  result: unknown,
+): TaskTimeline {
   const journal = Journal.read(task.journal)
   const history = historyNow(task, request, state, journal)
   const entries = history.rows
@@ -61,7 +67,7 @@ export function timelineOf(task: InspectedTask, request: TaskRequest, state: Tas
   const outcome = outcomeOf(task)
   if (outcome !== undefined) {
     // Always the last, although the clock of the store may differ from those of the workers.
-    const error = outcome === 'ok' || outcome === 'cancelled' ? undefined : errorIn(task)
+    const error = outcome === 'ok' || outcome === 'cancelled' ? undefined : errorIn(task, result)
     entries.push({ type: 'end', at: new Date(task.updatedAt), how: outcome, ...(error !== undefined && { error }) })
   }
   return { entries, dropped: history.dropped }
@@ -121,9 +127,9 @@ function valueOf(journal: Journal, { type, key, how }: HistoryRow): unknown {
 }
 
 /** What the client was told. */
-function errorIn({ status, outcome, message }: InspectedTask): string | undefined {
+function errorIn({ status, message }: InspectedTask, result: unknown): string | undefined {
   if (status === 'failed') return message
-  const { content } = JSON.parse(outcome ?? '{}') as { content?: readonly { type?: unknown; text?: unknown }[] }
+  const { content } = (result ?? {}) as { content?: readonly { type?: unknown; text?: unknown }[] }
   const texts = Array.isArray(content) ? content.map(({ text }) => text).filter((text) => typeof text === 'string') : []
   return texts.length === 0 ? undefined : texts.join('\n')
 }

@@ -215,7 +215,10 @@ test.each([
   { args: ['tasks', 'show', 'abcdef', '--store', 'FILE'], says: /No task has the id "abcdef"/ },
   { args: ['tasks', 'show', 'same', '--store', 'FILE'], says: /2 tasks begin with "same"\. Type more of the id\./ },
   { args: ['tasks', 'retry', 'a100', '--store', 'FILE'], says: /cannot be retried: it has not ended/ },
-  { args: ['tasks', '--before', 'nonsense', '--store', 'FILE'], says: /The position in the list of tasks is not one/ },
+  {
+    args: ['tasks', '--before', 'nonsense', '--store', 'FILE'],
+    says: /`before` must be a Date, or `next` of an earlier page/,
+  },
   { args: ['tasks', '--limit', '0', '--store', 'FILE'], says: /whole number from 1 to 1000/ },
   { args: ['tasks', '--store', '/nowhere/tasks.db'], says: /Cannot read the file \/nowhere\/tasks\.db/ },
   { args: ['tasks', '--store', THIS_FILE], says: /is not a SQLite file/ },

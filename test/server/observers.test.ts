@@ -129,6 +129,19 @@ test('a call on a live connection waits in memory', async () => {
   ])
 })
 
+test.each([
+  { what: 'throws', run: () => Promise.reject(new Error('No.')) },
+  { what: 'returns isError', run: () => ({ content: [], isError: true }) },
+])('a task whose tool $what has failed for observers, although it is completed on the wire', async ({ run }) => {
+  const [office, lines] = [new Office(), [] as string[]]
+  const { app } = office.instance((each) => each.tool('fails', { task: 'always' }, run), {
+    observers: [writing(lines)],
+  })
+  const caller = new TaskCaller(office, app)
+  expect(await caller.ended(await caller.begin('fails'))).toMatchObject({ status: 'completed' })
+  await expect.poll(() => lines).toContain('} task fails from : failed')
+})
+
 test('a task that a second worker takes over keeps the trace of the request that made it', async () => {
   const lines: string[] = []
   const office = new Office()

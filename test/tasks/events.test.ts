@@ -160,6 +160,45 @@ describe('an event in a task', () => {
     expect(post.tokens).toHaveLength(2)
   })
 
+  test('is kept for a retry if it came while a step ran that then failed, and no event told of it', async () => {
+    const office = new Office()
+    const [running, go] = [gate(), gate()]
+    let isDown = true
+    const tokens: string[] = []
+    const { app, view } = office.instance((each) => {
+      each.tool('order', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID)
+        await io.step('charge', async () => {
+          tokens.push(paid.token)
+          running.open()
+          await go.promise
+          if (isDown) throw new Error('down')
+        })
+        return String((await paid).amount)
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('order')
+    await running.promise
+    // The next write of the journal finds it, and the one that ends the task must, too.
+    const ending = gate()
+    view.deaf = true
+    view.before = async (operation, ...args) => {
+      const { status } = (args[2] ?? {}) as { status?: string }
+      if (operation !== 'change' || status !== 'completed' || tokens.length > 1) return
+      tokens.push('sent')
+      expect(await office.built(() => {}).app.signal(tokens[0] ?? '', { amount: 7 })).toBe('accepted')
+      ending.open()
+    }
+    go.open()
+    await ending.promise
+    expect((await caller.ended(id)).result?.isError).toBe(true)
+    isDown = false
+    view.deaf = false
+    const { id: retried } = await app.tasks.retry(id)
+    expect(await caller.said(retried)).toBe('7')
+  })
+
   test('that comes while a step runs is kept until it is awaited', async () => {
     const office = new Office()
     const [running, go] = [gate(), gate()]

@@ -122,7 +122,10 @@ describe('list', () => {
 
   test('refuses a wrong position, limit or time', async () => {
     const { app } = opened(() => {}).instance
-    await expect(app.tasks.list({ before: 'what' })).rejects.toMatchObject({ code: 'TASK_CURSOR' })
+    await expect(app.tasks.list({ before: 'what' })).rejects.toMatchObject({
+      code: 'TASK_CURSOR',
+      message: expect.stringMatching(/^app\.tasks\.list\(\): `before` must be .*, got "what"\. Leave it out/),
+    })
     await expect(app.tasks.list({ before: new Date(Number.NaN) })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
     await expect(app.tasks.list({ limit: 0 })).rejects.toThrow(
       'app.tasks.list(): `limit` must be a whole number from 1 to 1000, got 0.',
@@ -185,6 +188,23 @@ describe('get', () => {
       'step charge',
       'answer note',
     ])
+  })
+
+  test('shows no text of a result that reports a failure if that is wished', async () => {
+    const { caller, instance } = opened((app) => {
+      app.tool('pay', { task: 'always' }, () => ({
+        content: [{ type: 'text', text: 'Card 4242 was refused.' }],
+        isError: true,
+      }))
+    })
+    const id = await caller.begin('pay')
+    await caller.ended(id)
+    expect((await instance.app.tasks.get(id)).timeline.at(-1)).toMatchObject({ error: 'Card 4242 was refused.' })
+    expect(JSON.stringify(await instance.app.tasks.get(id, { redact: true }))).not.toContain('4242')
+    const masked = await instance.app.tasks.get(id, {
+      redact: () => ({ content: [{ type: 'text', text: 'Card **** was refused.' }] }),
+    })
+    expect(masked.timeline.at(-1)).toMatchObject({ how: 'error', error: 'Card **** was refused.' })
   })
 
   test('of a task that waits: its questions, and since when', async () => {
@@ -380,7 +400,7 @@ describe('get', () => {
       'fine ok',
     ])
     expect((await tasks.get('thrown')).timeline).toMatchObject([{ type: 'end', how: 'error', error: 'No.' }])
-    await expect(tasks.retry('thrown')).rejects.toThrow('The task cannot be retried: its journal was not kept')
+    await expect(tasks.retry('thrown')).rejects.toThrow('the task cannot be retried: its journal was not kept')
   })
 
   test('of a task that does not exist says so', async () => {
@@ -488,6 +508,87 @@ describe('retry', () => {
     expect(await caller.said(retried.id)).toBe('Done.')
   })
 
+  test.each(['expires', 'is declined'])('asks again what %s inside a scope, with a new deadline', async (how) => {
+    const office = new Office()
+    office.shareClock()
+    const { app } = office.instance((each) => {
+      each.tool('scoped', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        return io.scope('s', async (inner) => {
+          const { n } = await inner.ask('q', 'N?', z.object({ n: z.number() }), { withinMs: 60_000 })
+          return `got ${n}`
+        })
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('scoped')
+    await caller.asked(id, 's>q')
+    if (how === 'expires') office.elapse(60_001)
+    else await caller.update(id, { 's>q': { action: 'decline' } })
+    expect((await caller.ended(id)).result?.isError).toBe(true)
+    const { id: retried } = await app.tasks.retry(id)
+    await caller.asked(retried, 's>q')
+    await caller.update(retried, { 's>q': accept({ n: 4 }) })
+    expect(await caller.said(retried)).toBe('got 4')
+  })
+
+  test.each([undefined, 'q'])('asks again what no answer was valid for, from %s', async (from) => {
+    const { caller, instance } = opened((app) => {
+      app.tool('often', { task: 'always' }, async (_args, io) => {
+        const { n } = await io.ask('q', 'N?', z.object({ n: z.number() }))
+        return `got ${n}`
+      })
+    })
+    const id = await caller.begin('often')
+    for (const wire of ['q', 'q~2', 'q~3']) {
+      await caller.asked(id, wire)
+      await caller.update(id, { [wire]: accept({ n: 'none' }) })
+    }
+    expect((await caller.ended(id)).result?.content[0]?.text).toMatch(/asked 3 times/)
+    const { id: retried } = await instance.app.tasks.retry(id, from === undefined ? {} : { from })
+    await caller.asked(retried, 'q')
+    // As often as the first time.
+    await caller.update(retried, { q: accept({ n: 'none' }) })
+    await caller.asked(retried, 'q~2')
+    await caller.update(retried, { 'q~2': accept({ n: 4 }) })
+    expect(await caller.said(retried)).toBe('got 4')
+  })
+
+  test('keeps the token of an event that it cuts off, and gives one that has expired a new deadline', async () => {
+    const office = new Office()
+    office.shareClock()
+    let isDown = true
+    const tokens: string[] = []
+    const { app } = office.instance((each) => {
+      each.tool('quotes', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        const paid = io.event('paid', z.number())
+        const seen = io.event('seen', z.number(), { withinMs: 60_000 })
+        await io.confirm('sure', `Pay with ${paid.token}?`)
+        await io.step('two', () => void tokens.push(paid.token, seen.token))
+        const amount = await paid
+        await io.step('three', () => {
+          if (isDown) throw new Error('down')
+        })
+        return `${amount} ${await seen}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('quotes')
+    await caller.asked(id, 'sure')
+    await caller.update(id, { sure: accept({ confirm: true }) })
+    await expect.poll(() => tokens.length).toBe(2)
+    await app.signal(tokens[0] ?? '', 7)
+    await caller.ended(id)
+    isDown = false
+    office.elapse(60_001)
+    const { id: retried } = await app.tasks.retry(id, { from: 'one' })
+    await expect.poll(() => tokens.length).toBe(4)
+    expect([tokens[2] === tokens[0], tokens[3] === tokens[1]]).toEqual([true, false])
+    expect(await app.signal(tokens[3] ?? '', 8)).toBe('accepted')
+    expect(await caller.said(retried)).toBe('7 8')
+  })
+
   test('of a step that was out of attempts has all of them again', async () => {
     const attempts: number[] = []
     let isDown = true
@@ -550,7 +651,7 @@ describe('retry', () => {
     await expect(app.tasks.retry(id, { from: 'chrage' })).rejects.toMatchObject({
       code: 'TASK_NOT_RETRYABLE',
       message:
-        'The task cannot be retried: its journal has no entry "chrage". It has "reserve", "size", "charge", "note", "ship".',
+        'app.tasks.retry(): the task cannot be retried: its journal has no entry for `from`, got "chrage". Use one of "reserve", "size", "charge", "note", "ship".',
     })
   })
 
