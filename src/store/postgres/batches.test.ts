@@ -95,6 +95,8 @@ test.each([
 test.each([
   { code: '23514', alone: true },
   { code: '40P01', alone: true },
+  // The completion of the statement is not known.
+  { code: '40003', alone: false },
   { code: '57P01', alone: false },
   { code: 'ECONNRESET', alone: false },
 ])('after an error $code each operation is tried alone: $alone', async ({ code, alone }) => {

@@ -106,9 +106,10 @@ export class Batches<Item extends BatchItem, Result> {
 
 /**
  * True if the database rolled the statement back because of a row or a value: a deadlock with an instance of an earlier version (class
- * 40), a value (22), a constraint (23) or a limit (54). After any other error, it may have committed, so nothing is repeated.
+ * 40, except 40003), a value (22), a constraint (23) or a limit (54). After any other error, it may have committed, so nothing is
+ * repeated.
  */
 function isOfOneItem(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return typeof code === 'string' && /^(?:22|23|40|54)...$/.test(code)
+  return typeof code === 'string' && /^(?:22|23|40|54)...$/.test(code) && code !== '40003'
 }

@@ -34,7 +34,7 @@ export const SQL = {
     WHERE wanted_at IS NOT NULL AND group_name > ? ORDER BY group_name, wanted_at LIMIT 1`,
   /** The tasks of a group that have waited longest. */
   wanted: `SELECT seq, group_limit FROM rally_task
-    WHERE group_name = ? AND wanted_at <= ? AND lease_until IS NULL ORDER BY wanted_at, seq LIMIT ?`,
+    WHERE group_name = ? AND wanted_at <= ? AND lease_until IS NULL AND ${ALIVE} ORDER BY wanted_at, seq LIMIT ?`,
   /** How many tasks of a group have a place. */
   places: `SELECT count(*) AS number FROM rally_task WHERE group_name = ? AND ready_at IS NOT NULL AND ${ALIVE}`,
   admit: 'UPDATE rally_task SET due_at = wanted_at, wanted_at = NULL, is_due = 1, change_number = ? WHERE seq = ?',

@@ -317,12 +317,12 @@ export class SqliteTasks implements TaskStore {
 
   /** Gives the free places of a group to those tasks that have waited longest. Returns whether there were any. */
   #fillPlaces(group: string, now: number): boolean {
-    const [first] = this.#sql.wanted.all([group, now, 1]) as { group_limit: number }[]
+    const [first] = this.#sql.wanted.all([group, now, now, 1]) as { group_limit: number }[]
     if (first === undefined) return false
     const [places] = this.#sql.places.all([group, now]) as { number: number }[]
     const free = first.group_limit - (places?.number ?? 0)
     if (free <= 0) return false
-    const next = this.#sql.wanted.all([group, now, free]) as { seq: number }[]
+    const next = this.#sql.wanted.all([group, now, now, free]) as { seq: number }[]
     for (const { seq } of next) this.#sql.admit.run([this.#counter('nextChange'), seq])
     return true
   }

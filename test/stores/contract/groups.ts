@@ -128,6 +128,17 @@ export function groups(hands: () => Hands): void {
       expect(await nextId(tasks)).toBe('b')
     })
 
+    test('tasks that outlived their ttl while they waited leave the queue, all at once', async () => {
+      const { tasks, another, elapse } = hands()
+      await madeInGroup(1, ['a'])
+      await madeInGroup(1, ['b', 'c', 'd'], { ttlMs: TTL_MS })
+      await madeInGroup(1, ['e'])
+      const { fence } = await claimedNext(tasks)
+      await elapse(PAST_TTL_MS)
+      await tasks.change('a', { fence }, { status: 'completed', outcome: '{}' })
+      expect(await nextId(another)).toBe('e')
+    })
+
     test('a task that waits can be cancelled, and leaves the queue', async () => {
       const { tasks } = hands()
       await madeInGroup(1, ['a', 'b', 'c'])
