@@ -2,8 +2,10 @@
 //
 // 1. It is a part of the task's state, so it adds no statement to a task's life. What a worker noted after its last write of the state
 //    is lost with the worker; the next one adds what the journal tells of it.
-// 2. It is bounded, in rows and in the length of its texts, and holds no payload: neither arguments, nor answers, nor results.
+// 2. It is bounded, in rows and in the length of its texts, and holds no payload: neither arguments, nor answers, nor results. Of an
+//    error whose message callers may not read, it holds the name, the code and the reference by which the log has the message.
 import type { AnswerPayload, Entry, Journal } from '../flow/journal.ts'
+import { RallyError } from '../protocol/errors.ts'
 import type {
   AskEnd,
   Observation,
@@ -58,16 +60,26 @@ export class TaskHistory implements Observer {
   readonly #rows: HistoryRow[]
   readonly #now: () => number
   readonly #receivedAt: (key: string) => number | undefined
+  readonly #referenceOf: ((key: string) => string) | undefined
   #dropped: number
   #claim: HistoryRow | undefined
 
-  /** `receivedAt` is when the answer to a question was received. */
-  constructor(stored: unknown, now: () => number, receivedAt: (key: string) => number | undefined) {
+  /**
+   * `receivedAt` is when the answer to a question was received, `referenceOf` what the log calls the failure of a step. Without it, the
+   * messages of all errors are kept.
+   */
+  constructor(
+    stored: unknown,
+    now: () => number,
+    receivedAt: (key: string) => number | undefined,
+    referenceOf?: (key: string) => string,
+  ) {
     const { rows, dropped } = readHistory(stored)
     this.#rows = [...rows]
     this.#dropped = dropped
     this.#now = now
     this.#receivedAt = receivedAt
+    this.#referenceOf = referenceOf
   }
 
   /** A history to read and not to write. */
@@ -140,7 +152,7 @@ export class TaskHistory implements Observer {
     return ({ outcome, error }) => {
       row.until = this.#now()
       row.how = outcome
-      if (error !== undefined) row.error = errorText(error)
+      if (error !== undefined) row.error = errorText(error, this.#referenceOf?.(key))
     }
   }
 
@@ -297,7 +309,19 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-function errorText(error: unknown): string {
-  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+function errorText(error: unknown, reference: string | undefined): string {
+  const isShown = reference === undefined || (error instanceof RallyError && error.isPublic)
+  const text = isShown ? shownText(error) : `${nameOf(error)}. Reference: ${reference}`
   return text.length <= MAX_ERROR_LENGTH ? text : `${text.slice(0, MAX_ERROR_LENGTH)}...`
+}
+
+function shownText(error: unknown): string {
+  return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+}
+
+/** The name and the code of an error. */
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  const code = 'code' in error && (typeof error.code === 'string' || typeof error.code === 'number') ? error.code : ''
+  return `${error.name} ${code}`.trim()
 }

@@ -8,7 +8,7 @@ import { AsyncResource } from 'node:async_hooks'
 import type { CallSource } from '../flow/caller.ts'
 import type { FailurePlace } from '../flow/failure-log.ts'
 import type { Carrier, Ending, JournalWriter, RunningPass, Suspension, WaitLimits } from '../flow/carrier.ts'
-import { flowDigest } from '../flow/derive.ts'
+import { failureReference, flowDigest } from '../flow/derive.ts'
 import type { EventSource } from '../flow/event-source.ts'
 import type { ShownQuestion, Wait } from '../flow/flow-state.ts'
 import { writeFlowState, writeWaits } from '../flow/flow-state.ts'
@@ -200,10 +200,12 @@ export class TaskRun implements JournalWriter, TroubledRun {
     }
   }
 
-  #beginHistory({ startedAt }: TaskRequest): void {
+  #beginHistory({ startedAt, flowId }: TaskRequest): void {
     const { app, worker } = this.host
     const { lost, lostWorker, journal } = this.task
-    const history = new TaskHistory(this.#lease.state.history, app.now, (key) => this.#inbox.receivedAt(key))
+    const receivedAt = (key: string): number | undefined => this.#inbox.receivedAt(key)
+    const referenceOf = app.showErrors ? undefined : (key: string) => failureReference(flowId, key)
+    const history = new TaskHistory(this.#lease.state.history, app.now, receivedAt, referenceOf)
     history.claimed(worker, lost ? (readClaimNote(lostWorker) ?? 'unknown') : undefined)
     if (journal !== '[]') history.addEntries(Journal.read(journal), startedAt)
     this.#history = history

@@ -190,6 +190,34 @@ describe('get', () => {
     ])
   })
 
+  test('keeps no message that callers may not read, but the reference that the log has', async () => {
+    const { caller, instance } = opened(
+      (app) => {
+        app.tool('connects', { task: 'always' }, async (_args, io) => {
+          await io.step('driver', () => {
+            throw Object.assign(new Error('no route to postgres://me:secret@db'), { code: 'ECONNREFUSED' })
+          })
+        })
+        app.tool('says', { task: 'always' }, (_args, io) =>
+          io.step('own', () => {
+            throw new ToolError('The shop is closed.')
+          }),
+        )
+      },
+      { showErrors: false },
+    )
+    const stepOf = async (tool: string): Promise<string | undefined> => {
+      const id = await caller.begin(tool)
+      await caller.ended(id)
+      const { timeline } = await instance.app.tasks.get(id)
+      return timeline.find(({ type }) => type === 'step')?.error
+    }
+    const [, reference = 'none'] =
+      /^Error ECONNREFUSED\. Reference: (\S+)$/.exec((await stepOf('connects')) ?? '') ?? []
+    expect(instance.logged.join()).toContain(reference)
+    expect(await stepOf('says')).toBe('ToolError: The shop is closed.')
+  })
+
   test('shows no text of a result that reports a failure if that is wished', async () => {
     const { caller, instance } = opened((app) => {
       app.tool('pay', { task: 'always' }, () => ({
