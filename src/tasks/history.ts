@@ -118,7 +118,7 @@ export class TaskHistory implements Observer {
       if (entry === undefined || type === undefined) continue
       const at = startedAt + entry.at
       const how = howOf(entry)
-      const open = this.#openRow(type, entry.key)
+      const open = this.#openRow(type, entry.key) ?? (type === 'ask' ? this.#openRow('wait', entry.key) : undefined)
       const known = settled.get(entry.key)
       // A row before a retry tells nothing of an entry after it, and a failed attempt nothing of a result.
       const isKnown = known !== undefined && (known.at >= retriedAt || at <= retriedAt) && known.how !== 'failed'
@@ -126,7 +126,8 @@ export class TaskHistory implements Observer {
       const row = open ?? this.#add(type, entry.key, at)
       row.until = Math.max(at, row.at)
       if (open === undefined) row.worker = this.#workerAt(at)
-      row.how = how
+      // An event that came ends a wait.
+      row.how = row.type === 'wait' && entry.tag === 'a' ? 'over' : how
     }
     return this
   }
@@ -165,8 +166,22 @@ export class TaskHistory implements Observer {
     }
   }
 
-  wait({ for: reason, keys: [key = ''], dueAt }: ObservedWait): Observation<WaitEnd> {
+  /** Ends the waits for events that have come. */
+  eventsCame(events: Readonly<Record<string, { readonly at: number }>>): void {
+    for (const [key, { at }] of Object.entries(events)) {
+      const row = this.#openRow('wait', key)
+      if (row === undefined) continue
+      row.until = Math.max(row.at, at)
+      row.how = 'over'
+    }
+  }
+
+  wait({ for: reason, keys, dueAt }: ObservedWait): Observation<WaitEnd> {
+    if (reason === 'event') {
+      for (const each of keys) if (this.#openRow('wait', each) === undefined) this.#add('wait', each, this.#now())
+    }
     if (reason !== 'time' || dueAt === undefined) return undefined
+    const [key = ''] = keys
     const question = this.#openRow('ask', key)
     const row = question ?? this.#openRow('wait', key) ?? this.#add('wait', key, this.#now())
     row.dueAt = dueAt

@@ -399,7 +399,7 @@ function questionsOf(
 function redacted(entry: TaskTimelineEntry, tool: string, redact: Redact): TaskTimelineEntry {
   const { value, ...rest } = entry
   if (value === undefined) return entry
-  const kind = entry.type === 'ask' ? 'answer' : 'step'
+  const kind = entry.type === 'step' ? 'step' : 'answer'
   const instead = redact(value, { kind, tool, ...(entry.key !== undefined && { key: entry.key }) })
   return { ...rest, ...(instead !== undefined && { value: instead }) }
 }

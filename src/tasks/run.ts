@@ -464,6 +464,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
   #writeHistory(state: TaskFlowState, { release, status }: TaskChange): void {
     const history = this.#history
     if (history === undefined) return
+    if (state.events !== undefined) history.eventsCame(state.events)
     if (status !== undefined && isEnd(status)) history.released('ended')
     else if (release === true) history.released('released')
     state.history = history.write()

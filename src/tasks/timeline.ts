@@ -11,8 +11,8 @@ import type { TaskFlowState, TaskRequest } from './state.ts'
 /** One thing that happened to a task. */
 export interface TaskTimelineEntry {
   /**
-   * `claim`: a worker had the task. `step`: an attempt of a step. `ask`: a question, until its answer. `wait`: a sleep, or the wait before
-   * the next attempt of a step. `retry`: an operator made this task from the one before. `end`: the task ended.
+   * `claim`: a worker had the task. `step`: an attempt of a step. `ask`: a question, until its answer. `wait`: a sleep, a wait for an
+   * event, or the wait before the next attempt of a step. `retry`: an operator made this task from the one before. `end`: the task ended.
    */
   readonly type: 'claim' | 'step' | 'ask' | 'wait' | 'retry' | 'end'
   /** When it began. */
@@ -21,7 +21,7 @@ export interface TaskTimelineEntry {
   readonly until?: Date
   /** When a wait is over, or when a question expires. */
   readonly dueAt?: Date
-  /** The key of the step, question or sleep. Of a retry, what it was made from. */
+  /** The key of the step, question, event or sleep. Of a retry, what it was made from. */
   readonly key?: string
   /** The worker that did it. */
   readonly worker?: string
@@ -29,12 +29,12 @@ export interface TaskTimelineEntry {
   readonly attempt?: number
   /**
    * How it ended. A claim: `running`, `released`, `lost`, `ended`. A step: `running`, `completed`, `failed`. A question: `open`,
-   * `accept`, `decline`, `cancel`, `expired`. A wait: `waiting`, `over`. The end: an outcome.
+   * `accept`, `decline`, `cancel`, `expired`. A wait: `waiting`, `over`, `expired`. The end: an outcome.
    */
   readonly how: string
   /** The message of the error, if it failed. */
   readonly error?: string
-  /** What the step returned, or the answer. Only while the journal is kept. */
+  /** What the step returned, the answer, or the value of the event. Only while the journal is kept. */
   readonly value?: unknown
 }
 
@@ -77,7 +77,7 @@ export function timelineOf(
 function historyNow(
   task: InspectedTask,
   { startedAt }: TaskRequest,
-  { history, answers, shown }: TaskFlowState,
+  { history, answers, shown, events }: TaskFlowState,
   journal: Journal,
 ): ReturnType<typeof readHistory> {
   const { rows, dropped } = readHistory(history)
@@ -96,7 +96,9 @@ function historyNow(
     const action = answers[row.key]?.raw['action']
     row.how = typeof action === 'string' ? action : 'answered'
   }
-  return { rows: TaskHistory.of(now).addEntries(journal, startedAt).rows, dropped }
+  const read = TaskHistory.of(now)
+  if (events !== undefined) read.eventsCame(events)
+  return { rows: read.addEntries(journal, startedAt).rows, dropped }
 }
 
 /** The worker notes its claim a moment before it begins to write a history. */
@@ -123,7 +125,7 @@ function toEntry(row: HistoryRow, value: unknown, hasEnded: boolean): TaskTimeli
 function valueOf(journal: Journal, { type, key, how }: HistoryRow): unknown {
   const entry = journal.get(key)
   if (type === 'step') return entry?.tag === 's' && how === 'completed' ? entry.payload : undefined
-  return type === 'ask' && entry?.tag === 'a' ? (entry.payload as AnswerPayload)[3] : undefined
+  return (type === 'ask' || type === 'wait') && entry?.tag === 'a' ? (entry.payload as AnswerPayload)[3] : undefined
 }
 
 /** What the client was told. */

@@ -271,6 +271,35 @@ describe('get', () => {
     ])
   })
 
+  test.each([undefined, 60_000])('of a task that waits for an event, within %s ms', async (withinMs) => {
+    const office = new Office()
+    const tokens: string[] = []
+    let isDown = true
+    const { app } = office.instance((each) => {
+      each.tool('invoice', { task: 'always' }, async (_args, io) => {
+        const paid = withinMs ? io.event('paid', z.number(), { withinMs }) : io.event('paid', z.number())
+        await io.step('mail', () => void tokens.push(paid.token))
+        const amount = await paid
+        await io.step('book', () => {
+          if (isDown) throw new Error('down')
+        })
+        return `${amount}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('invoice')
+    const waits = async (task: string): Promise<string[]> =>
+      brief((await app.tasks.get(task)).timeline).filter((line) => line.includes(' paid '))
+    await expect.poll(() => waits(id)).toEqual(['wait paid waiting'])
+    await app.signal(tokens[0] ?? '', 7)
+    await caller.ended(id)
+    expect(await waits(id)).toEqual(['wait paid over 7'])
+    isDown = false
+    const { id: retried } = await app.tasks.retry(id)
+    expect(await caller.said(retried)).toBe('7')
+    expect(await waits(retried)).toEqual(['wait paid over'])
+  })
+
   test('of sleeps, attempts and deadlines', async () => {
     const office = new Office()
     office.shareClock()
