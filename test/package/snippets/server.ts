@@ -532,7 +532,7 @@ export const serverPages: readonly Page[] = [
           'claim  ended ',
           'step reserve completed ',
           'step charge failed Error: the bank is down',
-          'end  error the bank is down',
+          'end  error ',
           'true',
           'ok',
         ],
