@@ -283,10 +283,11 @@ describe('what another instance wrote in time, and no event told', () => {
       of: 'a deadline that passed before it was reached',
       wait: async (io: Io, told: Told) => {
         const event = io.event('n', z.number(), { withinMs: BESIDE, otherwise: 0 })
-        await io.step('mail', () => {
+        await io.step('mail', () => event.token)
+        await io.step('long', () => {
           told.token = event.token
+          return told.expired.promise
         })
-        await io.step('long', () => told.expired.promise)
         return event
       },
     },
@@ -297,7 +298,9 @@ describe('what another instance wrote in time, and no event told', () => {
     const { app: other } = office.instance(beside(wait), { tasks: { concurrency: 0 } })
     const caller = new Caller(office, other)
     const id = await new Caller(office, app).begin('beside')
-    await caller.until(id, ({ inputRequests }) => inputRequests !== undefined || told.token !== undefined)
+    const isReached = async (): Promise<boolean> =>
+      told.token !== undefined || (await caller.get(id)).status === 'input_required'
+    await expect.poll(isReached).toBe(true)
     view.deaf = true
     if (told.token !== undefined) expect(await other.signal(told.token, 7)).toBe('accepted')
     else await caller.update(id, { n: accept({ n: 7 }) })
