@@ -12,7 +12,7 @@ import { detailsOf, nameOf } from './failure-log.ts'
 import type { Attempt, RetryPolicy } from './retry.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { StepHost } from './step-run.ts'
-import { endAttempt, runStep, stepReturned, stepThrew } from './step-run.ts'
+import { endAttempt, NOTHING_THROWN, runStep, stepReturned, stepThrew } from './step-run.ts'
 import type { Waits } from './waits.ts'
 
 /** A quarter more or less, so that many flows do not retry together. */
@@ -101,6 +101,7 @@ export class Attempts {
     )
     const dueAt = host.waits.now + delayMs
     host.waits.carry(key, { dueAt, attempts: number })
+    this.#call.failure = error ?? NOTHING_THROWN
     endAttempt(host, this.#call, aborting)
     this.#wait(number + 1, dueAt)
   }

@@ -15,7 +15,7 @@ import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { PassInput } from './carrier.ts'
 import type { FlowObserver } from './observer.ts'
-import type { Pass } from './pass.ts'
+import type { ReturnedPass } from './phase.ts'
 import type { Fit, Question } from './question.ts'
 import {
   checkMessage,
@@ -173,7 +173,7 @@ function actionOf(answer: Answers[string] | undefined): Action | undefined {
 }
 
 /** The outcome of a pass whose handler returned `inputRequired`. */
-export function byHandOutcome({ questions, stateText }: InputRequired, pass: Pass): Outcome {
+export function byHandOutcome({ questions, stateText }: InputRequired, pass: ReturnedPass): Outcome {
   const { journal, can, limits, observed } = pass.input
   if (pass.hasAsked) throw mixedStyles()
   const stateBytes = Buffer.byteLength(stateText ?? '')

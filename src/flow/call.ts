@@ -3,7 +3,8 @@ import type { Failure } from './errors.ts'
 import { Declined, Expired, StepFailed } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
-import { lineOf, Watch } from './strict.ts'
+import { SCOPE_SEPARATOR } from './scopes.ts'
+import { CallSite } from './strict.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope' | 'sleep'
 
@@ -19,18 +20,18 @@ export interface Call {
   readonly kind: CallKind
   /** The journal's entry when the call was made. */
   readonly entry: Entry | undefined
-  readonly promise: Promise<unknown>
+  readonly promise: CallPromise
   readonly resolve: (value: unknown) => void
   readonly reject: (error: unknown) => void
   settled: boolean
   /** True while the function of a step runs. */
   running: boolean
-  /** What it failed with, in this pass or an earlier one. */
+  /** What it failed with, in this pass or an earlier one. While a step is retried: what its last attempt failed with. */
   failure: unknown
   /** Set on asks. */
   asking?: Asking
   /** Set in strict passes. */
-  readonly watch: Watch | undefined
+  readonly site: CallSite | undefined
 }
 
 export interface Asking {
@@ -46,24 +47,42 @@ export interface Asking {
 export function newCall(key: string, kind: CallKind, entry?: Entry, strict = false): Call {
   let resolve: Call['resolve'] = unset
   let reject: Call['reject'] = unset
-  const promise = new Promise<unknown>((res, rej) => {
+  const promise = new CallPromise((res, rej) => {
     resolve = res
     reject = rej
   })
-  const watch = strict ? new Watch(promise) : undefined
-  return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined, watch }
+  const site = strict ? new CallSite() : undefined
+  return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined, site }
 }
 
-/** True if nothing waits for the call. Known in strict passes only. */
-export function isFloating({ watch }: Call): boolean {
-  return watch !== undefined && !watch.observed
+/**
+ * The promise of an io call, which knows whether anything waits for it. It settles in the same microtasks as any other, so that a
+ * handler sees the same order.
+ */
+class CallPromise extends Promise<unknown> {
+  observed = false
+}
+
+const seen = (value: unknown): PropertyDescriptor => ({
+  get(this: CallPromise): unknown {
+    this.observed = true
+    return value
+  },
+})
+// `await`, `then` and Promise.all read `constructor`; `return` in an async function reads only `then`.
+for (const name of ['constructor', 'then'] as const)
+  void Object.defineProperty(CallPromise.prototype, name, seen(Promise.prototype[name]))
+
+/** True if nothing waits for the call. */
+export function isFloating({ promise }: Call): boolean {
+  return !promise.observed
 }
 
 /** Keeps a rejection that the handler awaits later, or never, from ending the process. */
-export function hush({ promise, watch }: Call): void {
-  const observed = watch?.observed
+export function hush({ promise }: Call): void {
+  const { observed } = promise
   void Promise.prototype.then.call(promise, undefined, () => {})
-  if (watch !== undefined) watch.observed = observed ?? false
+  promise.observed = observed
 }
 
 /** The keys of the calls that have not settled, as text for a message. */
@@ -75,7 +94,13 @@ export function unsettledKeys(calls: Iterable<Call>): string {
 /** The author's line that made the first call that has not settled, preferably one that nothing awaits. Known in strict passes only. */
 export function lineOfUnsettled(calls: Iterable<Call>): string | undefined {
   const open = [...calls].filter(({ settled }) => !settled)
-  return lineOf((open.find(isFloating) ?? open[0])?.watch?.frames[0])
+  return (open.find(isFloating) ?? open[0])?.site?.line
+}
+
+/** Something inside the scope ended the round: the scope, and those around it, are not open any more. */
+export function endScopes(calls: Iterable<Call>, key: string): void {
+  for (const call of calls)
+    if (`${key}${SCOPE_SEPARATOR}`.startsWith(`${call.key}${SCOPE_SEPARATOR}`)) call.settled = true
 }
 
 /** A step that runs while a question is open. If the question is inside it, neither ever ends. */

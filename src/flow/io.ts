@@ -14,6 +14,7 @@ import type { Recordable } from './lossless.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { Pass } from './pass.ts'
+import type { ReturnedPass } from './phase.ts'
 import { SCOPE_SEPARATOR } from './scopes.ts'
 import type { Capability, Form, VisitOptions } from './question.ts'
 import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, VisitQuestion } from './question.ts'
@@ -483,7 +484,7 @@ export function startPass(pass: Pass, handler: (io: Io) => unknown): void {
   pass.start(() => handler(new Io(pass)), { conclude, isResult })
 }
 
-function conclude(value: unknown, pass: Pass): Outcome {
+function conclude(value: unknown, pass: ReturnedPass): Outcome {
   const required = typeof value === 'object' ? asInputRequired(value) : undefined
   return required === undefined ? { kind: 'done', value } : byHandOutcome(required, pass)
 }

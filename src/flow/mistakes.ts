@@ -26,10 +26,10 @@ export function mistakeOnReturn(
   const floating = [...calls.values()].filter(isFloating)
   const failed = floating.find(({ failure }) => failure !== undefined)
   if (failed !== undefined) {
-    const { kind, key, failure, watch } = failed
-    return { error: notAwaited(name, `the ${kind} "${key}"`, failure, watch?.frames ?? []), key }
+    const { kind, key, failure, site } = failed
+    return { error: notAwaited(name, `the ${kind} "${key}"`, failure, site?.frames ?? []), key }
   }
-  const mayFail = floating.some(({ kind, settled, running }) => running || (kind === 'scope' && !settled))
+  const mayFail = floating.some(({ kind, settled }) => !settled && (kind === 'step' || kind === 'scope'))
   if (mayFail && !isFinal) return 'not known yet'
   // By hand, a pass continues from the handler's state and does not repeat the steps before it.
   const gone = flowState.byHand === undefined ? goneStep(forms, journal, calls) : undefined

@@ -1,11 +1,11 @@
 // What a pass writes to the log: failures that nothing records, questions that have changed, calls that were dropped.
 import type { Asking, Call } from './call.ts'
-import { lineOfUnsettled, unsettledKeys } from './call.ts'
+import { isFloating, lineOfUnsettled, unsettledKeys } from './call.ts'
 import type { PassInput } from './carrier.ts'
 import { visitToken } from './derive.ts'
 import type { FailurePlace } from './failure-log.ts'
 import { detailsOf, logFailure, nameOf } from './failure-log.ts'
-import { textOf } from './strict.ts'
+import { CallSite, textOf } from './strict.ts'
 
 export function placeOf({ target, flow, logger, onError, source }: PassInput): FailurePlace {
   return { target, flow, caller: source?.caller, logger, onError }
@@ -39,9 +39,35 @@ export function warnOfChange(input: PassInput, key: string, pin: string, { quest
   )
 }
 
-/** The handler has returned although these calls have not settled. */
+/** The handler made an io call after its pass had ended. */
+export function lateCall(input: PassInput, key: string, isDone: boolean): void {
+  const line = input.strict ? new CallSite().line : undefined
+  const hint = isDone ? ' Did you forget `await`?' : ''
+  const at = line === undefined ? '' : ` The call was made at ${line}.`
+  input.logger.warn(
+    `${nameOf(input.target)}: "${key}" was called after its pass ended. The call never settles.${hint}${at}`,
+    detailsOf(placeOf(input), undefined, key),
+  )
+}
+
+/** The journal has an entry that the handler does not call. */
+export function warnOfSkipped(input: PassInput, key: string): void {
+  input.logger.warn(
+    `${nameOf(input.target)}: the handler did not call "${key}", which is in the journal. The flow continues without it.`,
+    detailsOf(placeOf(input), undefined, key),
+  )
+}
+
+/** The handler has returned although these calls have not settled, or have failed and it does not know. */
 export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>): void {
   if (calls.size === 0) return
+  for (const call of calls.values()) {
+    if (call.failure === undefined || !call.settled || !isFloating(call)) continue
+    input.logger.warn(
+      `${nameOf(input.target)}: "${call.key}" failed, and the handler did not await it. Did you forget \`await\`?`,
+      detailsOf(placeOf(input), call.failure, call.key),
+    )
+  }
   const keys = unsettledKeys(calls.values())
   if (keys === '') return
   const line = lineOfUnsettled(calls.values())

@@ -14,7 +14,18 @@ import type { Answers, Asker } from './answering.ts'
 import { Answering } from './answering.ts'
 import { Attempts } from './attempts.ts'
 import type { Asking, Call, CallKind } from './call.ts'
-import { attempt, hush, isKey, kindOf, maybeNested, newCall, parked, unsettledKeys, valueOf } from './call.ts'
+import {
+  attempt,
+  endScopes,
+  hush,
+  isKey,
+  kindOf,
+  maybeNested,
+  newCall,
+  parked,
+  unsettledKeys,
+  valueOf,
+} from './call.ts'
 import type { ClientInfo } from './caller.ts'
 import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
 import {
@@ -37,8 +48,8 @@ import { logRecorded } from './failure-log.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
-import { logCleanUp, logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
-import type { Phase } from './phase.ts'
+import { lateCall, logCleanUp, logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
+import type { HandlerEnds, Phase } from './phase.ts'
 import { isOver } from './phase.ts'
 import type { Question } from './question.ts'
 import { pinOf } from './question.ts'
@@ -56,14 +67,6 @@ import { deadlineOf, dueAgain, expires, wakeAt } from './timed.ts'
 import type { Interruptible, Running } from './underway.ts'
 import { Underway } from './underway.ts'
 import { Waits } from './waits.ts'
-
-/** How the values of a handler end its pass. */
-export interface HandlerEnds {
-  /** Turns what the handler returned into the outcome. */
-  readonly conclude: (value: unknown, pass: Pass) => Outcome
-  /** True if what the handler threw counts as returned. */
-  readonly isResult: (thrown: unknown) => boolean
-}
 
 const PLAIN_ENDS: HandlerEnds = { conclude: (value) => ({ kind: 'done', value }), isResult: () => false }
 
@@ -284,7 +287,10 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
       (value) => this.record(call, value === undefined ? 'cv' : 'c', value ?? null),
       (error) => {
         // It ends the round, and not only the scope.
-        if (this.#ends.isResult(error)) return this.#returned(error)
+        if (this.#ends.isResult(error)) {
+          endScopes(this.#calls.values(), key)
+          return this.#returned(error)
+        }
         this.record(call, 'ce', scopeFailure(error), error ?? NOTHING_THROWN)
       },
     )
@@ -397,8 +403,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   get #settling(): Settling {
-    const { journal, scheduler = defaultScheduler, logger } = this.input
-    return (this.#lazySettling ??= new Settling(journal, this.#calls, this, scheduler, logger))
+    const { journal, scheduler = defaultScheduler } = this.input
+    return (this.#lazySettling ??= new Settling(journal, this.#calls, this, scheduler))
   }
 
   get waits(): Waits {
@@ -447,8 +453,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   /** True if this io call must not be served: the pass has ended, or the call was made inside a step. */
   #refuses(key: string): boolean {
     if (this.ended) {
-      if (!this.#isLateKnown)
-        this.input.logger.warn(`io: "${key}" was called after its pass ended. The call never settles.`)
+      if (!this.#isLateKnown) lateCall(this.input, key, this.#phase === 'done')
       this.#isLateKnown = true
       return true
     }

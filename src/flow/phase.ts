@@ -1,5 +1,5 @@
 // Where a pass is on its way out. It only moves down the list, and ends as the kind of its outcome.
-import type { Outcome } from './carrier.ts'
+import type { Outcome, PassInput } from './carrier.ts'
 
 /**
  * - running: steps start, and the handler is heard.
@@ -23,4 +23,19 @@ export function isOver(phase: Phase): boolean {
     default:
       return true
   }
+}
+
+/** A pass whose handler has returned. */
+export interface ReturnedPass {
+  readonly input: PassInput
+  /** True if the flow has asked through io, in this round or an earlier one. */
+  readonly hasAsked: boolean
+}
+
+/** How the values of a handler end its pass. */
+export interface HandlerEnds {
+  /** Turns what the handler returned into the outcome. */
+  readonly conclude: (value: unknown, pass: ReturnedPass) => Outcome
+  /** True if what the handler threw counts as returned. */
+  readonly isResult: (thrown: unknown) => boolean
 }

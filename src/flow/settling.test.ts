@@ -100,7 +100,7 @@ describe('rule 7: a journal entry that nobody asks for any more', () => {
     expect(outcome).toMatchObject({ kind: 'done' })
     expect(rounds.effects).toEqual(['old', 'kept'])
     expect(rounds.warnings).toEqual([
-      `The handler did not call "old", which is in the journal. The flow continues without it.`,
+      `Tool "handler": the handler did not call "old", which is in the journal. The flow continues without it.`,
     ])
   })
 

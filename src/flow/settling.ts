@@ -2,9 +2,10 @@
 //
 // Between two settlements the microtask queue drains, so that Promise.race and Promise.all see the same order live and on
 // replay (rule 7). A pass is quiet when one macrotask turn had no io call (rule 2).
-import type { Logger } from '../protocol/logger.ts'
 import type { Call } from './call.ts'
+import type { PassInput } from './carrier.ts'
 import type { Entry, Journal, Tag } from './journal.ts'
+import { warnOfSkipped } from './pass-log.ts'
 import type { Scheduler } from './scheduler.ts'
 
 export interface Settlement {
@@ -19,6 +20,7 @@ export interface Settlement {
 
 /** What the loop needs from its pass. */
 export interface Settler {
+  readonly input: PassInput
   replay(call: Call, entry: Entry): void
   /** Returns a promise if the settlement must be persisted first. Nothing else settles before it resolves. */
   settle(settlement: Settlement): Promise<void> | undefined
@@ -46,7 +48,6 @@ export class Settling {
   readonly #calls: ReadonlyMap<string, Call>
   readonly #settler: Settler
   readonly #scheduler: Scheduler
-  readonly #logger: Logger
   readonly #queue: Queued[] = []
   /** The index of the next journal entry to replay. */
   #cursor = 0
@@ -57,18 +58,11 @@ export class Settling {
   #writing = false
   #stopped = false
 
-  constructor(
-    journal: Journal,
-    calls: ReadonlyMap<string, Call>,
-    settler: Settler,
-    scheduler: Scheduler,
-    logger: Logger,
-  ) {
+  constructor(journal: Journal, calls: ReadonlyMap<string, Call>, settler: Settler, scheduler: Scheduler) {
     this.#journal = journal
     this.#calls = calls
     this.#settler = settler
     this.#scheduler = scheduler
-    this.#logger = logger
   }
 
   /** Called when something happened that may allow the next settlement. */
@@ -188,9 +182,7 @@ export class Settling {
     if (!this.#hasWaitingCall()) return true
     entry.skipped = true
     this.#cursor += 1
-    this.#logger.warn(
-      `The handler did not call "${entry.key}", which is in the journal. The flow continues without it.`,
-    )
+    warnOfSkipped(this.#settler.input, entry.key)
     return false
   }
 

@@ -1,5 +1,5 @@
 import type { Rally, RallyOptions } from 'mcp-rally'
-import { rally, send } from 'mcp-rally'
+import { elicit, inputRequired, rally, send, ToolError } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { harsh } from 'mcp-rally/testing'
 import { describe, expect, test, vi } from 'vitest'
@@ -28,6 +28,9 @@ function newApp(options: Partial<RallyOptions> = {}): { app: Rally; logged: Logg
 const refused = new Error('The card was refused.')
 const refuse = (): never => {
   throw refused
+}
+const askByHand = (): never => {
+  throw inputRequired({ state: 1 })
 }
 const soon = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 5))
 
@@ -67,6 +70,53 @@ describe('a step without await that fails', () => {
         details: expect.objectContaining({ target: 'pay', error: refused }) as object,
       }),
     )
+  })
+
+  test('between two attempts, fails the call in strict mode too', async () => {
+    const { app } = newApp()
+    app.tool('pay', {}, (_args, io) => {
+      void io.step('pay', refuse, { retries: 2 })
+      return 'Paid.'
+    })
+    app.tool('pay_later', {}, async (_args, io) => {
+      void io.step('pay', () => soon().then(refuse), { retries: 2 })
+      await io.step('other', () => soon())
+      return 'Paid.'
+    })
+    for (const tool of ['pay', 'pay_later'])
+      expect(errorOf(await send(app, call(tool)))).toMatchObject({ data: { code: 'NOT_AWAITED' } })
+  })
+
+  test.each([
+    { how: 'at once', run: () => Promise.reject(new ToolError('The card was refused.')) },
+    { how: 'with retries', run: refuse, options: { retries: 0, timeoutMs: 1_000 } },
+  ])(
+    '$how: is a warning in production that asks for the await, even if it is a ToolError',
+    async ({ run, options }) => {
+      const { app, logged } = newApp({ strict: false })
+      app.tool('pay', {}, async (_args, io) => {
+        void io.step('pay', run, options)
+        await io.step('other', () => soon())
+        return 'Paid.'
+      })
+      expect(textOf(await send(app, call('pay')))).toBe('Paid.')
+      expect(logged).toContainEqual({
+        message: 'Tool "pay": "pay" failed, and the handler did not await it. Did you forget `await`?',
+        details: expect.objectContaining({ tool: 'pay', key: 'pay', error: expect.any(Error) as object }) as object,
+      })
+    },
+  )
+
+  test('is no warning in production if the handler catches it', async () => {
+    const { app, logged } = newApp({ strict: false })
+    app.tool('pay', {}, async (_args, io) => {
+      await io.step('pay', () => Promise.reject(new ToolError('Refused.'))).catch(() => {})
+      const later = io.step('later', () => Promise.reject(new ToolError('Refused.')))
+      await io.step('other', () => soon())
+      return later.catch(() => 'Not paid.')
+    })
+    expect(textOf(await send(app, call('pay')))).toBe('Not paid.')
+    expect(logged).toEqual([])
   })
 
   test('is reported by harsh', async () => {
@@ -121,6 +171,58 @@ test('the warning about open calls names the tool and the line, and asks for the
     expect.stringMatching(
       /^Tool "pay": the handler returned before "sure" settled\. .*Did you forget `await`\? .*strict\.test\.ts:\d+:\d+\.$/,
     ),
+  ])
+})
+
+test.each([
+  { strict: true, line: / The call was made at .*strict\.test\.ts:\d+:\d+\.$/ },
+  { strict: false, line: /Did you forget `await`\?$/ },
+])(
+  'a call after the end of its pass is logged with tool, flow and hint (strict: $strict)',
+  async ({ strict, line }) => {
+    const { app, logged } = newApp({ strict })
+    app.tool('pay', {}, (_args, io) => {
+      void soon().then(() => io.step('pay', () => 1))
+      return 'Paid.'
+    })
+    expect(textOf(await send(app, call('pay')))).toBe('Paid.')
+    await vi.waitFor(() => expect(logged).toHaveLength(1))
+    const [{ message, details } = { message: '', details: {} }] = logged
+    expect(message).toMatch(/^Tool "pay": "pay" was called after its pass ended\. .*Did you forget `await`\?/)
+    expect(message).toMatch(line)
+    expect(details).toMatchObject({ tool: 'pay', key: 'pay', flow: expect.any(String) as string })
+  },
+)
+
+test.each([{ depth: 'a scope' }, { depth: 'a scope in a scope' }])(
+  'inputRequired that is thrown in $depth is no call without await',
+  async ({ depth }) => {
+    const { app, logged } = newApp()
+    app.tool('pay', {}, (_args, io) =>
+      io.scope('order', (inner) => (depth === 'a scope' ? askByHand() : inner.scope('item', askByHand))),
+    )
+    expect(await send(app, call('pay'))).toMatchObject({ result: { resultType: 'input_required' } })
+    expect(logged).toEqual([])
+  },
+)
+
+test('the warning about a recorded step that was not called names the tool', async () => {
+  const { app, logged } = newApp({ strict: false })
+  let pass = 0
+  app.tool('pay', {}, async (_args, io) => {
+    pass += 1
+    if (pass === 1) await io.step('charge', () => 1)
+    await io.confirm('sure', 'Sure?')
+    return 'Paid.'
+  })
+  const { state } = askedIn(await send(app, call('pay')))
+  const sure = { action: 'accept', content: { confirm: true } }
+  expect(textOf(await send(app, call('pay', {}, { requestState: state, inputResponses: { sure } })))).toBe('Paid.')
+  expect(logged).toEqual([
+    {
+      message: 'Tool "pay": the handler did not call "charge", which is in the journal. The flow continues without it.',
+      details: expect.objectContaining({ tool: 'pay', key: 'charge', flow: expect.any(String) as string }) as object,
+    },
   ])
 })
 
@@ -237,12 +339,10 @@ describe('a step that was renamed or removed without a new version', () => {
   })
 
   test('a handler by hand repeats no step, and is left alone', async () => {
-    const { inputRequired, elicit } = await import('mcp-rally')
-    const before = async (io: Io): Promise<unknown> => {
+    const old = newApp().app.tool('pay', {}, async (_args, io) => {
       await io.step('charge', () => 1)
       return inputRequired({ inputRequests: { sure: elicit('Sure?', z.object({ confirm: z.boolean() })) } })
-    }
-    const old = newApp().app.tool('pay', {}, async (_args, io) => (await before(io)) as string)
+    })
     const first = askedIn(await send(old, call('pay')))
     const { app } = newApp()
     app.tool('pay', {}, () => 'Paid.')

@@ -1,21 +1,14 @@
-// What strict passes know about io calls, and others do not: whether anything waits for a call, where it was made, and the texts of
-// questions. It costs time and memory, so in production none of this runs.
+// What strict passes know about io calls, and others do not: where a call was made, and the texts of questions. It costs time and
+// memory, so in production none of this runs.
 
 /** Enough for Rally's own frames and a few of the author's. */
 const MOST_FRAMES = 12
 
-/**
- * Watches the promise of an io call in a strict pass: whether anything waits for it, and where the call was made.
- * The promise settles in the same microtasks as any other, so that a handler sees the same order in production.
- */
-export class Watch {
-  observed = false
+/** Where an io call was made. */
+export class CallSite {
   readonly #trace: { stack?: string } = {}
 
-  constructor(promise: Promise<unknown>) {
-    // `await`, `then` and Promise.all read `constructor`; `return` in an async function reads only `then`.
-    for (const name of ['constructor', 'then'] as const)
-      void Object.defineProperty(promise, name, this.#seen(Promise.prototype[name]))
+  constructor() {
     // Its text is made only if it is read.
     const { stackTraceLimit } = Error
     Error.stackTraceLimit = MOST_FRAMES
@@ -23,28 +16,37 @@ export class Watch {
     Error.stackTraceLimit = stackTraceLimit
   }
 
-  #seen(value: unknown): PropertyDescriptor {
-    const get = (): unknown => {
-      this.observed = true
-      return value
-    }
-    return { get }
-  }
-
   /** The stack from the author's line on. */
   get frames(): string[] {
-    const lines = (this.#trace.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at '))
-    const from = lines.findIndex((line) => !OWN_FRAME.test(line))
-    return lines.slice(Math.max(from, 0))
+    return fromAuthor((this.#trace.stack ?? '').split('\n').filter((line) => line.trimStart().startsWith('at ')))
+  }
+
+  /** The author's line, such as `deploy.ts:12:9`. */
+  get line(): string | undefined {
+    const [frame = ''] = this.frames
+    return POSITION.exec(frame)?.[1]
   }
 }
 
-/** A frame between the author's call and the promise. */
-const OWN_FRAME = /[\\/](?:flow[\\/](?:strict|call|pass|io)|testing[\\/]rounds)\.[cm]?[jt]s|at new Promise /
+const POSITION = /\(?((?:file:\/\/)?[^\s()]+:\d+:\d+)\)?$/
 
-/** The author's line in a frame of a stack: `deploy.ts:12:9`. */
-export function lineOf(frame: string | undefined): string | undefined {
-  return frame && (/\(?((?:file:\/\/)?[^\s()]+:\d+:\d+)\)?$/.exec(frame)?.[1] ?? undefined)
+/** Where this file is: `src/flow/strict.ts` in the repository, a file of `dist/shared/` in the package. */
+const OWN_FOLDER = /^(.*[\\/](?:src[\\/](?=flow[\\/]strict\.ts)|dist[\\/](?=shared[\\/])))/
+
+/** A function of Rally's between the author's call and the stack. In a bundle, only names tell. */
+const OWN_FUNCTION =
+  /at (?:async )?(?:new )?_?(?:CallSite|newCall|lateCall|Pass|ObservedPass|Io|Promise|#\w+)\d*(?:\.\S+)? \(/
+
+/**
+ * Without the frames of Rally's own files. The first frame is always in one of them. If the author's code is in the same file, because
+ * the app is one bundle, without the frames of Rally's own functions.
+ */
+function fromAuthor(frames: readonly string[]): string[] {
+  const folder = OWN_FOLDER.exec(POSITION.exec(frames[0] ?? '')?.[1] ?? '')?.[1]
+  const isOwn = (frame: string): boolean =>
+    !POSITION.test(frame) || frame.includes('node:') || (frame.includes(folder ?? '') && !frame.includes('.test.ts:'))
+  const from = folder === undefined ? -1 : frames.findIndex((frame) => !isOwn(frame))
+  return frames.slice(Math.max(from < 0 ? frames.findIndex((frame) => !OWN_FUNCTION.test(frame)) : from, 0))
 }
 
 const MOST_TEXTS = 500

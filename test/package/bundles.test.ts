@@ -37,6 +37,29 @@ const SERVER = `
   console.log(JSON.stringify(texts))
 `
 
+/** A handler that forgets \`await\`, before its pass has ended and after. Prints what the log says about it. */
+const FORGETFUL = `
+  import { rally } from 'mcp-rally'
+  import { connect } from 'mcp-rally/client'
+  const logger = { warn: (message, { error }) => console.log(error?.stack ?? message), error: () => {} }
+  const app = rally({ name: 'forgetful', version: '1.0.0', logger })
+  app.tool('open', {}, (_args, io) => {
+    void io.confirm('sure', 'Sure?')
+    return 'done'
+  })
+  app.tool('late', {}, (_args, io) => {
+    setTimeout(() => io.sleep('late', 1))
+    return 'done'
+  })
+  app.tool('failed', {}, (_args, io) => {
+    void io.step('failed', () => Promise.reject(new Error('failed')))
+    return 'done'
+  })
+  const client = await connect(app, { onElicit: () => ({ action: 'cancel' }) })
+  for (const tool of ['open', 'late', 'failed']) await client.callTool(tool, {}).catch(() => {})
+  await client.close()
+`
+
 const BROWSER = `
   import { connect } from 'mcp-rally/client'
   export async function call(url) {
@@ -48,11 +71,45 @@ const BROWSER = `
 let consumer: Consumer
 beforeAll(async () => {
   consumer = await Consumer.install([])
-  await consumer.write({ 'server.mjs': SERVER, 'browser.mjs': BROWSER })
+  await consumer.write({ 'server.mjs': SERVER, 'forgetful.mjs': FORGETFUL, 'browser.mjs': BROWSER })
 }, 60_000)
 afterAll(() => consumer.remove())
 
+/** The code of the lines that the log names: of a stack, the first one. */
+async function linesNamed(program: string): Promise<string[]> {
+  const { stdout } = await execute(process.execPath, [program], { cwd: consumer.folder, timeout: 20_000 })
+  const source = (await readFile(join(consumer.folder, program), 'utf8')).split('\n')
+  const positions = stdout.matchAll(
+    /(?:called|made) at (\S+):(\d+):\d+\.$|did not await it.*\n *at .*?(file:\S+):(\d+):/gm,
+  )
+  return [...positions]
+    .map(([, file, line, stackFile, stackLine]) => {
+      expect(file ?? stackFile).toContain(program)
+      return (source[Number(line ?? stackLine) - 1] ?? '').trim()
+    })
+    .toSorted()
+}
+
+const FORGOTTEN = [/^setTimeout\(\(\) => io\.sleep\(/, /^void io\.confirm\(/, /^void io\.step\(/].map((line): unknown =>
+  expect.stringMatching(line),
+)
+
+test('the log names the line of the author that forgot an await', async () => {
+  expect(await linesNamed('forgetful.mjs')).toEqual(FORGOTTEN)
+})
+
 describe('a server that esbuild bundles into one file', () => {
+  test('names the line of the author that forgot an await', async () => {
+    await esbuild.build({
+      ...NO_CONFIG,
+      entryPoints: [join(consumer.folder, 'forgetful.mjs')],
+      outfile: join(consumer.folder, 'forgetful-out.mjs'),
+      platform: 'node',
+      format: 'esm',
+    })
+    expect(await linesNamed('forgetful-out.mjs')).toEqual(FORGOTTEN)
+  })
+
   test('works without node_modules, with plain JSON Schema too', async () => {
     const out = join(consumer.folder, 'server-out.mjs')
     const { warnings } = await esbuild.build({
