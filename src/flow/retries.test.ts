@@ -144,6 +144,7 @@ describe('a step with retries', () => {
     { options: { retries: 1.5 }, says: /`retries`/ },
     { options: { backoff: { firstMs: 0 } }, says: /`backoff.firstMs` must be a number of milliseconds above 0, got 0/ },
     { options: { timeoutMs: Number.NaN }, says: /`timeoutMs`/ },
+    { options: { timeoutMs: 30 * 86_400_000 }, says: /`timeoutMs` must be at most 2147483647, .*got 2592000000/ },
   ])('is refused with $options', async ({ options, says }) => {
     const outcome = await new Rounds().next(new Flaky(0).handler(options))
     expect(outcome).toMatchObject({

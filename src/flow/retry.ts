@@ -2,6 +2,7 @@
 import type { Backoff } from '../protocol/backoff.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
+import { MAX_TIMER_MS } from './scheduler.ts'
 
 /** How a step is retried. The same options as `rally({ steps })` set them for every step of the app. */
 export interface RetryOptions {
@@ -12,7 +13,7 @@ export interface RetryOptions {
    * quarter. Default `{ firstMs: 500, maxMs: 30_000 }`.
    */
   backoff?: { readonly firstMs?: number; readonly maxMs?: number }
-  /** How long one attempt may take, in milliseconds. Then its signal is aborted, and it has failed. Default: no limit of its own. */
+  /** How long one attempt may take, in milliseconds, at most 24 days. Then its signal is aborted, and it has failed. Default: no limit of its own. */
   timeoutMs?: number
 }
 
@@ -55,6 +56,10 @@ export function checkRetryOptions(options: RetryOptions, where: string): void {
     if (ms !== undefined && !(Number.isFinite(ms) && ms > 0)) {
       throw invalid(`${where}: \`${name}\` must be a number of milliseconds above 0, got ${shown(ms)}`)
     }
+  }
+  // The waits between attempts may be longer: they are made of several timers.
+  if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) {
+    throw invalid(`${where}: \`timeoutMs\` must be at most ${MAX_TIMER_MS}, which is 24 days, got ${shown(timeoutMs)}`)
   }
 }
 

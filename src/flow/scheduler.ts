@@ -11,6 +11,9 @@ export interface Scheduler {
   after(ms: number, run: () => void): () => void
 }
 
+/** The longest delay of a timer, in milliseconds. A longer one would end at once. */
+export const MAX_TIMER_MS = 2_147_483_647
+
 /** Its `then` is a microtask without the async-hooks overhead of `queueMicrotask`. */
 const now = Promise.resolve()
 

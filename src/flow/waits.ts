@@ -9,7 +9,7 @@ import type { PassInput } from './carrier.ts'
 import { waitInvalid, waitTooLong } from './errors.ts'
 import type { Wait } from './flow-state.ts'
 import type { Begun, FlowObserver, WaitEnd } from './observer.ts'
-import { scheduler as defaultScheduler } from './scheduler.ts'
+import { MAX_TIMER_MS, scheduler as defaultScheduler } from './scheduler.ts'
 
 /** Something that the pass waits for. */
 export interface PendingWait {
@@ -22,9 +22,6 @@ export interface PendingWait {
   /** Present if an observer watches the wait. */
   readonly observation?: Begun<WaitEnd>
 }
-
-/** The longest delay of a timer. */
-export const MAX_TIMER_MS = 2_147_483_647
 
 export class Waits {
   readonly #input: PassInput

@@ -1,7 +1,7 @@
 // The questions of one round, as requests to the client: written in the words of its revision, sent together, and awaited.
 import type { Answers } from '../flow/answering.ts'
 import { lackText } from '../flow/errors.ts'
-import { MAX_TIMER_MS } from '../flow/waits.ts'
+import { MAX_TIMER_MS } from '../flow/scheduler.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { isObject, isTame } from '../protocol/json.ts'

@@ -1,5 +1,6 @@
 // Methods of an app's own, such as those of an extension. They take one round: a client that does not know them could not answer.
 import type { Caller, CallSource, ClientInfo } from '../flow/caller.ts'
+import { MAX_TIMER_MS } from '../flow/scheduler.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { assertJson, isObject, isTame } from '../protocol/json.ts'
@@ -129,7 +130,7 @@ async function withinTime<T>(
   let timer: NodeJS.Timeout | undefined
   const stopped = new Promise<never>((_resolve, reject) => {
     stop.signal.addEventListener('abort', () => reject(stop.signal.reason as Error), { once: true })
-    timer = setTimeout(() => stop.abort(tooSlow(name, limitMs)), limitMs)
+    timer = setTimeout(() => stop.abort(tooSlow(name, limitMs)), Math.min(limitMs, MAX_TIMER_MS))
   })
   try {
     return await Promise.race([run(), stopped])

@@ -235,3 +235,11 @@ describe('a wrong use', () => {
     await client.close()
   })
 })
+
+test('a time limit that is longer than a timer can wait does not end a method at once', async () => {
+  const app = newApp().method('com.example/long', { timeoutMs: 30 * 86_400_000 }, async () => {
+    await new Promise((resolve) => void setTimeout(resolve, 20))
+    return { ok: true }
+  })
+  expect(resultOf(await send(app, request('com.example/long', {})))).toMatchObject({ ok: true })
+})
