@@ -11,6 +11,7 @@ import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
 import type { ShownQuestion } from './flow-state.ts'
 import type { Capability, Fit } from './question.ts'
 import { missingCapabilities } from './question.ts'
+import type { Settlement } from './settling.ts'
 
 /** How many times a question may be asked in one flow. */
 const MOST_ASKED = 3
@@ -187,6 +188,13 @@ export class Answering {
     const wasOpen = this.#open.delete(key)
     if (wasOpen) this.#unshown = true
     return wasOpen
+  }
+
+  /** True if an answer is being validated that settles before this: by the time of receipt, and before a wait at the same time. */
+  isReadingBefore({ tag, at = 0 }: Settlement): boolean {
+    for (const { at: received = 0 } of this.#reading.values())
+      if (received < at || (received === at && tag !== 'a')) return true
+    return false
   }
 
   /** Drops the questions inside a scope that has settled. */

@@ -27,6 +27,7 @@ const STATE = z.object({ name: z.string() })
 const required = inputRequired({ inputRequests: { name: elicit('Your name?', NAME) } })
 /** Returns by hand whatever came before. */
 const ALWAYS = [() => required, () => required] as const
+const ASKED = { method: 'roots/list' }
 const SAID = { role: 'assistant', content: { type: 'text', text: 'Hi.' }, model: 'm' }
 
 describe('a wizard by hand', () => {
@@ -119,6 +120,32 @@ describe('io.responses', () => {
     expect(responses.raw('page')).toBeUndefined()
     expect(responses.raw('constructor')).toBeUndefined()
     expect(responses.raw('form')).toBeDefined()
+  })
+
+  test.each([
+    {
+      result: { resultType: 'input_required', inputRequests: [ASKED], requestState: 's' },
+      why: '`inputRequests` must',
+    },
+    { result: { resultType: 'input_required', inputRequests: null, requestState: 's' }, why: '`inputRequests` must' },
+    { result: { inputRequests: { name: ASKED } }, why: "no `resultType: 'input_required'`" },
+    { result: { resultType: 'incomplete', inputRequests: { name: ASKED } }, why: 'got "incomplete"' },
+    { result: { resultType: 'incomplete' }, why: 'got "incomplete"' },
+    { result: { resultType: 'task', taskId: 't' }, why: 'got "task"' },
+    { result: { resultType: 'partial', content: [{ type: 'text', text: 'Half' }] }, why: 'got "partial"' },
+    { result: { resultType: 1, requestState: 's' }, why: 'got 1' },
+  ])('a result that is almost a question is refused: $result', async ({ result, why }) => {
+    const outcome = await new Rounds().next(() => result)
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'QUESTION_INVALID' } })
+    expect((outcome as { error: Error }).error.message).toContain(why)
+  })
+
+  test.each([
+    { resultType: 'complete', content: [{ type: 'text', text: 'Done' }] },
+    { resultType: 'rows', rows: 3, content: 'text' },
+    { inputRequests: 5, outputRequests: 6 },
+  ])('data of the author are left alone: %o', async (value) => {
+    expect(await new Rounds().next(() => value)).toEqual({ kind: 'done', value })
   })
 
   test('an asynchronous schema cannot be read by hand, and does not end the process either', async () => {

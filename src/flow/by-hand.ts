@@ -5,12 +5,21 @@
 import { toCheck } from '../schema/validator.ts'
 import { isObject, toJsonText } from '../protocol/json.ts'
 import type { CreateMessageRequestParams, CreateMessageResult, InputRequest, Root } from '../protocol/messages.ts'
-import { quoted } from '../protocol/text.ts'
+import { quoted, shown } from '../protocol/text.ts'
 import type { Checked, Output, Schema } from '../schema/standard.ts'
 import type { Answers } from './answering.ts'
 import { isKey } from './call.ts'
 import type { FlowState } from './flow-state.ts'
-import { keyInvalid, MissingCapability, mixedStyles, questionInvalid, tooLarge } from './errors.ts'
+import {
+  keyInvalid,
+  MissingCapability,
+  mixedStyles,
+  needsByHand,
+  questionInvalid,
+  resultInvalid,
+  tooLarge,
+} from './errors.ts'
+import { nameOf } from './failure-log.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { PassInput } from './carrier.ts'
@@ -72,13 +81,38 @@ export function isInputRequired(value: unknown): boolean {
 /** What a handler returned or threw, if it asks for another round: `inputRequired(...)`, or a result as the protocol writes it. */
 export function asInputRequired(value: unknown): InputRequired | undefined {
   if (value instanceof InputRequired) return value
-  if (!isObject(value) || value['resultType'] !== 'input_required') return undefined
-  const { inputRequests, requestState } = value
+  if (!isObject(value)) return undefined
+  const { resultType, inputRequests, requestState } = value
+  if (resultType !== 'input_required') return checkComplete(value)
+  if (inputRequests !== undefined && !isObject(inputRequests)) {
+    throw resultInvalid(
+      `its \`inputRequests\` must be an object with a question for each key, got ${shown(inputRequests)}`,
+    )
+  }
   return inputRequired({
-    ...(isObject(inputRequests) && { inputRequests: inputRequests as Record<string, InputRequest> }),
+    ...(inputRequests !== undefined && { inputRequests: inputRequests as Record<string, InputRequest> }),
     // The client gets it sealed, and the next round reads it with `io.responses.state()`.
     ...(requestState !== undefined && { state: requestState }),
   })
+}
+
+/** Throws if a result says that it is not complete: what it says would be lost. */
+function checkComplete(value: Record<string, unknown>): undefined {
+  const { resultType, inputRequests } = value
+  if (resultType === undefined) {
+    if (isObject(inputRequests)) throw resultInvalid("it has `inputRequests` and no `resultType: 'input_required'`")
+  } else if (resultType !== 'complete' && (OTHER_RESULTS.has(resultType) || isResult(value))) {
+    throw resultInvalid(`its \`resultType\` must be 'complete' or 'input_required', got ${shown(resultType)}`)
+  }
+}
+
+/** What only Rally makes, and the name of `input_required` in a draft. */
+const OTHER_RESULTS: ReadonlySet<unknown> = new Set(['task', 'incomplete'])
+
+/** True if it has the members of a result. Data of the author's own may have a `resultType` too. */
+function isResult({ inputRequests, requestState, content }: Record<string, unknown>): boolean {
+  if (inputRequests !== undefined || requestState !== undefined) return true
+  return Array.isArray(content) && content.every((block) => isObject(block) && typeof block['type'] === 'string')
 }
 
 /** A form for the user. Read its answer with `io.responses.accepted`. */
@@ -175,6 +209,7 @@ function actionOf(answer: Answers[string] | undefined): Action | undefined {
 /** The outcome of a pass whose handler returned `inputRequired`. */
 export function byHandOutcome({ questions, stateText }: InputRequired, pass: ReturnedPass): Outcome {
   const { journal, can, limits, observed } = pass.input
+  if (pass.hasNeeds) throw needsByHand(nameOf(pass.input.target))
   if (pass.hasAsked) throw mixedStyles()
   const stateBytes = Buffer.byteLength(stateText ?? '')
   if (journal.bytes + stateBytes > limits.journalBytes) {

@@ -92,7 +92,7 @@ export interface PassHost {
 /** Everything one pass runs with. */
 export interface PassInput {
   /** What runs, for logs and messages. */
-  readonly target: TargetName
+  readonly target: PassTarget
   readonly flow: Flow
   readonly journal: Journal
   /** Comes with the journal. The pass takes from it; the outcome's flow state replaces it. */
@@ -141,6 +141,9 @@ export interface PassInput {
   /** Present if the pass is observed. */
   readonly observed?: FlowObserver | undefined
 }
+
+/** `task` is 'never' if it cannot become a task. */
+export type PassTarget = TargetName & { readonly task?: string | undefined }
 
 export interface Flow {
   /** Secret: idempotency keys and derived values are computed from it. */

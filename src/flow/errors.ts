@@ -167,8 +167,18 @@ export function noTask(): NoTask {
   return new NoTask()
 }
 
-/** `io.detach({ required: true })` in an app that has no store. */
-export function storeMissing(): FlowError {
+/** Why `io.detach({ required: true })` fails: because of the handler, of the app, or of the client. */
+export function cannotDetach(
+  where: string,
+  { method, task }: { readonly method: string; readonly task?: string | undefined },
+  hasStore: boolean | undefined,
+): FlowError | NoTask {
+  if (task === 'never' || method !== 'tools/call') {
+    const never = `${where}: io.detach({ required: true }) needs a task, and the handler never becomes one.`
+    const advice = "Only tools can, without `task: 'never'`. Change that, or call io.detach() without `required`."
+    return new FlowError('TASK_NEVER', `${never} ${advice}`)
+  }
+  if (hasStore !== false) return new NoTask()
   return new FlowError(
     'STORE_REQUIRED',
     'io.detach({ required: true }) needs a store, and the app has none. Pass one to rally({ store }).',
@@ -320,6 +330,14 @@ export function mixedStyles(key?: string): FlowError {
   return new FlowError(
     'MIXED_STYLES',
     `The handler ${what} in one call. Use one of the two styles in all rounds of a call.`,
+  )
+}
+
+/** The handler returned something that is almost `inputRequired(...)`, or a kind of result that only Rally makes. */
+export function resultInvalid(why: string): FlowError {
+  return new FlowError(
+    'QUESTION_INVALID',
+    `The handler returned a result that cannot be sent: ${why}. To ask, return inputRequired({ inputRequests, state }).`,
   )
 }
 

@@ -79,9 +79,10 @@ export class Io<A extends Asks = {}> {
     this.#forms = forms
   }
 
-  /** A scope with declared questions of its own. Resolvers run in one. */
+  /** A scope with declared questions of its own. The needs of a handler are resolved in one each. */
   static within<T>(io: Io, key: string, forms: ReadonlyMap<string, Form>, run: (io: Io) => T | Promise<T>): Promise<T> {
     const fullKey = io.#prefix + key
+    io.#pass.hasNeeds = true
     return io.#pass.scope(fullKey, () => run(new Io(io.#pass, fullKey + SCOPE_SEPARATOR, forms)))
   }
 

@@ -23,6 +23,12 @@ export type Action = 'accept' | 'decline' | 'cancel'
 /** The payload of an `a` entry: the pin of the question, how many times it was asked, and the validated answer. */
 export type AnswerPayload = readonly [pin: string, asked: number, action: Action, value?: unknown]
 
+/** What the user did, by the payload of an `a` entry. */
+export function actionIn(payload: unknown): Action {
+  const [, , action] = payload as AnswerPayload
+  return action
+}
+
 const TAGS: ReadonlySet<unknown> = new Set<Tag>(['a', 'ax', 's', 'sv', 'se', 'c', 'cv', 'ce', 't'])
 const STRIDE = 4
 

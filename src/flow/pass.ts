@@ -29,14 +29,13 @@ import {
 import type { ClientInfo } from './caller.ts'
 import type { Outcome, PassInput, TraceEvent } from './carrier.ts'
 import {
+  cannotDetach,
   interrupted,
   keyInvalid,
   keyKind,
   keyReused,
   mixedStyles,
   nestedCall,
-  noTask,
-  storeMissing,
   timeLimit,
   scopeFailure,
   tooLarge,
@@ -44,8 +43,9 @@ import {
 import type { EventHost } from './event.ts'
 import type { ReceivedEvent } from './event-source.ts'
 import { callSafely } from '../protocol/call-safely.ts'
-import { logRecorded } from './failure-log.ts'
-import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
+import { logRecorded, nameOf } from './failure-log.ts'
+import type { Entry, Tag } from './journal.ts'
+import { actionIn } from './journal.ts'
 import { mistakeOnReturn, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
 import { lateCall, logCleanUp, logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
@@ -90,12 +90,13 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   /** How many steps and validations run. */
   #busy = 0
   /** How many entries this pass has appended. */
-  #appended = 0
+  appended = 0
   /** Milliseconds from the flow's start to its last settlement. */
   #elapsed = 0
   /** When the answers of the round were received. Not known, and not needed, if there are none. */
   #beganAt = 0
   #asked = false
+  hasNeeds = false
   #ends: HandlerEnds = PLAIN_ENDS
   #phase: Phase = 'running'
   /** The instance stops now: the pass ends without waiting for running steps. */
@@ -170,7 +171,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** A replay repeats no notification: the pass is silent until its first new settlement. */
   get silent(): boolean {
-    return this.ended || (this.#appended === 0 && this.#replays)
+    return this.ended || (this.appended === 0 && this.#replays)
   }
 
   /** True if the handler repeats what it did in an earlier round. By hand, it continues from its own state instead. */
@@ -179,7 +180,6 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     return flow.round > 0 && (flowState.byHand === undefined || journal.length > 0)
   }
 
-  /** True if this flow has asked through io, in this round or an earlier one. */
   get hasAsked(): boolean {
     const { flowState, journal } = this.input
     return (
@@ -309,9 +309,10 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   /** Resolves with `true` if the flow is a task already. If it becomes one, the next pass continues from here. */
   detach(required: boolean): Promise<boolean> {
     if (this.#refuses('detach') || this.#phase === 'returned') return parked()
-    const { journalWriter, mayDetach, hasStore } = this.input
+    const { journalWriter, mayDetach, hasStore, target } = this.input
     if (journalWriter !== undefined) return Promise.resolve(true)
-    if (!mayDetach) return required ? this.fail(hasStore === false ? storeMissing() : noTask()) : Promise.resolve(false)
+    if (!mayDetach && !required) return Promise.resolve(false)
+    if (!mayDetach) return this.fail(cannotDetach(nameOf(target), target, hasStore))
     this.#phase = 'detaching'
     this.#settling.touch()
     return parked()
@@ -397,6 +398,10 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     this.#settling.removeSkipped(entry)
   }
 
+  mustWait(settlement: Settlement): boolean {
+    return this.#lazyAnswering?.isReadingBefore(settlement) === true
+  }
+
   busy(change: 1 | -1): void {
     this.#busy += change
     this.#settling.touch()
@@ -414,11 +419,6 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   /** By the clock of the process. A test has a clock of its own, and sets no limit. */
   get leftMs(): number {
     return this.input.waiting === undefined ? Infinity : this.deadline - performance.now()
-  }
-
-  /** How many entries this pass has recorded. */
-  get appended(): number {
-    return this.#appended
   }
 
   /** True while a step or a validation runs. */
@@ -472,7 +472,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** Asks whether to hand over, but only once the pass has recorded something: every pass must make progress. */
   isLeaving(): boolean {
-    if (this.#phase === 'running' && this.#appended > 0 && this.input.wantsHandover?.()) this.#phase = 'leaving'
+    if (this.#phase === 'running' && this.appended > 0 && this.input.wantsHandover?.()) this.#phase = 'leaving'
     if (this.#phase === 'running') return false
     this.#settling.touch()
     return true
@@ -520,7 +520,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     if (!this.#isInClosedScope(call.key)) {
       this.#elapsed = Math.max(this.#elapsed, now() - flow.startedAt)
       journal.append(tag, call.key, this.#elapsed, payloadText)
-      this.#appended += 1
+      this.appended += 1
     }
     if (journalWriter === undefined) {
       if (thrown !== undefined) logRecorded(placeOf(this.input), thrown, call)
@@ -629,7 +629,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     const { journal } = this.input
     try {
       const detaching = this.#phase === 'detaching'
-      const { questions, events, flowState } = this.#answering.close(this.#appended > 0 || detaching)
+      const { questions, events, flowState } = this.#answering.close(this.appended > 0 || detaching)
       const isRunning = this.#phase === 'running'
       const dueAt = isRunning ? this.#lazyWaits?.nextDueAt : undefined
       const awaited = isRunning && events.length > 0
@@ -666,9 +666,4 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
       callSafely(cleanUp, (error) => logCleanUp(this.input, error))
     }
   }
-}
-
-function actionIn(payload: unknown): Action {
-  const [, , action] = payload as AnswerPayload
-  return action
 }

@@ -30,6 +30,8 @@ export interface ReturnedPass {
   readonly input: PassInput
   /** True if the flow has asked through io, in this round or an earlier one. */
   readonly hasAsked: boolean
+  /** True if the handler has declared needs. */
+  readonly hasNeeds: boolean
 }
 
 /** How the values of a handler end its pass. */

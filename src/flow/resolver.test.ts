@@ -184,24 +184,32 @@ describe('a resolver that does not come to a value', () => {
 describe('resolvers and rounds by hand', () => {
   const required = inputRequired({ inputRequests: { ok: elicit('Ok?', CONFIRM) }, state: 1 })
 
-  test('one that asks nothing serves a handler that takes its rounds by hand', async () => {
-    const rounds = new Rounds()
-    const stock = resolver('stock', { run: async (_args, io) => io.step('look', () => 3) })
-    const run = async (io: Io): Promise<unknown> => {
-      const needs = await resolveNeeds({ stock }, {}, io)
-      return io.responses.accepted('ok', CONFIRM) === undefined ? required : needs
-    }
-    expect(keysOf(await rounds.next(run))).toEqual(['ok'])
-    expect(await rounds.next(run, { ok: yes })).toEqual({ kind: 'done', value: { stock: 3 } })
-    expect(rounds.effects).toEqual(['needs:stock>look'])
-  })
+  const throwRequired = (): never => {
+    throw required
+  }
 
-  test('one that asks does not', async () => {
+  test('a handler with needs that ask cannot take its rounds by hand', async () => {
     const rounds = new Rounds()
     const a = asks('a')
     const run = (io: Io): Promise<unknown> => resolveNeeds({ a }, {}, io).then(() => required)
     await rounds.next(run)
     expect(await rounds.next(run, { 'needs:a>ok': yes })).toMatchObject({ error: { code: 'MIXED_STYLES' } })
+  })
+
+  test.each<{ where: string; run: (io: Io) => unknown }>([
+    { where: 'throws', run: () => throwRequired() },
+    { where: 'throws in a scope', run: (io) => io.scope('s', throwRequired) },
+  ])('a resolver that $where inputRequired fails the call, and no round by hand goes out', async ({ run }) => {
+    const a = resolver('a', { run: (_args, io) => run(io) as number })
+    const ended = await new Rounds().next((io) => resolveNeeds({ a }, {}, io))
+    expect(ended).toMatchObject({ kind: 'failed', error: { code: 'MIXED_STYLES' } })
+    expect((ended as { error: Error }).error.message).toContain('Tool "handler": a handler with `needs` cannot')
+  })
+
+  test('nor can one with needs that ask nothing', async () => {
+    const a = resolver('a', { run: () => 1 })
+    const ended = await new Rounds().next((io) => resolveNeeds({ a }, {}, io).then(() => required))
+    expect(ended).toMatchObject({ kind: 'failed', error: { code: 'MIXED_STYLES' } })
   })
 })
 

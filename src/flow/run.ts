@@ -2,7 +2,7 @@
 import { INTERNAL_ERROR, INVALID_PARAMS, isPublicProtocolError, ProtocolError } from '../protocol/errors.ts'
 import { observeAnswers } from './by-hand.ts'
 import type { CallSource } from './caller.ts'
-import type { Carrier, Ending, Outcome, PassHost, PassInput } from './carrier.ts'
+import type { Carrier, Ending, Outcome, PassHost, PassInput, PassTarget } from './carrier.ts'
 import { flowDigest } from './derive.ts'
 import type { FlowState } from './flow-state.ts'
 import { keepAnswers } from './flow-state.ts'
@@ -37,7 +37,7 @@ export function runTarget<T>(target: RunTarget, args: unknown, carrier: Carrier<
   return runPass(target, args, carrier, undefined)
 }
 
-type RunTarget = Pick<FlowTarget<never, never>, 'method' | 'target' | 'forms' | 'timeoutMs' | 'run'>
+type RunTarget = Pick<FlowTarget<never, never>, 'method' | 'target' | 'forms' | 'timeoutMs' | 'run'> & PassTarget
 
 function runObserved<T>(observers: Observers, target: RunTarget, args: unknown, carrier: Carrier<T>): Promise<T> {
   const { flow, kind, flowState, source } = carrier

@@ -24,6 +24,8 @@ export interface Settler {
   replay(call: Call, entry: Entry): void
   /** Returns a promise if the settlement must be persisted first. Nothing else settles before it resolves. */
   settle(settlement: Settlement): Promise<void> | undefined
+  /** True if an answer is still being validated that was received before this. */
+  mustWait(settlement: Settlement): boolean
   /** True if the pass may end as soon as it is quiet. */
   canEnd(): boolean
   /** Called when the pass may end and is quiet. */
@@ -120,17 +122,25 @@ export class Settling {
       this.#settler.replay(call, entry)
       return this.#schedule()
     }
-    const next = this.#queue.shift()
-    if (next === undefined) {
+    if (!this.#hasNext()) {
       if (this.#settler.canEnd() || this.#settler.canShow()) this.#watch()
       return
     }
+    const next = this.#queue.shift()
+    if (next === undefined) return
     if ('entry' in next) this.#settleLate(next.call, next.entry)
     else {
       const written = this.#settler.settle(next)
       if (written !== undefined) return this.#scheduleAfter(written)
     }
     this.#schedule()
+  }
+
+  /** True if something new may settle now. The end of a validation wakes the loop. */
+  #hasNext(): boolean {
+    const [next] = this.#queue
+    if (next === undefined) return false
+    return 'entry' in next || next.at === undefined || !this.#settler.mustWait(next)
   }
 
   #scheduleAfter(written: Promise<void>): void {
@@ -167,14 +177,14 @@ export class Settling {
   #afterQuietTurn(): boolean {
     const entry = this.#journal.at(this.#cursor)
     if (entry === undefined) {
-      if (this.#queue.length > 0 || this.#writing) return false
+      if (this.#hasNext() || this.#writing) return false
       if (this.#settler.canEnd()) this.#settler.quiet()
       else if (this.#settler.canShow()) this.#settler.show()
       else return false
       return true
     }
     if (this.#calls.has(entry.key)) return false
-    if (this.#settler.interrupted && this.#queue.length === 0) {
+    if (this.#settler.interrupted && !this.#hasNext()) {
       this.#settler.quiet()
       return true
     }

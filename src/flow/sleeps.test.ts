@@ -4,8 +4,12 @@ import { accept, harsh } from '../testing.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { Expired } from './errors.ts'
 import { keepAnswers, readFlowState, writeFlowState } from './flow-state.ts'
+import type { FlowState } from './flow-state.ts'
 import type { Io } from './io.ts'
 import { Journal } from './journal.ts'
+import { scheduler } from './scheduler.ts'
+import type { Interruptible } from './underway.ts'
+import { Underway } from './underway.ts'
 
 const NUMBER = z.object({ n: z.number() })
 const HOUR = 3_600_000
@@ -59,6 +63,53 @@ describe('io.sleep', () => {
     await rounds.next(handler)
     rounds.advanceTo(began + HOUR + lateMs)
     expect(valueOf(await rounds.next(handler, { a: accept({ n: 1 }) }))).toBe(wins)
+  })
+
+  test.each([
+    { task: 'never' as const, isValid: true, wins: 'answer' },
+    { task: 'always' as const, isValid: true, wins: 'answer' },
+    { task: 'never' as const, isValid: false, wins: 'sleep' },
+    { task: 'always' as const, isValid: false, wins: 'sleep' },
+  ])(
+    'rule 14: waits for the validation of an answer that came before it (task: $task, valid: $isValid)',
+    async ({ task, isValid, wins }) => {
+      const rounds = new Rounds({ task })
+      let { now } = rounds
+      let wake: (() => void) | undefined
+      const timers = { ...scheduler, after: (_ms: number, run: () => void) => ((wake = run), () => {}) }
+      // The sleep is due while the answer is validated.
+      const slow = NUMBER.refine(async () => {
+        now += HOUR + 1
+        wake?.()
+        await new Promise((resolve) => void setTimeout(resolve, 10))
+        return isValid
+      })
+      const handler = (io: Io): Promise<unknown> =>
+        Promise.race([io.sleep('late', HOUR).then(() => 'sleep'), io.ask('a', 'A?', slow).then(() => 'answer')])
+      const input = { now: () => now, scheduler: timers }
+      expect(await rounds.next(handler, undefined, input)).toMatchObject({ kind: 'asks' })
+      expect(valueOf(await rounds.next(handler, { a: accept({ n: 1 }) }, input))).toBe(wins)
+    },
+  )
+
+  test('does not keep an interrupted pass from ending while it waits for a validation', async () => {
+    const rounds = new Rounds()
+    let { now } = rounds
+    let wake: (() => void) | undefined
+    const timers = { ...scheduler, after: (_ms: number, run: () => void) => ((wake = run), () => {}) }
+    const underway = new Underway<Interruptible>()
+    const stuck = NUMBER.refine(() => {
+      now += HOUR + 1
+      wake?.()
+      setImmediate(() => underway.all().forEach((pass) => pass.interrupt()))
+      return new Promise<boolean>(() => {})
+    })
+    const handler = (io: Io): Promise<unknown> => Promise.all([io.sleep('late', HOUR), io.ask('a', 'A?', stuck)])
+    const input = { now: () => now, scheduler: timers, underway }
+    await rounds.next(handler, undefined, input)
+    const outcome = await rounds.next(handler, { a: accept({ n: 1 }) }, input)
+    expect(outcome).toMatchObject({ kind: 'deferred' })
+    expect([...(outcome as { flowState: FlowState }).flowState.held.keys()]).toEqual(['a'])
   })
 
   test.each([

@@ -79,6 +79,8 @@ export type FlowErrorCode =
   | 'KEY_KIND'
   /** The handler called `io.detach({ required: true })`, and the app has no store. Pass `rally({ store })`. */
   | 'STORE_REQUIRED'
+  /** The handler called `io.detach({ required: true })`, and never becomes a task: it is no tool, or one with `task: 'never'`. */
+  | 'TASK_NEVER'
   /** `io` was called inside a step. Ask before the step, or use `io.scope`. */
   | 'NESTED_CALL'
   /** An `io` call failed, and the handler did not await it. Add `await`. Strict mode only. */

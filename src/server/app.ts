@@ -104,7 +104,7 @@ export class App {
     const A extends Asks = {},
     O extends Schema = Schema,
     const N extends Requirements<Output<I>> = {},
-    const R extends Returned<O> = Returned<O>,
+    const R extends Returned<O, N> = Returned<O, N>,
     const Name extends string = string,
   >(
     name: Name,

@@ -1,6 +1,5 @@
 // What tools, prompts and resources have in common: a handler that may take several rounds. It is checked when the app is built.
-import { asInputRequired, InputRequired } from '../flow/by-hand.ts'
-import { needsByHand } from '../flow/errors.ts'
+import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
@@ -26,6 +25,9 @@ export interface HandlerOptions<A extends Asks, N> {
   /** Hides it from callers for whom this returns false. Default: every caller may know of it. */
   visible?: Visible
 }
+
+/** What a handler may return. With `needs` it cannot take its rounds by hand, because needs are asked through io. */
+export type ReturnWithNeeds<R, N> = keyof N extends never ? R : Exclude<R, InputRequired>
 
 export interface Handled {
   readonly version: string | undefined
@@ -65,21 +67,7 @@ const NOTHING = {}
 function runner(where: string, needs: Readonly<Record<string, Requirement>>, handler: Handler): Handled['run'] {
   if (Object.keys(needs).length === 0) return (args, io) => handler(args, io, NOTHING)
   checkNeeds(needs, where)
-  return async (args, io) => {
-    const value = await byHandThrown(async () => handler(args, io, await resolveNeeds(needs, args, io)))
-    if (asInputRequired(value) !== undefined) throw needsByHand(where)
-    return value
-  }
-}
-
-/** Returns `inputRequired` if it is thrown. */
-async function byHandThrown(run: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return await run()
-  } catch (error) {
-    if (error instanceof InputRequired) return error
-    throw error
-  }
+  return async (args, io) => handler(args, io, await resolveNeeds(needs, args, io))
 }
 
 /** The schema of a tool or prompt without arguments. */

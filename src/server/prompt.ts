@@ -11,7 +11,7 @@ import { jsonSchemaOf } from '../schema/standard.ts'
 import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { isBlock, withServerMeta } from './content.ts'
-import type { Handled, HandlerOptions } from './handler.ts'
+import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
 import type { Target } from './round.ts'
@@ -51,7 +51,7 @@ export type PromptHandler<I extends Schema, A extends Asks, N> = (
   args: Output<I>,
   io: Io<A>,
   needs: ResolvedNeeds<N>,
-) => PromptReturn | Promise<PromptReturn>
+) => ReturnWithNeeds<PromptReturn, N> | Promise<ReturnWithNeeds<PromptReturn, N>>
 
 export interface RegisteredPrompt extends Handled, Target {
   readonly arguments: readonly string[]

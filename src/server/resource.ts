@@ -18,7 +18,7 @@ import { shown } from '../protocol/text.ts'
 import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { cacheHints, withServerMeta } from './content.ts'
-import type { Handled, HandlerOptions } from './handler.ts'
+import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
 import { pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
 import type { Target, RoundRequest } from './round.ts'
@@ -73,14 +73,17 @@ export interface ReadResult extends Partial<CacheHints> {
 }
 
 /** Reads a resource. Like a tool, it may ask and take several rounds. */
-export type ResourceReader<A extends Asks, N> = (io: Io<A>, needs: ResolvedNeeds<N>) => ReadReturn | Promise<ReadReturn>
+export type ResourceReader<A extends Asks, N> = (
+  io: Io<A>,
+  needs: ResolvedNeeds<N>,
+) => ReturnWithNeeds<ReadReturn, N> | Promise<ReturnWithNeeds<ReadReturn, N>>
 
 /** Reads a resource of a template. It gets the variables of the URI. */
 export type TemplateReader<T extends string, A extends Asks, N> = (
   variables: TemplateVariables<T>,
   io: Io<A>,
   needs: ResolvedNeeds<N>,
-) => ReadReturn | Promise<ReadReturn>
+) => ReturnWithNeeds<ReadReturn, N> | Promise<ReturnWithNeeds<ReadReturn, N>>
 
 export interface RegisteredResource extends Handled {
   readonly mimeType: string | undefined

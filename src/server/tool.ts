@@ -9,7 +9,7 @@ import type { Input, Output, Schema } from '../schema/standard.ts'
 import { jsonSchemaOf } from '../schema/standard.ts'
 import type { ToolResult, ToolReturn } from './content.ts'
 import { errorText, messageOf, resultText, structuredText } from './content.ts'
-import type { Handled, HandlerOptions } from './handler.ts'
+import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
@@ -47,15 +47,17 @@ export interface ToolOptions<I extends Schema, A extends Asks, O extends Schema,
 }
 
 /** `R` is the type of the returned value as written, so that literals stay literals: the `type` of a block, an enum value. */
-export type ToolHandler<I extends Schema, A extends Asks, O extends Schema, N, R extends Returned<O> = Returned<O>> = (
-  args: Output<I>,
-  io: Io<A>,
-  needs: ResolvedNeeds<N>,
-) => R | Promise<R>
+export type ToolHandler<
+  I extends Schema,
+  A extends Asks,
+  O extends Schema,
+  N,
+  R extends Returned<O, N> = Returned<O, N>,
+> = (args: Output<I>, io: Io<A>, needs: ResolvedNeeds<N>) => R | Promise<R>
 
-export type Returned<O extends Schema> =
+export type Returned<O extends Schema, N = {}> =
   | Unchanged<Schema extends O ? ToolReturn : Input<O> | ToolResult>
-  | InputRequired
+  | ReturnWithNeeds<InputRequired, N>
 
 /** A tool as its clients know it: the arguments before they are validated, and the structured content if the tool has an output schema. */
 export type ToolTypes<I extends Schema, O extends Schema> = Schema extends O

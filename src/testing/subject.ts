@@ -60,7 +60,7 @@ export function toolSubject(
   }
   const { forms, method, timeoutMs = services.timeoutMs, task = 'never' } = tool
   const input: Partial<PassInput> = {
-    target: { method, target: name },
+    target: { method, target: name, task },
     limits: { journalBytes: services.seal.maxPlaintextBytes, passMs: timeoutMs },
     waiting: services.waiting,
     steps: services.steps,

@@ -9,6 +9,9 @@ export type Run = (
   needs: Readonly<Record<string, unknown>>,
 ) => string | InputRequired | Promise<string | InputRequired>
 
+/** The types refuse needs together with rounds by hand. So must the app. */
+const typed = (run: Run): ((...given: Parameters<Run>) => string | Promise<string>) => run as () => string
+
 type Options = HandlerOptions<Asks, Requirements<unknown>>
 
 export interface Kind {
@@ -23,7 +26,7 @@ export interface Kind {
 
 const tool: Kind = {
   kind: 'a tool',
-  register: (app, name, run, options = {}) => app.tool(name, options, (_args, io, needs) => run(io, needs)),
+  register: (app, name, run, options = {}) => app.tool(name, options, (_args, io, needs) => typed(run)(io, needs)),
   request: (name, round, meta) => call(name, {}, round, meta),
   textOf(response) {
     const { content, isError } = resultOf(response) as { content: { text: string }[]; isError?: boolean }
@@ -39,7 +42,7 @@ const tool: Kind = {
 
 const getPrompt: Kind = {
   kind: 'a prompt',
-  register: (app, name, run, options = {}) => app.prompt(name, options, (_args, io, needs) => run(io, needs)),
+  register: (app, name, run, options = {}) => app.prompt(name, options, (_args, io, needs) => typed(run)(io, needs)),
   request: (name, round, meta) => prompt(name, {}, round, meta),
   textOf(response) {
     const { messages } = resultOf(response) as { messages: { content: { text: string } }[] }
@@ -51,7 +54,7 @@ const getPrompt: Kind = {
 const resource: Kind = {
   kind: 'a resource',
   register: (app, name, run, options = {}) =>
-    app.resource(`test://fixed/${name}`, { name, ...options }, (io, needs) => run(io, needs)),
+    app.resource(`test://fixed/${name}`, { name, ...options }, (io, needs) => typed(run)(io, needs)),
   request: (name, round, meta) => read(`test://fixed/${name}`, round, meta),
   textOf: contentsText,
   failureOf: internalError,
@@ -60,7 +63,7 @@ const resource: Kind = {
 const template: Kind = {
   kind: 'a resource template',
   register: (app, name, run, options = {}) =>
-    app.resourceTemplate(`test://{id}/${name}`, { name, ...options }, (_variables, io, needs) => run(io, needs)),
+    app.resourceTemplate(`test://{id}/${name}`, { name, ...options }, (_variables, io, needs) => typed(run)(io, needs)),
   request: (name, round, meta) => read(`test://7/${name}`, round, meta),
   textOf: contentsText,
   failureOf: internalError,

@@ -73,10 +73,27 @@ describe('a call of a tool whose handler detaches', () => {
     expect(errorOf(await new Caller(office, app).send(call('work')))).toEqual(MISSING)
   })
 
-  test('that must be a task ends with -32021 where the tool never is one', async () => {
+  test.each([{ client: 'with tasks' }, { client: 'without tasks' }])(
+    'that must be a task fails where the tool never is one, and says so to a client $client',
+    async ({ client }) => {
+      const office = new Office()
+      const { app } = office.instance((each) => tool(each, 'never', true))
+      const caller = new Caller(office, app)
+      expect(errorOf(await (client === 'with tasks' ? caller.call('work') : caller.send(call('work'))))).toEqual({
+        code: -32603,
+        message: expect.stringMatching(/^Tool "work": io\.detach.* never becomes one\. .*`task: 'never'`/) as string,
+        data: { code: 'TASK_NEVER' },
+      })
+    },
+  )
+
+  test('that must be a task fails in a prompt, which never is one', async () => {
     const office = new Office()
-    const { app } = office.instance((each) => tool(each, 'never', true))
-    expect(errorOf(await new Caller(office, app).call('work'))).toEqual(MISSING)
+    const { app } = office.instance((each) =>
+      each.prompt('work', {}, async (_args, io) => String(await io.detach({ required: true }))),
+    )
+    const response = await new Caller(office, app).send(request('prompts/get', { name: 'work' }, WITH_TASKS))
+    expect(errorOf(response)).toMatchObject({ data: { code: 'TASK_NEVER' } })
   })
 
   test('that must be a task fails where the app has no store, and says so: the client is not to blame', async () => {

@@ -63,6 +63,21 @@ describe('the variables of a template', () => {
   })
 })
 
+test('a handler with needs cannot take its rounds by hand', () => {
+  const stock = resolver('stock', { run: () => 3 })
+  const again = inputRequired({ state: 1 })
+  app.tool('free', { needs: {} }, () => again)
+  app.prompt('free', {}, () => again)
+  // @ts-expect-error: needs are asked through io
+  app.tool('order', { needs: { stock } }, () => again)
+  // @ts-expect-error: needs are asked through io
+  app.prompt('order', { needs: { stock } }, () => again)
+  // @ts-expect-error: needs are asked through io
+  app.resource('x://order', { name: 'order', needs: { stock } }, async () => again)
+  // @ts-expect-error: needs are asked through io
+  app.resourceTemplate('x://{id}', { name: 'order', needs: { stock } }, () => again)
+})
+
 describe('what a template needs', () => {
   const file = resolver('file', { run: ({ id }: { id: string }) => ({ id, size: 1 }) })
 
