@@ -267,11 +267,12 @@ export class Io<A extends Asks = {}> {
 
   /**
    * Waits for a time in milliseconds, or until a date. The due time is set when the call is first reached, and holds over all
-   * passes. In a task the worker is released meanwhile, and any instance continues. A plain call waits within its time limit.
+   * passes. In a task the worker is released meanwhile, and any instance continues: it may sleep as long as the store keeps it
+   * (`tasks.ttlMs`, a day). A plain call waits within its time limit.
    *
    * @example
    * await io.detach({ required: true })
-   * await io.sleep('trial', 14 * 24 * 3_600_000)
+   * await io.sleep('night', 8 * 3_600_000)
    */
   sleep(key: string, until: number | Date): Promise<void> {
     return this.#pass.checkKey(key) ? this.#pass.sleep(this.#prefix + key, until) : parked()

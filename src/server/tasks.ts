@@ -1,6 +1,7 @@
 // What the server knows of tasks. The room `tasks/` implements it.
 import type { Answers } from '../flow/answering.ts'
 import type { Caller, CallSource } from '../flow/caller.ts'
+import type { WaitLimits } from '../flow/carrier.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import type { Claims } from '../seal/claims.ts'
 import type { RequestInfo } from './request.ts'
@@ -108,6 +109,13 @@ export interface TaskPage {
   readonly nextCursor?: string
 }
 
+/** What a pass of a task may take. */
+export interface TaskLimits {
+  readonly maxJournalBytes: number
+  readonly timeoutMs: number
+  readonly waiting: WaitLimits
+}
+
 /**
  * Tasks as clients see them. A method whose name ends in `Text`, and `serve`, return JSON text for the wire of 2026-07-28. The
  * others return values, for sessions that write them in the words of their own revision.
@@ -115,6 +123,7 @@ export interface TaskPage {
  * `get`, `update` and `cancel` reject with an invalid-params error if the caller has no task of this id.
  */
 export interface Tasks {
+  readonly limits: TaskLimits
   /** Stores the flow as a task. */
   create(start: TaskStart): Promise<DetailedTask>
   /** Stores the flow as a task. Returns the text of the result that names it. */

@@ -10,10 +10,19 @@ import { taskProblem } from '../server/limits.ts'
 import { readAnswers } from '../server/params.ts'
 import type { RequestInfo } from '../server/request.ts'
 import { invalidParams } from '../server/request.ts'
-import type { FollowedTask, SignalOutcome, TaskPage, Tasks, TasksOptions, TaskStart } from '../server/tasks.ts'
+import type {
+  FollowedTask,
+  SignalOutcome,
+  TaskLimits,
+  TaskPage,
+  Tasks,
+  TasksOptions,
+  TaskStart,
+} from '../server/tasks.ts'
 import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
 import type { TaskOperations } from './operations.ts'
+import { waitLimits } from './run.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
@@ -47,14 +56,16 @@ export class TaskEngine implements Tasks {
   readonly #eventTokens: EventTokens
   readonly #ttlMs: number | null
   readonly #pollMs: number
+  readonly limits: TaskLimits
 
   constructor(host: AppServices, unguarded: TaskStore, options: CheckedTasksOptions) {
-    const { ttlMs, pollMs } = options
+    const { ttlMs, pollMs, maxJournalBytes, timeoutMs } = options
     const store = host.outages.tasks(unguarded)
     this.#host = host
     this.#store = store
     this.#ttlMs = ttlMs
     this.#pollMs = pollMs
+    this.limits = { maxJournalBytes, timeoutMs, waiting: waitLimits(ttlMs) }
     this.#eventTokens = new EventTokens(host.seal)
     this.#worker = new Worker(host, store, { ...options, eventTokens: this.#eventTokens })
     this.#followers = new Followers(store, host.logger)

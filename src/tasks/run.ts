@@ -268,7 +268,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
       source,
       maxJournalBytes,
       timeoutMs,
-      waiting: this.#waiting,
+      waiting: waitLimits(this.task.ttlMs),
       underway,
       cancel: this.#cancel,
       progress: this.#status.progress,
@@ -342,13 +342,6 @@ export class TaskRun implements JournalWriter, TroubledRun {
   /** How long the store keeps the task until its next pass. */
   #dueMs(dueAt: number): number {
     return Math.max(0, Math.ceil(dueAt - this.host.app.now()))
-  }
-
-  /** The store deletes the task at the end of its ttl, whatever it waits for. How much is left, only the clock of the store tells. */
-  get #waiting(): WaitLimits {
-    const mostMs = this.task.ttlMs ?? Infinity
-    const advice = 'The task is deleted before that: raise `tasks.ttlMs`, or wait less.'
-    return { releaseFromMs: RELEASE_FROM_MS, sleepMs: mostMs, askMs: mostMs, advice }
   }
 
   /**
@@ -513,4 +506,11 @@ function statusOf(state: TaskFlowState): 'input_required' | 'working' {
 
 function noKeys(): readonly string[] {
   return []
+}
+
+/** The store deletes a task at the end of its ttl, whatever it waits for. How much is left, only the clock of the store tells. */
+export function waitLimits(ttlMs: number | null): WaitLimits {
+  const mostMs = ttlMs ?? Infinity
+  const advice = 'The task is deleted before that: raise `tasks.ttlMs`, or wait less.'
+  return { releaseFromMs: RELEASE_FROM_MS, sleepMs: mostMs, askMs: mostMs, advice }
 }

@@ -362,7 +362,8 @@ function questionText(message: string): string {
 }
 
 describe('with a caller whose token is refreshed between passes', () => {
-  const caller = { principal: 'ada', scopes: ['approve'], claims: { department: 'sales', limit: 100, vip: true } }
+  const claims = { department: 'sales', limit: 100, vip: true, roles: ['admin'], org: { tier: 'gold' }, teams: [] }
+  const caller = { principal: 'ada', scopes: ['approve'], claims }
 
   test.each<[string, (args: {}, io: Io) => Promise<unknown>]>([
     [
@@ -380,6 +381,36 @@ describe('with a caller whose token is refreshed between passes', () => {
       'a branch',
       async (_args, io) => {
         if (io.caller?.claims['vip'] === true) await io.step('gift', () => {})
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+    [
+      'a branch by a list',
+      async (_args, io) => {
+        if ((io.caller?.claims['roles'] as string[] | undefined)?.includes('admin') === true)
+          await io.confirm('first', 'First?')
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+    [
+      'a branch by a member of an object',
+      async (_args, io) => {
+        if ((io.caller?.claims['org'] as { tier: string } | undefined)?.tier === 'gold') await io.step('gift', () => {})
+        return io.confirm('sure', 'Sure?')
+      },
+    ],
+    [
+      'a branch by a claim that is not there at first',
+      async (_args, io) => {
+        await io.confirm('sure', 'Sure?')
+        if (io.caller?.claims['trusted'] === undefined) await io.step('check', () => {})
+        return io.confirm('really', 'Really?')
+      },
+    ],
+    [
+      'a branch by whether a claim is there',
+      async (_args, io) => {
+        if (!('trusted' in (io.caller?.claims ?? {}))) await io.step('check', () => {})
         return io.confirm('sure', 'Sure?')
       },
     ],
@@ -405,12 +436,18 @@ describe('with a caller whose token is refreshed between passes', () => {
         if (io.caller?.scopes.includes('approve') !== true) return 'You may not.'
         const department = await io.step('department', () => String(io.caller?.claims['department']))
         const sure = await io.confirm('sure', `Should ${department} pay?`)
+        // They are plain objects.
+        await io.step('claims', () => structuredClone(io.caller?.claims) as {})
         if (io.caller.claims['vip'] !== true) throw new Error('You may not any more.')
         await io.step('pay', () => {})
         return `${io.caller.principal}: ${department}, ${sure}`
       },
       { caller },
     )
-    expect(report).toMatchObject({ result: 'ada: sales, true', error: undefined, effects: ['department', 'pay'] })
+    expect(report).toMatchObject({
+      result: 'ada: sales, true',
+      error: undefined,
+      effects: ['department', 'claims', 'pay'],
+    })
   })
 })

@@ -8,7 +8,7 @@ import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
 import type { App } from '../server/app.ts'
-import { refreshed, sourceOf } from './callers.ts'
+import { RefreshedTokens, sourceOf } from './callers.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './default-answer.ts'
 import type { Random } from './random.ts'
@@ -135,10 +135,11 @@ async function checkRefreshed(subject: Subject, options: SeededOptions & { seed:
   const caller = subject.input.source?.caller
   if (caller === undefined || subject.task === 'always') return
   const random = seeded(seed)
+  const tokens = new RefreshedTokens(caller, random)
   await reset?.()
   try {
     const { error } = await inRounds(subject, options, new Delivery(random, answer), random, (round) =>
-      round === 0 ? caller : refreshed(caller, round, random),
+      tokens.callerIn(round),
     )
     if (!(error instanceof FlowError) || error.code === 'ASKED_TOO_OFTEN') return
     throw new ReplayMismatch(`The flow failed: ${error.message}`, undefined, undefined, error)

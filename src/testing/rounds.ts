@@ -37,6 +37,8 @@ export interface RoundsOptions {
   readonly input?: Partial<PassInput> | undefined
   /** Default 'never'. */
   readonly task?: TaskKind | undefined
+  /** What every pass of a task gets beside them. Default: nothing. */
+  readonly taskInput?: Partial<PassInput> | undefined
   /** The capabilities that the client declares. Default: all. */
   readonly capabilities?: readonly Capability[] | undefined
   /** What comes for an event, when the handler waits for it. Default: nothing. */
@@ -58,7 +60,7 @@ export interface Observer {
 
 const PASS_MS = 10_000
 /** As in a real task, a wait of a second or more ends the pass. */
-const TASK_WAITS = { releaseFromMs: 1_000, sleepMs: Infinity, askMs: Infinity, advice: '' }
+export const TASK_WAITS = { releaseFromMs: 1_000, sleepMs: Infinity, askMs: Infinity, advice: '' }
 const JOURNAL_BYTES = 65_536
 
 export class Rounds {
@@ -136,6 +138,7 @@ export class Rounds {
       journalWriter: { persist: () => Promise.resolve(), show: () => {} },
       events: this.#events,
       waiting: TASK_WAITS,
+      ...this.#options.taskInput,
     }
   }
 

@@ -11,7 +11,7 @@ import { toAsked } from './questions.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
 import { toReport } from './report.ts'
 import type { Sent } from './rounds.ts'
-import { Rounds } from './rounds.ts'
+import { Rounds, TASK_WAITS } from './rounds.ts'
 import type { Subject } from './subject.ts'
 import { handlerSubject } from './subject.ts'
 
@@ -43,7 +43,8 @@ export async function inOnePass(
     return new Answered(key, question, answer)
   }
   // No wait ends the pass.
-  const inPass = subject.task === 'never' ? {} : { waiting: undefined }
+  const waiting = { ...(subject.taskInput?.waiting ?? TASK_WAITS), releaseFromMs: Infinity }
+  const inPass = subject.task === 'never' ? {} : { waiting }
   const rounds = new Rounds({
     ...subject,
     task: subject.task === 'never' ? 'never' : 'always',

@@ -22,6 +22,8 @@ export interface Subject<R = unknown> {
   /** What a pass gets beside what every test has. */
   readonly input: Partial<PassInput>
   readonly task: TaskKind
+  /** The same for a pass of a task. Default: that of a test. */
+  readonly taskInput?: Partial<PassInput> | undefined
   /** Turns the report of a run into the one for the author. */
   readonly conclude: (report: Report) => Report<R> | Promise<Report<R>>
 }
@@ -58,10 +60,11 @@ export function toolSubject(
   if (tool === undefined) {
     throw new RallyError('TOOL_INVALID', `The app has no tool ${shown(name)}. Register it with app.tool() first.`)
   }
-  const { forms, method, timeoutMs = services.timeoutMs, task = 'never' } = tool
+  const { forms, method, timeoutMs, task = 'never' } = tool
+  const { limits } = services.tasks ?? {}
   const input: Partial<PassInput> = {
     target: { method, target: name, task },
-    limits: { journalBytes: services.seal.maxPlaintextBytes, passMs: timeoutMs },
+    limits: { journalBytes: services.seal.maxPlaintextBytes, passMs: timeoutMs ?? services.timeoutMs },
     waiting: services.waiting,
     steps: services.steps,
     source: sourceOf(caller),
@@ -72,6 +75,10 @@ export function toolSubject(
     forms,
     capabilities,
     input,
+    taskInput: limits && {
+      limits: { journalBytes: limits.maxJournalBytes, passMs: timeoutMs ?? limits.timeoutMs },
+      waiting: limits.waiting,
+    },
     task: services.tasks === undefined || task === 'never' ? 'never' : task === 'detach' ? 'detach' : 'always',
     conclude: async (report) => {
       const { error } = report

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Expired, ToolError } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
+import type { RallyOptions } from '../rally.ts'
 import { rally } from '../rally.ts'
 import { MemoryStore } from '../store/memory/store.ts'
 import { accept, harsh } from '../testing.ts'
@@ -10,8 +11,8 @@ import { ReplayMismatch } from './replay-check.ts'
 const QUIET = { warn() {}, error() {} }
 const DAY = 86_400_000
 
-function newApp(hasStore = false): ReturnType<typeof rally> {
-  return rally({ name: 'kit', version: '1.0.0', logger: QUIET, ...(hasStore && { store: new MemoryStore() }) })
+function newApp(hasStore = false, tasks: RallyOptions['tasks'] = {}): ReturnType<typeof rally> {
+  return rally({ name: 'kit', version: '1.0.0', logger: QUIET, ...(hasStore && { store: new MemoryStore(), tasks }) })
 }
 
 describe('harsh on a registered tool', () => {
@@ -31,6 +32,40 @@ describe('harsh on a registered tool', () => {
     })
     expect(result?.structuredContent).toEqual({ paid: '12 EUR by ann' })
     expect(rounds).toBeGreaterThan(1)
+  })
+
+  test.each([{ task: 'always' as const }, { task: undefined }])(
+    'runs a task with the limits that tasks have (task: $task)',
+    async ({ task }) => {
+      const app = newApp(true)
+      app.tool('long', { ...(task && { task }) }, async (_args, io) => {
+        await io.detach()
+        for (let i = 0; i < 10; i += 1) await io.step(`page[${i}]`, () => 'x'.repeat(10_000))
+        await io.sleep('night', DAY / 2)
+        return 'done'
+      })
+      app.tool('longer', { ...(task && { task }) }, async (_args, io) => {
+        await io.detach()
+        await io.sleep('trial', 14 * DAY)
+        return 'done'
+      })
+      expect((await harsh(app, 'long')).result?.content).toEqual([{ type: 'text', text: 'done' }])
+      await expect(harsh(app, 'longer')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
+    },
+  )
+
+  test('knows the limits that the app sets for its tasks', async () => {
+    const app = newApp(true, { ttlMs: 20 * DAY, maxJournalBytes: 1_000 })
+    app.tool('sleep', { task: 'always' }, async (_args, io) => {
+      await io.sleep('trial', 14 * DAY)
+      return 'done'
+    })
+    app.tool('fill', { task: 'always' }, async (_args, io) => {
+      for (let i = 0; i < 3; i += 1) await io.step(`page[${i}]`, () => 'x'.repeat(1_000))
+      return 'done'
+    })
+    expect((await harsh(app, 'sleep')).result?.content).toEqual([{ type: 'text', text: 'done' }])
+    await expect(harsh(app, 'fill')).rejects.toMatchObject({ code: 'JOURNAL_TOO_LARGE' })
   })
 
   test('checks the output', async () => {
@@ -86,7 +121,7 @@ describe('harsh on a registered tool', () => {
   })
 
   test.each([{ task: 'always' as const }, {}])('sleeps for days as a task ($task), and takes no time', async (mode) => {
-    const app = newApp(true)
+    const app = newApp(true, { ttlMs: 30 * DAY })
     app.tool('trial', mode, async (_args, io) => {
       await io.step('start', () => 1)
       const isTask = await io.detach()
