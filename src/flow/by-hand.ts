@@ -168,12 +168,15 @@ export class RoundResponses {
 
   /** The answer as the client sent it, a JSON object. Only to questions that were asked, except in the first round. */
   raw(key: string): Record<string, unknown> | undefined {
-    const { answers, flowState, flow } = this.#input
+    const { answers, flowState, flow, observed } = this.#input
     const held = flowState.held.get(key)?.answer
     // It came with a round that was handed over before the handler finished.
     if (held !== undefined && 'raw' in held) return held.raw
     if (answers === undefined || !Object.hasOwn(answers, key)) return undefined
-    return flow.round === 0 || flowState.open.has(key) ? answers[key] : undefined
+    const answer = flow.round === 0 || flowState.open.has(key) ? answers[key] : undefined
+    // It came with the call itself, before the flow was known to be one by hand.
+    if (observed !== undefined && answer !== undefined) observeAnswer(observed, key, answer)
+    return answer
   }
 
   /** The state that the last round returned. With a schema, `undefined` if the state does not match it. */
@@ -186,18 +189,19 @@ export class RoundResponses {
   }
 }
 
-/** Tells the observers of a pass what the client answered to the round by hand before it. */
+/** Tells the observers of a pass what the client answered to the round by hand before it. An instance of another version may have held it. */
 export function observeAnswers(
-  { byHand, open }: FlowState,
+  { byHand, open, held }: FlowState,
   answers: Answers | undefined,
   observed: FlowObserver,
 ): void {
-  if (byHand === undefined || answers === undefined) return
-  for (const [key, answer] of Object.entries(answers)) {
-    if (!open.has(key)) continue
-    observed.ask(key, '')
-    observed.answered(key, actionOf(answer) ?? 'accept')
-  }
+  if (byHand === undefined) return
+  for (const [key, { answer }] of held) if ('raw' in answer) observeAnswer(observed, key, answer.raw)
+  for (const [key, answer] of Object.entries(answers ?? {})) if (open.has(key)) observeAnswer(observed, key, answer)
+}
+
+function observeAnswer(observed: FlowObserver, key: string, answer: Answers[string]): void {
+  observed.answeredByHand(key, actionOf(answer) ?? 'accept')
 }
 
 /** `undefined` for the answers of a model and of roots, which have no action. */

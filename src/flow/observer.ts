@@ -256,6 +256,8 @@ export class FlowObserver {
   readonly pass: Begun<FlowEnd>
   readonly #begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>
   readonly #asks = new Map<string, Begun<AskEnd>>()
+  /** The keys of the answers to a round by hand that were told. */
+  readonly #byHand = new Set<string>()
 
   constructor(flow: ObservedFlow, begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>) {
     this.flow = flow
@@ -277,6 +279,14 @@ export class FlowObserver {
   answered(key: string, outcome: AskEnd['outcome']): void {
     this.#asks.get(key)?.end({ outcome })
     this.#asks.delete(key)
+  }
+
+  /** The client has answered a question of a round by hand. It is told once. */
+  answeredByHand(key: string, outcome: AskEnd['outcome']): void {
+    if (this.#byHand.has(key)) return
+    this.#byHand.add(key)
+    this.ask(key, '')
+    this.answered(key, outcome)
   }
 
   wait(wait: Omit<ObservedWait, 'flow'>): Begun<WaitEnd> {

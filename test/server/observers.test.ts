@@ -261,6 +261,49 @@ test('a flow by hand keeps its trace too, and tells what it asks and what is ans
   ])
 })
 
+test('a flow by hand tells of an answer that came with the call, once', async () => {
+  const asks: unknown[] = []
+  const app = newApp({
+    ask:
+      ({ key }) =>
+      ({ outcome }) =>
+        void asks.push([key, outcome]),
+  })
+  app.tool('hand', {}, (_args, io) =>
+    io.responses.action('n') === 'accept' && io.responses.accepted('n', N) !== undefined ? 'done' : 'not done',
+  )
+  const round = { inputResponses: { n: accept({ n: 3 }), other: accept({}) } }
+  expect(textOf(await send(app, call('hand', {}, round)))).toBe('done')
+  expect(asks).toEqual([['n', 'accept']])
+})
+
+test('a flow by hand tells of an answer that an instance of another version held', async () => {
+  const asks: unknown[] = []
+  const versioned = (version: string): Rally => {
+    const app = newApp({
+      ask:
+        ({ key }) =>
+        ({ outcome }) =>
+          void asks.push([key, outcome]),
+    })
+    return app.tool('hand', { version }, async (_args, io) => {
+      await io.step('once', () => 1)
+      return io.responses.accepted('n', N) === undefined
+        ? inputRequired({ inputRequests: { n: elicit('N?', N) } })
+        : 'done'
+    })
+  }
+  const [old, next] = [versioned('1'), versioned('2')]
+  const { state } = askedIn(await send(old, call('hand')))
+  const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
+  const { requestState } = resultOf(await send(next, call('hand', {}, round))) as { requestState: string }
+  expect(textOf(await send(old, call('hand', {}, { requestState })))).toBe('done')
+  expect(asks).toEqual([
+    ['n', 'open'],
+    ['n', 'accept'],
+  ])
+})
+
 test('`run` makes an async context active inside: the handler in the pass, the function in the step', async () => {
   const storage = new AsyncLocalStorage<string>()
   const within = (name: string): { run<T>(work: () => T): T } => ({ run: (work) => storage.run(name, work) })
