@@ -7,11 +7,10 @@ import type { Asking, Call } from './call.ts'
 import type { EventSource, ReceivedEvent } from './event-source.ts'
 import type { FlowState, HeldAnswer } from './flow-state.ts'
 import { askedTooOften, MissingCapability, questionChanged } from './errors.ts'
-import type { Action, AnswerPayload, Entry, Journal } from './journal.ts'
+import type { Action, AnswerPayload, Entry, Journal, Tag } from './journal.ts'
 import type { ShownQuestion } from './flow-state.ts'
 import type { Capability, Fit } from './question.ts'
 import { missingCapabilities } from './question.ts'
-import type { Settlement } from './settling.ts'
 
 /** How many times a question may be asked in one flow. */
 const MOST_ASKED = 3
@@ -191,7 +190,7 @@ export class Answering {
   }
 
   /** True if an answer is being validated that settles before this: by the time of receipt, and before a wait at the same time. */
-  isReadingBefore({ tag, at = 0 }: Settlement): boolean {
+  isReadingBefore({ tag, at = 0 }: { readonly tag: Tag; readonly at?: number | undefined }): boolean {
     for (const { at: received = 0 } of this.#reading.values())
       if (received < at || (received === at && tag !== 'a')) return true
     return false

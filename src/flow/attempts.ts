@@ -45,6 +45,7 @@ export class Attempts {
   begin(): void {
     const { attempts = 0, dueAt = 0 } = this.#host.waits.carried(this.#call.key) ?? {}
     if (attempts === 0) return this.#start(1)
+    this.#call.failure = new Error(`Attempt ${attempts} failed in an earlier pass.`)
     this.#wait(attempts + 1, dueAt)
   }
 

@@ -87,6 +87,13 @@ describe('a step without await that fails', () => {
       expect(errorOf(await send(app, call(tool)))).toMatchObject({ data: { code: 'NOT_AWAITED' } })
   })
 
+  test('between two attempts, fails a pass that only waits for the next one', async () => {
+    const rounds = new Rounds({ task: 'always' })
+    expect(await rounds.next(retrying)).toMatchObject({ kind: 'asks' })
+    const outcome = await rounds.next(retrying, { sure: { action: 'accept', content: { confirm: true } } })
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'NOT_AWAITED' } })
+  })
+
   test.each([
     { how: 'at once', run: () => Promise.reject(new ToolError('The card was refused.')) },
     { how: 'with retries', run: refuse, options: { retries: 0, timeoutMs: 1_000 } },
@@ -416,4 +423,10 @@ async function forgetful(io: Io): Promise<string> {
   void io.ask('name', 'Name?', z.object({ name: z.string() }))
   await io.confirm('sure', 'Sure?')
   return 'done'
+}
+
+async function retrying(io: Io): Promise<string> {
+  void io.step('pay', refuse, { retries: 3, backoff: { firstMs: 60_000 } })
+  await io.confirm('sure', 'Sure?')
+  return 'Paid.'
 }
