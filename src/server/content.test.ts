@@ -90,8 +90,8 @@ describe('what a handler returns', () => {
     })
   })
 
-  test('a whole result may not say of what type it is', async () => {
-    const result = resultOf(await ask(doing(() => ({ content: [], resultType: 'task', extra: 1 })).app))
+  test('of a whole result only what a result has is sent', async () => {
+    const result = resultOf(await ask(doing(() => ({ content: [], resultType: 'complete', extra: 1 })).app))
     expect(result).toMatchObject({ resultType: 'complete' })
     expect(result).not.toHaveProperty('extra')
   })

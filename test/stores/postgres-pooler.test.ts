@@ -19,6 +19,11 @@ beforeAll(async () => {
 })
 afterAll(() => Promise.all(servers.map((server) => server.end())))
 
+/** The server may stop before the last connection of a pool has ended, which is then an error of the pool. */
+function quietPool(options: pg.PoolConfig = {}): pg.Pool {
+  return new pg.Pool({ connectionString: database.url, ...options }).on('error', () => {})
+}
+
 /** `pick` is the server process of a query, by the number of its connection and of the query. */
 function pooler(pick: (connection: number, query: number) => number): PoolLike & { queries: string[] } {
   let connections = 0
@@ -79,7 +84,7 @@ test('a store that polls uses ordinary statements without names, and neither LIS
 })
 
 test('a pooler in session mode is used: each connection has a process of its own', async () => {
-  const pool = new pg.Pool({ connectionString: database.url })
+  const pool = quietPool()
   const store = postgres(
     { ...pooler((connection) => connection), query: (query) => pool.query(query) },
     { schema: database.nextSchema() },
@@ -90,7 +95,7 @@ test('a pooler in session mode is used: each connection has a process of its own
 })
 
 test('without a pooler the check is one query', async () => {
-  const pool = new pg.Pool({ connectionString: database.url, max: 2 })
+  const pool = quietPool({ max: 2 })
   const asked: string[] = []
   const recording: PoolLike = {
     query: (query) => pool.query(query),
