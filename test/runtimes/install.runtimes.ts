@@ -17,9 +17,11 @@ const MAX_PACKAGES = 10
 const MAX_BYTES = 7_000_000
 
 test('the first command lines of the README install, serve and call', async () => {
-  const [, block = ''] = /```sh\n(npm install [\s\S]*?)```/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
-  const [install = '', , call = ''] = block.split('\n').map((line) => line.replace(/ +#.*/, '').trim())
-  expect(block.split('\n')[1]).toContain('npx mcp-rally dev server.mjs')
+  const [, block = ''] = /```sh\n(npm init [\s\S]*?)```/.exec(readFileSync(join(ROOT, 'README.md'), 'utf8')) ?? []
+  const [init = '', install = '', dev = '', call = ''] = block
+    .split('\n')
+    .map((line) => line.replace(/ +#.*/, '').trim())
+  expect(dev).toBe('npx mcp-rally dev server.mjs')
 
   const folder = await mkdtemp(join(tmpdir(), 'rally-only-node-'))
   onTestFinished(() => rm(folder, { recursive: true }))
@@ -31,6 +33,7 @@ test('the first command lines of the README install, serve and call', async () =
     return execute(program, [...args, ...more], { cwd: folder, env, timeout: 100_000 })
   }
 
+  await run(init)
   // Without zod first: it is the user's choice.
   await run(install.replace('mcp-rally', `./${filename}`).replace(' zod', ''))
   const { packages, bytes } = await installedIn(folder)
@@ -48,8 +51,8 @@ test('the first command lines of the README install, serve and call', async () =
   ]) {
     const port = String(await freePort())
     await writeFile(join(folder, 'server.mjs'), (blocksOf(page)[0] ?? '').replace('3000', port))
-    const dev = [join(folder, 'node_modules/.bin/rally'), 'dev', 'server.mjs']
-    const server = spawn(process.execPath, dev, { cwd: folder, env, stdio: ['pipe', 'ignore', 'inherit'] })
+    const words = [join(folder, 'node_modules/.bin/rally'), 'dev', 'server.mjs']
+    const server = spawn(process.execPath, words, { cwd: folder, env, stdio: ['pipe', 'ignore', 'inherit'] })
     onTestFinished(() => ended(server))
     await answering(`http://127.0.0.1:${port}/mcp`)
     const { stdout } = await run(line.replace('3000', port), '--answers', 'answers.json')
