@@ -136,10 +136,20 @@ async function alternate(names, rounds, once) {
     const start = (round >> 1) % names.length
     const order = [...names.slice(start), ...names.slice(0, start)]
     const each = {}
-    for (const name of round % 2 ? order.toReversed() : order) each[name] = await once(name)
+    for (const name of round % 2 ? order.toReversed() : order) each[name] = await retried(() => once(name))
     measured.push(each)
   }
   return measured
+}
+
+/** The machine may stand still for longer than one measurement. That says nothing about the peer, so it is measured again. */
+async function retried(measure) {
+  try {
+    return await measure()
+  } catch (error) {
+    if (!/^no (response|flow) within/.test(error.message)) throw error
+    return measure()
+  }
 }
 
 function ratio(measured, one, other, unit) {
