@@ -176,7 +176,7 @@ export function nameOf({ method, target }: TargetName): string {
 
 /**
  * `Declined`, `Expired`, `ToolError` and `ProtocolError` are answers to the caller, and so are wrong arguments. What our client received
- * from another server is none. `StepFailed` was logged when it was recorded.
+ * from another server is not the author's own. `StepFailed` was logged when it was recorded.
  */
 export function isExpected(error: unknown): boolean {
   if (error instanceof Declined || isPublicProtocolError(error) || error instanceof ToolError) return true

@@ -3,7 +3,7 @@
 // 1. A due time is set when its call is first reached, and is carried until the call settles. No replay sets it again.
 // 2. What is due fires in the order of the due times.
 // 3. One timer serves the pass, and it ends with the pass.
-// 4. Before it is recorded that something is due, the carrier looks for what came until then: no event may have told of it.
+// 4. Before it is recorded that something is due, the carrier looks for what came until then, because an event may have been lost.
 import { shown } from '../protocol/text.ts'
 import type { PassInput } from './carrier.ts'
 import { waitInvalid, waitTooLong } from './errors.ts'
