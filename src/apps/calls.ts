@@ -60,7 +60,10 @@ export class AskedCalls {
     this.records = new CallRecords(limitedMailbox(store?.mailbox, app), stateSeal.lifetimeMs)
   }
 
-  /** Runs the first round; `owner` is whose share of the mailbox its record uses. Returns the text of its result, or the call that waits; `undefined` if the client has cancelled. */
+  /**
+   * Runs the first round. `owner` is the one whose share of the mailbox the record uses. Returns the text of the result, or the call if
+   * it waits for its user. Returns `undefined` if the client has cancelled.
+   */
   async begin(target: ResolvedTarget, first: RoundRequest, owner: string): Promise<string | FoundCall | undefined> {
     // The state is bound to the arguments as the record and the page bring them back: JSON writes -0 as 0.
     const round = { ...first, args: JSON.parse(JSON.stringify(first.args)) as RoundRequest['args'] }

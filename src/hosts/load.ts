@@ -214,7 +214,7 @@ export class Load {
     return undefined
   }
 
-  /** A request that waits keeps so much more until it has ended. Returns the reason if there is no room for that. */
+  /** A request that waits keeps this many bytes more until it has ended. Returns the reason if there is no room for them. */
   keep(request: Served, bytes: number): string | undefined {
     const { servedBytes, limits } = request
     if (servedBytes === undefined || request.holds === 0) return undefined

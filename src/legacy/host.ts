@@ -31,7 +31,7 @@ export interface Outlet {
   send(text: string): boolean
   /** For messages that may be dropped when the reader is too far behind. */
   notify(text: string): boolean
-  /** The call keeps so many bytes more until it ends. Returns the reason if there is no room for that. */
+  /** The call keeps this many bytes more until it ends. Returns the reason if there is no room for them. */
   keep?(bytes: number): string | undefined
   /** Opens the stream, if there is one, so that the client sees that its request is being served. */
   open?(): void

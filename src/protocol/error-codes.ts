@@ -79,7 +79,7 @@ export type FlowErrorCode =
   | 'KEY_KIND'
   /** The handler called `io.detach({ required: true })`, and the app has no store. Pass `rally({ store })`. */
   | 'STORE_REQUIRED'
-  /** The handler called `io.detach({ required: true })`, and never becomes a task: it is no tool, or one with `task: 'never'`. */
+  /** The handler called `io.detach({ required: true })`, and can never become a task: it is a prompt or a resource, or a tool with `task: 'never'`. */
   | 'TASK_NEVER'
   /** `io` was called inside a step. Ask before the step, or use `io.scope`. */
   | 'NESTED_CALL'

@@ -268,7 +268,7 @@ test('lists that depend on the caller are private, and others are as before', as
   expect(await scopeOf(rally({ name: 'plain', version: '1', keys: KEYS }).tool('t', {}, () => 't'))).toBe('public')
 })
 
-test('a function that throws or rejects hides the thing, and the log says so; what is no function is an error', async () => {
+test('a function that throws or rejects hides the thing, and the log says so; anything but a function is an error', async () => {
   const logged: object[] = []
   const log = (message: string, fields?: object): void => void logged.push({ message, ...fields })
   const app = rally({ name: 'seen', version: '1', keys: KEYS, logger: { warn: log, error: log } })

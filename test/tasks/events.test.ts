@@ -160,7 +160,7 @@ describe('an event in a task', () => {
     expect(post.tokens).toHaveLength(2)
   })
 
-  test('is kept for a retry if it came while a step ran that then failed, and no event told of it', async () => {
+  test('is kept for a retry if it came while a step ran that then failed, and the store sent no event', async () => {
     const office = new Office()
     const [running, go] = [gate(), gate()]
     let isDown = true
