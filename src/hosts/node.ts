@@ -9,6 +9,8 @@ import type { App } from '../server/app.ts'
 import type { AdmittedVisitor } from '../server/page.ts'
 import type { Reply } from '../server/reply.ts'
 import { UNAVAILABLE } from '../server/reply.ts'
+import type { BodyReader } from './direct-request.ts'
+import { DirectRequest } from './direct-request.ts'
 import { EVENT_HEADERS, eventText } from './events.ts'
 import type { Probed, ProbedSocket } from './half-closed.ts'
 import { LAST_REQUEST } from './half-closed.ts'
@@ -51,7 +53,7 @@ export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
  * It keeps the async context that the handler was called in: an app may call it inside `storage.run()` of an AsyncLocalStorage. Node
  * calls the listeners of a body in the context of the connection.
  */
-class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
+class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, BodyReader {
   readonly cancel = new Cancel()
   caller: IdentifiedCaller | undefined
   visitor: AdmittedVisitor | undefined
@@ -95,6 +97,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
       // The client disconnected before its response was written: nobody waits for the rest of this pass.
       if (!response.writableFinished) this.cancel.cancel()
       this.#earlier = undefined
+      if (request instanceof DirectRequest) request.dropBody()
       this.#endBody()
       this.#stopComments()
     })
@@ -138,8 +141,9 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
       return this.#endpoint.receiveParsed(this, parsed ?? request.body, READ_BEFORE)
     }
     load.beginBody(this)
-    request.on('data', this.#receiveChunk)
-    request.on('end', this.#receiveEnd)
+    if (request instanceof DirectRequest && request.readBody(this)) return
+    request.on('data', (chunk: Buffer) => this.receiveChunk(chunk))
+    request.on('end', () => this.receiveEnd())
   }
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
@@ -151,7 +155,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     this.reply(reply)
   }
 
-  readonly #receiveChunk = (chunk: Buffer): void => {
+  receiveChunk(chunk: Buffer): void {
     const body = this.#body
     if (this.#isRead) return
     if (body.length + chunk.length > this.#endpoint.maxBodyBytes) {
@@ -166,7 +170,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading {
     load.makeRoom(this.limits)
   }
 
-  readonly #receiveEnd = (): void => {
+  receiveEnd(): void {
     if (this.#isRead) return
     const bytes = this.#body.length
     const text = textOf(this.#body.view())

@@ -2,6 +2,7 @@
 // process spends on refusals is missing for the requests that it serves.
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
+import { DirectRequest } from './direct-request.ts'
 
 /** Node's parser of a connection, as far as it is used here. */
 interface Parser {
@@ -20,8 +21,7 @@ export function refuseEarly(socket: Socket, refusal: () => Uint8Array | undefine
   parser.onIncoming = (request, keepsAlive) => {
     const response = refusal()
     if (response === undefined || !keepsAlive || !isOrdinary(request, socket)) return serve(request, keepsAlive)
-    // Node reads the body and drops it.
-    Reflect.set(request, '_dumped', true)
+    request.dropBody()
     socket.write(response)
     return GO_ON
   }
@@ -31,8 +31,11 @@ export function refuseEarly(socket: Socket, refusal: () => Uint8Array | undefine
  * A connection has a timeout only between two requests: so no earlier response is still to come on it, and Node closes it if nothing
  * more is sent. Its first request is for Node, which sets the timeout. So is all that needs more than a response.
  */
-function isOrdinary({ method, upgrade, rawHeaders }: IncomingMessage & { upgrade?: boolean }, socket: Socket): boolean {
-  if (method !== 'POST' || upgrade === true || !socket.timeout || socket.writableLength > 0) return false
+function isOrdinary(request: IncomingMessage, socket: Socket): request is DirectRequest {
+  if (!(request instanceof DirectRequest)) return false
+  const { method, rawHeaders } = request
+  if (method !== 'POST' || Reflect.get(request, 'upgrade') === true || !socket.timeout || socket.writableLength > 0)
+    return false
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]
     if (name?.length !== EXPECT.length) continue

@@ -6,6 +6,7 @@ import { atCaller, RallyError } from '../protocol/errors.ts'
 import { shown } from '../protocol/text.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
+import { DirectRequest } from './direct-request.ts'
 import type { HttpOptions } from './http.ts'
 import { HttpEndpoint } from './http.ts'
 import { watchHalfClosed } from './half-closed.ts'
@@ -164,6 +165,9 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   app.logger.info?.('The server has drained.', { ms: Math.round(performance.now() - began) })
 }
 
+/** Other runtimes have a server of the same form, and each reads bodies in its own way. */
+const isNode = process.versions['bun'] === undefined && process.versions['deno'] === undefined
+
 /**
  * Node's HTTP server, except that it cuts nobody off. Node takes a connection for idle as soon as the whole response was
  * handed to it, and closes it even when a slow reader has most of that still to come. And it drops the response to a client
@@ -176,7 +180,8 @@ class PatientServer extends Server {
     const connectionsCheckingInterval = Math.min(DEADLINE_SWEEP_MS, headersMs)
     // The endpoint answers when a body takes too long. Node closes the connection of a body that nobody wants to read.
     const requestTimeout = headersMs + bodyMs + DEADLINE_SWEEP_MS
-    super({ connectionsCheckingInterval, headersTimeout: headersMs, requestTimeout }, listener)
+    const requests = isNode ? { IncomingMessage: DirectRequest } : {}
+    super({ connectionsCheckingInterval, headersTimeout: headersMs, requestTimeout, ...requests }, listener)
     // Node's own switch, older than its types.
     Reflect.set(this, 'httpAllowHalfOpen', true)
     this.on('connection', (socket: Socket) => {
