@@ -67,6 +67,9 @@ const keys = new Set<string>()
 let number = settings.from
 let ran = 0
 let heapMb = 0
+/** The command was ended, so nobody waits for what this process finds. */
+const orphaned = (): void => process.exit()
+process.on('disconnect', orphaned)
 
 const pool = settings.replay === undefined ? readCorpus() : []
 const ways = new Set<string>()
@@ -80,6 +83,7 @@ try {
 }
 clearInterval(heartbeat)
 tell({ type: 'alive', inputs: ran, ways: ways.size, heapMb })
+process.off('disconnect', orphaned)
 process.disconnect?.()
 // What a target leaves open must not keep the process: that it is closed is checked by the memory.
 setTimeout(() => process.exit(0), 500).unref()
