@@ -60,7 +60,7 @@ export interface TaskStore {
     leaseMs: number,
     worker?: string,
   ): Promise<number | ClaimedTask | undefined>
-  /** What the tasks of an owner use that have not outlived their ttl. */
+  /** What the tasks of an owner use. */
   usage(owner: string): Promise<TaskUsage>
   /** Deletes tasks that have outlived their ttl, a bounded number per call. Returns how many it deleted. */
   sweep(): Promise<number>
@@ -142,9 +142,9 @@ export type TaskVersion = Pick<TaskRecord, 'id' | 'version'>
 
 /** What the tasks of an owner use. */
 export interface TaskUsage {
-  /** How many have not ended. */
+  /** How many have neither ended nor outlived their ttl. */
   readonly open: number
-  /** The bytes of all requests, states, journals and outcomes, in UTF-8. */
+  /** The bytes of all requests, states, journals and outcomes, in UTF-8. A task counts until it is deleted, also after its ttl. */
   readonly bytes: number
 }
 

@@ -37,7 +37,8 @@ export interface WorkerOptions {
  * would always come after another, and might never get the task that only it has the right version for.
  */
 const POLL: Backoff = { firstMs: 1_000, jitter: [0.5, 1.5] }
-const SWEEP_MS = 60_000
+/** Tasks count for their owner until they are deleted. */
+const SWEEP_MS = 10_000
 /** How often a task that must run alone looks whether it is. */
 const ALONE_POLL_MS = 50
 /** The wait before the next claim when the store fails. */

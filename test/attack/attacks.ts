@@ -97,6 +97,21 @@ export const ATTACKS: readonly Attack[] = [
       })
     },
   },
+  {
+    name: 'tasks with arguments of 1 MiB and a ttl of 100 ms',
+    before: '200 of them kill the server',
+    app: { limits: { maxTaskBytes: 16 * MIB } },
+    run: async (target) => {
+      const attacker = new Caller(target, 'ann')
+      const headers = await attacker.begin('2025-11-25', { elicitation: {} })
+      const params = { name: 'work', arguments: { text: 'x'.repeat(MIB) }, task: { ttl: 100 } }
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+      return repeated(1_000, 4, async () => {
+        const { text } = await attacker.post(body, headers)
+        return text.includes('limits.maxTaskBytes') ? 'over its share' : 'created'
+      })
+    },
+  },
   ...Object.entries(KEPT).map(([name, prepare]): Attack => ({
     name: `100 requests of 4 MiB that are kept: ${name}`,
     before: 'all were kept, whole',

@@ -79,3 +79,17 @@ test('tasks with large arguments are refused past the limit of the caller', asyn
   const { text } = await new Caller(target, 'bob').call('tools/call', { name: 'work' })
   expect(text).toContain('"taskId"')
 })
+
+test('tasks that outlive their ttl at once count for their caller until they are deleted', async () => {
+  const target = await Target.start({}, { limits: { maxTaskBytes: 8 * MIB } })
+  const attacker = new Caller(target, 'ann')
+  const headers = await attacker.begin('2025-11-25', { elicitation: {} })
+  const params = { name: 'work', arguments: { text: 'x'.repeat(MIB) }, task: { ttl: 100 } }
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+  const texts: string[] = []
+  const until = performance.now() + 3_000
+  while (performance.now() < until) texts.push((await attacker.post(body, headers)).text)
+  expect(texts.filter((text) => text.includes('"taskId"'))).toHaveLength(7)
+  expect(texts.at(-1)).toContain('limits.maxTaskBytes')
+  expect(await target.growth()).toBeLessThan(20)
+})

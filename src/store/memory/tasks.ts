@@ -233,9 +233,9 @@ export class MemoryTasks implements TaskStore {
     let bytes = 0
     for (const task of this.#tasks.values()) {
       const { record, journal } = task
-      if (record.owner !== owner || this.#isExpired(task)) continue
+      if (record.owner !== owner) continue
       const { request, state, outcome = '', status } = record
-      if (!isEnd(status)) open += 1
+      if (!isEnd(status) && !this.#isExpired(task)) open += 1
       for (const text of [request, state, outcome, ...journal]) bytes += Buffer.byteLength(text)
     }
     return { open, bytes }

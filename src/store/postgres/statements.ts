@@ -48,12 +48,12 @@ export function taskStatements(schema: string): TaskStatements {
     write: namedQuery(writeText(schema)),
     // The length of a long text is stored beside it, so the texts are not read.
     usage: namedQuery(`
-      SELECT count(*) FILTER (WHERE status IN ('working', 'input_required')) AS open,
+      SELECT count(*) FILTER (WHERE status IN ('working', 'input_required') AND ${ALIVE}) AS open,
         coalesce(sum(octet_length(request) + octet_length(state) + octet_length(journal) + coalesce(octet_length(outcome), 0)
           + coalesce((
             SELECT sum(octet_length(e.text)) FROM ${entries} e WHERE e.task = t.id AND e.number > t.journal_from
           ), 0)), 0) AS bytes
-      FROM ${tasks} t WHERE owner = $1 AND ${ALIVE}`),
+      FROM ${tasks} t WHERE owner = $1`),
   }
 }
 

@@ -16,10 +16,10 @@ export const SQL = {
   list: `SELECT ${RECORD} WHERE owner = ? AND (created_at, id) > (?, ?) AND ${ALIVE} ORDER BY created_at, id LIMIT ?`,
 
   /** `octet_length` reads the header of a row, not its long texts. */
-  usage: `SELECT count(*) FILTER (WHERE status IN ('working', 'input_required')) AS open,
+  usage: `SELECT count(*) FILTER (WHERE status IN ('working', 'input_required') AND ${ALIVE}) AS open,
       coalesce(sum(octet_length(request) + octet_length(state) + coalesce(octet_length(outcome), 0) + coalesce(
         (SELECT sum(octet_length(text)) FROM rally_task_entry WHERE rally_task_entry.task = seq), 0)), 0) AS bytes
-    FROM rally_task JOIN rally_task_text ON rally_task_text.task = seq WHERE owner = ? AND ${ALIVE}`,
+    FROM rally_task JOIN rally_task_text ON rally_task_text.task = seq WHERE owner = ?`,
 
   /** Marks tasks whose time has come, those that have waited longest first. */
   markDue: `UPDATE rally_task SET is_due = 1 WHERE seq IN (

@@ -194,7 +194,7 @@ export class SqliteTasks implements TaskStore {
 
   usage(owner: string): Promise<TaskUsage> {
     return this.#commits.read(() => {
-      const [row] = this.#sql.usage.all([toPlain(owner), this.#now()]) as TaskUsage[]
+      const [row] = this.#sql.usage.all([this.#now(), toPlain(owner)]) as TaskUsage[]
       return { open: row?.open ?? 0, bytes: row?.bytes ?? 0 }
     })
   }

@@ -90,22 +90,25 @@ setTimeout(() => process.exit(0), 500).unref()
 
 async function fuzz(): Promise<void> {
   const kept = pool.length
-  let running = await fuzzed.open(watch)
+  let running: Running | undefined
   let base = Number.POSITIVE_INFINITY
   for (; ran < settings.inputs && Date.now() < settings.untilMs; number += 1) {
     const input = number < kept ? (pool[number] as Json) : nextInput(new Random(settings.seed, number))
+    running ??= await fuzzed.open(watch)
     const { findings, words } = await attempt(running, input)
     ran += 1
     if (isNew(words) && number >= kept) keep(input)
     // What was found before is not looked into again, but what hangs must not be left open.
     if (findings.some(({ key, kind }) => !keys.has(key) || kind === 'hang')) {
       for (const finding of [...findings, ...(await closed(running))]) await tellFinding(finding, input)
-      running = await fuzzed.open(watch)
+      running = undefined
       base = Number.POSITIVE_INFINITY
     }
     if (ran % MEASURE_EVERY === 0) base = await checkMemory(base)
   }
-  for (const finding of await closed(running)) await tellFinding(finding, null)
+  if (running !== undefined) for (const finding of await closed(running)) await tellFinding(finding, null)
+  // Or it would count as memory that is left.
+  running = undefined
   const left = await heapBytes()
   if (left > base + SLACK_BYTES)
     tellMemory(`After closing, the heap has ${mb(left)} MB; at first it had ${mb(base)} MB.`)

@@ -40,10 +40,13 @@ export function usage(hands: () => Hands): void {
       expect((await tasks.usage('ada')).open).toBe(0)
     })
 
-    test('does not count a task that has outlived its ttl', async () => {
+    test('counts the bytes of a task that has outlived its ttl until it is deleted', async () => {
       const { tasks, elapse, made } = hands()
       await made('t', { ttlMs: TTL_MS })
+      const { bytes } = await tasks.usage('ada')
       await elapse(PAST_TTL_MS)
+      expect(await tasks.usage('ada')).toEqual({ open: 0, bytes })
+      while ((await tasks.sweep()) > 0);
       expect(await tasks.usage('ada')).toEqual(nothing)
     })
   })
