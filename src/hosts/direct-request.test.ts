@@ -10,7 +10,7 @@ import { Connection, post } from '../../test/wire/socket.ts'
 async function greeter(options: ServeOptions = {}): Promise<Serving> {
   const app = rally({ name: 'greeter', version: '1', logger: { warn() {}, error() {} } })
   const serving = await serve(
-    app.tool('greet', {}, () => 'Hello!'),
+    app.tool('greet', {}, () => 'Hello!').tool('wait', {}, () => new Promise(() => {})),
     { port: 0, drainMs: 0, ...options },
   )
   onTestFinished(() => serving.close())
@@ -95,4 +95,21 @@ test('what follows on the connection is served after a request that was refused 
   expect((await connection.next()).status).toBe(415)
   connection.write(wrongType.slice(headEnd(wrongType)) + text)
   expect((await connection.next()).body).toContain('Hello!')
+})
+
+test('a listener that waits for the end of the request is told, and of nothing else when the client leaves', async () => {
+  const serving = await greeter()
+  const seen: string[] = []
+  serving.server.on('request', (request: IncomingMessage) => {
+    for (const name of ['end', 'close', 'aborted', 'error']) request.on(name, () => seen.push(name))
+  })
+  const connection = await Connection.open(serving.port)
+  connection.write(post(call('greet')))
+  expect((await connection.next()).body).toContain('Hello!')
+  await expect.poll(() => seen).toEqual(['end', 'close'])
+  connection.write(post(call('wait')))
+  await expect.poll(() => seen).toEqual(['end', 'close', 'end', 'close'])
+  connection.socket.destroy()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(seen).toEqual(['end', 'close', 'end', 'close'])
 })

@@ -29,8 +29,13 @@ export class DirectRequest extends IncomingMessage {
     if (this.#reader === undefined) return super.push(chunk, encoding)
     if (chunk === null) this.#reader.receiveEnd()
     else this.#reader.receiveChunk(chunk)
-    // Another listener of the server may read the body as a stream too.
-    return this.readableFlowing === null || super.push(chunk, encoding)
+    // Another listener of the server may read the body as a stream too, or wait for its end.
+    if (this.readableFlowing !== null) return super.push(chunk, encoding)
+    if (chunk === null && ENDS.some((name) => this.listenerCount(name) > 0)) {
+      super.push(null)
+      this.resume()
+    }
+    return true
   }
 
   /** Node calls it after the response, so that what is left of a body is read and dropped. Here nothing is left. */
@@ -40,5 +45,8 @@ export class DirectRequest extends IncomingMessage {
     if (typeof dump === 'function') dump.call(this)
   }
 }
+
+/** What a stream emits at its end, or at the end of its connection. */
+const ENDS = ['end', 'close', 'aborted', 'error'] as const
 
 const NOBODY: BodyReader = { receiveChunk() {}, receiveEnd() {} }

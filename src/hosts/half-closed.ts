@@ -10,8 +10,8 @@ export interface ProbedSocket extends Socket {
 }
 
 export interface Probed {
-  /** Writes what a client ignores, to the response whose turn it is. */
-  probe(): void
+  /** Writes what a client ignores, if it is the turn of its response. Returns the request before it otherwise. */
+  probe(): Probed | undefined
 }
 
 /** The first write causes the reset, the second one notices it. Later ones come less and less often. */
@@ -23,7 +23,7 @@ export function watchHalfClosed(socket: Socket): void {
   let timer: NodeJS.Timeout | undefined
   const probe = (nextMs: number): void => {
     // Node closes the connection after the last response.
-    ;(socket as ProbedSocket)[LAST_REQUEST]?.probe()
+    for (let each = (socket as ProbedSocket)[LAST_REQUEST]; each !== undefined;) each = each.probe()
     timer = setTimeout(probe, nextMs, Math.min(nextMs * 2, LAST_MS)).unref()
   }
   socket.once('close', () => clearTimeout(timer))

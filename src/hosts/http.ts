@@ -140,12 +140,16 @@ export class HttpEndpoint {
     const authenticate = this.#authenticate
     if (authenticate === undefined) return this.#proceed(exchange)
     const { method, url, header } = exchange
+    const busy = load.beginIdentifying(this.limits)
+    if (busy !== undefined) return exchange.reply(busy)
     identify(authenticate, { method, url, header: (name) => header(name.toLowerCase()) }).then(
       (caller) => {
+        load.endIdentifying()
         exchange.caller = caller
         this.#proceed(exchange)
       },
       (error: unknown) => {
+        load.endIdentifying()
         const { status, message, headers } = authenticationErrorOf(error, this.app.logger)
         exchange.reply(refusal(status, message, headers))
       },
@@ -158,8 +162,11 @@ export class HttpEndpoint {
     const problem = this.#admit(host, undefined)
     if (problem !== undefined) return exchange.reply(refusal(403, problem))
     if (Number(header('content-length')) > this.maxBodyBytes) return exchange.reply(this.#tooLarge())
+    const busy = load.beginIdentifying(this.limits)
+    if (busy !== undefined) return exchange.reply(busy)
     const request = { method, url, header: (name: string) => header(name.toLowerCase()) }
     void page.open(request, new URL(page.url ?? url).origin).then((opened) => {
+      load.endIdentifying()
       if (!('kind' in opened)) return exchange.reply(opened)
       exchange.visitor = opened
       exchange.readBody()

@@ -17,7 +17,7 @@ import { Backlog } from './backlog.ts'
 export interface LoadOptions {
   /**
    * How many requests are served at a time, over all endpoints of the process. Past it a request gets a 503, and one of a principal
-   * that uses half of them. Default 1 000.
+   * that uses half of them. As many may wait for `authenticate`. Default 1 000.
    */
   maxInFlight?: number
   /**
@@ -160,6 +160,7 @@ export class Load {
   /** The bodies are the links of the list: a Set with so many additions and deletions keeps old entries alive. */
   #firstBody: BodyReading | undefined
   #inFlight = 0
+  #identifying = 0
   /** By principal. Callers without one are not told apart. */
   readonly #usages = new Map<string, Usage>()
   #now = 0
@@ -170,6 +171,17 @@ export class Load {
   refusal({ maxInFlight, tooMany, maxLagMs, tooLate }: LoadLimits): BusyReply | undefined {
     if (this.#inFlight >= maxInFlight) return tooMany
     return this.backlog.waitMs > maxLagMs ? tooLate : undefined
+  }
+
+  /** Counts a request until it is known who sent it. Returns the reply if too many wait for that already. */
+  beginIdentifying({ maxInFlight, tooMany }: LoadLimits): Reply | undefined {
+    if (this.#identifying >= maxInFlight) return tooMany
+    this.#identifying += 1
+    return undefined
+  }
+
+  endIdentifying(): void {
+    this.#identifying -= 1
   }
 
   /** The reply to a request of a principal that uses its part of what is served already. */

@@ -1,7 +1,6 @@
 // Node's HTTP server as a host: reads a request and writes its response.
 import { AsyncResource } from 'node:async_hooks'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
 import type { IdentifiedCaller } from '../auth/authenticate.ts'
 import { ByteBuffer, textOf } from '../protocol/byte-buffer.ts'
 import { Cancel } from '../protocol/cancel.ts'
@@ -20,6 +19,7 @@ import { HttpEndpoint, MAX_WAITING_BYTES, TOO_LARGE } from './http.ts'
 import type { BodyReading, LoadLimits } from './load.ts'
 import { load, TIMED_OUT } from './load.ts'
 import { Outbox } from './outbox.ts'
+import { mayWait, onLost } from './pipelined.ts'
 import { SlowReaders } from './slow-readers.ts'
 
 /** `body` is what a parser made of a body that it read. A function, such as the `next` of a middleware, is ignored. */
@@ -39,8 +39,12 @@ export function nodeHandler(app: App, options: HttpOptions = {}): NodeHandler {
 export function handlerOf(endpoint: HttpEndpoint): NodeHandler {
   const outbox = new Outbox(new SlowReaders(endpoint.writeStallMs, endpoint.maxUnreadBytes))
   return (request, response, body) => {
+    const { socket } = request
+    if (response.socket === null && !mayWait(socket, response)) return void socket.destroy()
     const overload = endpoint.overload(request.method)
     if (overload === undefined) return endpoint.serve(new NodeExchange(endpoint, outbox, request, response, body))
+    // A listener of the author's own has answered.
+    if (response.headersSent) return
     if (endpoint.app.draining) response.setHeader('Connection', 'close')
     const { host, origin } = request.headers
     response
@@ -89,18 +93,23 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
     this.#response = response
     this.#parsed = parsed
     const socket: ProbedSocket = request.socket
-    if (response.socket === null) this.#earlier = socket[LAST_REQUEST]
+    if (response.socket === null) {
+      this.#earlier = socket[LAST_REQUEST]
+      onLost(socket, response, () => this.#closed())
+    }
     socket[LAST_REQUEST] = this
-    const forget = response.socket === null ? onClosed(request.socket, () => this.cancel.cancel()) : undefined
-    response.on('close', () => {
-      forget?.()
-      // The client disconnected before its response was written: nobody waits for the rest of this pass.
-      if (!response.writableFinished) this.cancel.cancel()
-      this.#earlier = undefined
-      if (request instanceof DirectRequest) request.dropBody()
-      this.#endBody()
-      this.#stopComments()
-    })
+    response.on('close', () => this.#closed())
+  }
+
+  #closed(): void {
+    const [request, response] = [this.#request, this.#response]
+    // The client disconnected before its response was written: nobody waits for the rest of this pass.
+    if (!response.writableFinished) this.cancel.cancel()
+    this.#earlier = undefined
+    if (request instanceof DirectRequest) request.dropBody()
+    this.#endBody()
+    this.#stopComments()
+    this.#outbox.slowReaders.forget(response)
   }
 
   get method(): string {
@@ -135,6 +144,8 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   }
 
   readBody(): void {
+    // The client left while its caller was being identified.
+    if (this.cancel.cancelled) return
     const request: ParsedRequest = this.#request
     if (request.readableDidRead || request.readableEnded) {
       const parsed = typeof this.#parsed === 'function' ? undefined : this.#parsed
@@ -147,6 +158,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   }
 
   addHeaders(headers: Readonly<Record<string, string>>): void {
+    if (this.#response.headersSent) return
     for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
@@ -223,14 +235,14 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   }
 
   /** The client has closed its side of the connection: see half-closed.ts. */
-  probe(): void {
+  probe(): Probed | undefined {
     const response = this.#response
-    if (response.writableEnded) return
-    // It is not the turn of this response.
-    if (response.socket === null) return this.#earlier?.probe()
+    if (response.writableEnded) return undefined
+    if (response.socket === null) return this.#earlier
     if (this.#streaming) this.#comment?.(':\n\n')
     // A client must expect interim responses from HTTP 1.1 on.
     else if (!response.headersSent && this.#request.httpVersion === '1.1') response.writeProcessing()
+    return undefined
   }
 
   #sendEvents(events: NonNullable<Reply['events']>): void {
@@ -280,20 +292,4 @@ function receive(endpoint: HttpEndpoint, exchange: HttpExchange, body: string, b
 
 function jsonHeaders({ headers, text }: Reply): Record<string, string> {
   return { 'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text)), ...headers }
-}
-
-/** Requests that wait for their turn on a connection. Node reports a lost connection only to the response whose turn it is. */
-const waiting = new WeakMap<Socket, Set<() => void>>()
-
-/** Calls the listener when the connection closes. Returns a function that stops it. One socket listener serves all requests. */
-function onClosed(socket: Socket, listener: () => void): () => void {
-  const listeners = waiting.get(socket) ?? new Set()
-  if (!waiting.has(socket)) {
-    waiting.set(socket, listeners)
-    socket.once('close', () => {
-      for (const each of listeners) each()
-    })
-  }
-  listeners.add(listener)
-  return () => void listeners.delete(listener)
 }

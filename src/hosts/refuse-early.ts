@@ -36,6 +36,8 @@ function isOrdinary(request: IncomingMessage, socket: Socket): request is Direct
   const { method, rawHeaders } = request
   if (method !== 'POST' || Reflect.get(request, 'upgrade') === true || !socket.timeout || socket.writableLength > 0)
     return false
+  // An author may set timeouts too. Node keeps here the response whose turn it is.
+  if (Reflect.get(socket, '_httpMessage')) return false
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i]
     if (name?.length !== EXPECT.length) continue

@@ -76,16 +76,17 @@ export class SlowReaders {
   /** Forgets a response that was read to its end, or lost. */
   #isOver(response: ServerResponse): boolean {
     if (response.writableLength > 0 && !response.destroyed) return false
-    this.#forget(response)
+    this.forget(response)
     return true
   }
 
   #disconnect(response: ServerResponse): void {
-    this.#forget(response)
+    this.forget(response)
     response.destroy()
   }
 
-  #forget(response: ServerResponse): void {
+  /** The response was read, or its connection is lost. */
+  forget(response: ServerResponse): void {
     this.#bytes -= this.#responses.get(response)?.waiting ?? 0
     this.#responses.delete(response)
   }

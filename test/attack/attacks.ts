@@ -122,6 +122,20 @@ export const ATTACKS: readonly Attack[] = [
     },
   })),
   {
+    name: '100 times 20,000 requests behind one that waits, on one connection',
+    before: 'one is enough for a heap of 256 MB, or to overflow the stack',
+    run: async (target) => {
+      const behind = Buffer.from(head({ 'Content-Length': '0' }).repeat(20_000))
+      return repeated(100, 4, async () => {
+        const [connection] = await target.connections(1)
+        connection?.write(post(call('wait')))
+        connection?.socket.end(behind)
+        await connection?.closed
+        return 'closed'
+      })
+    },
+  },
+  {
     name: '60 bodies of 4 MiB that never end',
     before: 'no limit for all bodies together',
     run: async (target) => {
