@@ -10,7 +10,7 @@ import { Connection, post } from '../../test/wire/socket.ts'
 async function greeter(options: ServeOptions = {}): Promise<Serving> {
   const app = rally({ name: 'greeter', version: '1', logger: { warn() {}, error() {} } })
   const serving = await serve(
-    app.tool('greet', {}, () => 'Hello!').tool('wait', {}, () => new Promise(() => {})),
+    app.tool('greet', {}, () => 'Hello!').tool('wait', {}, () => new Promise<string>(() => {})),
     { port: 0, drainMs: 0, ...options },
   )
   onTestFinished(() => serving.close())
