@@ -51,15 +51,18 @@ test('100 requests that were sent at once are answered in their order', async ()
 
 test('all connections together let 1,000 responses wait, and again when they are gone', async () => {
   const serving = await served({ maxInFlight: 100_000 })
+  const open = (): Promise<number> =>
+    new Promise((resolve) => serving.server.getConnections((_error, count) => resolve(count)))
   for (let round = 0; round < 2; round += 1) {
     const connections = await Promise.all(Array.from({ length: 11 }, () => Connection.open(serving.port)))
-    const closed = connections.map(({ closed: each }) => each.then(() => 'closed'))
-    for (const each of connections) each.write(post(call('wait')).repeat(96))
-    await after(300)
-    const states = await Promise.all(closed.map((each) => Promise.race([each, after(0, 'open')])))
-    expect(states.filter((state) => state === 'closed')).toHaveLength(1)
+    let closed = 0
+    for (const each of connections) {
+      void each.closed.then(() => (closed += 1))
+      each.write(post(call('wait')).repeat(96))
+    }
+    await expect.poll(() => closed).toBe(1)
     for (const { socket } of connections) socket.destroy()
-    await after(50)
+    await expect.poll(open).toBe(0)
   }
   await expectServed(serving)
 })
