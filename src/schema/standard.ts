@@ -52,7 +52,8 @@ export type Input<S extends Schema> = S extends StandardSchema
 /** The schema of a handler that declares no arguments: it gets `{}`. */
 export type NoArguments = StandardSchema<{}>
 
-export type Checked<Value> = { value: Value } | { issues: string[] }
+/** `paths` are where the issues are, without the words of the schema library, which may repeat values. */
+export type Checked<Value> = { value: Value } | { issues: string[]; paths?: string[] }
 
 /** A schema of arktype is a function, so objects and functions both qualify. */
 export function isStandard(schema: unknown): schema is StandardSchema {
@@ -96,7 +97,12 @@ export function checkStandard<Value>(
   schema: StandardSchema<unknown, Value>,
   value: unknown,
 ): Checked<Value> | Promise<Checked<Value>> {
-  const result = schema['~standard'].validate(value)
+  return readResult(schema['~standard'].validate(value))
+}
+
+export function readResult<Value>(
+  result: StandardResult<Value> | Promise<StandardResult<Value>>,
+): Checked<Value> | Promise<Checked<Value>> {
   return 'then' in result ? Promise.resolve(result).then(toChecked) : toChecked(result)
 }
 
@@ -107,11 +113,15 @@ function toChecked<Value>(result: StandardResult<Value>): Checked<Value> {
   const issues = result.issues.slice(0, MOST_ISSUES).map(issueText)
   const more = result.issues.length - issues.length
   if (more > 0) issues.push(`and ${more} more`)
-  return { issues: issues.length > 0 ? issues : ['is not valid'] }
+  return { issues: issues.length > 0 ? issues : ['is not valid'], paths: [...new Set(result.issues.map(pathOf))] }
+}
+
+function pathOf({ path = [] }: StandardIssue): string {
+  return pathText(path.map((part) => (typeof part === 'object' ? part.key : part)))
 }
 
 function issueText(issue: StandardIssue): string {
-  const path = pathText((issue.path ?? []).map((part) => (typeof part === 'object' ? part.key : part)))
+  const path = pathOf(issue)
   // The messages of arktype begin with the path.
   return path === '' || issue.message.startsWith(`${path} `) ? issue.message : `${path}: ${issue.message}`
 }

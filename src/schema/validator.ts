@@ -7,13 +7,17 @@ import { toJsonText } from '../protocol/json.ts'
 import { cut, reasonOf } from '../protocol/text.ts'
 import { type Draft, draftOf, subschemas } from './json-schema.ts'
 import type { Checked, Schema } from './standard.ts'
-import { checkStandard, isStandard, plainSchema } from './standard.ts'
+import { checkStandard, isStandard, plainSchema, readResult } from './standard.ts'
+import { zodValidate } from './zod.ts'
 
 /** Checks a value. Returns a promise only if the schema is asynchronous. */
 export type Check = (value: unknown) => Checked<unknown> | Promise<Checked<unknown>>
 
 export function toCheck(schema: Schema, where: string): Check {
-  if (isStandard(schema)) return (value) => checkStandard(schema, value)
+  if (isStandard(schema)) {
+    const validate = zodValidate(schema)
+    return (value) => (validate === undefined ? checkStandard(schema, value) : readResult(validate(value)))
+  }
   const problems = compileJsonSchema(plainSchema(schema, where), where)
   return (value) => {
     const issues = problems(value)

@@ -30,8 +30,14 @@ export function resultText(value: unknown, serverMeta: string): string {
   return writeResult(toResult(value), serverMeta)
 }
 
+/** An output schema, and whether a caller may read what the schema library says of a value. */
+export interface CheckedOutput {
+  readonly check: Check
+  readonly showErrors: boolean
+}
+
 /** The result of a tool with an output schema: a value that matches it, or a whole result that contains one. */
-export async function structuredText(value: unknown, output: Check, serverMeta: string): Promise<string> {
+export async function structuredText(value: unknown, output: CheckedOutput, serverMeta: string): Promise<string> {
   if (!isToolResult(value) || (value.isError !== true && !('structuredContent' in value))) {
     return writeResult(withText(await checked(value, output)), serverMeta)
   }
@@ -98,14 +104,17 @@ function toResult(value: unknown): ToolResult {
   return { content: [{ type: 'text', text: JSON.stringify(value) ?? '' }] }
 }
 
-async function checked(value: unknown, output: Check): Promise<unknown> {
-  const result = await output(value)
+async function checked(value: unknown, { check, showErrors }: CheckedOutput): Promise<unknown> {
+  const result = await check(value)
   if ('value' in result) return result.value
-  throw new ProtocolError(
-    INTERNAL_ERROR,
-    `The tool's result does not match its output schema: ${result.issues.join('; ')}`,
-  )
+  const { issues, paths = issues } = result
+  const wrong = showErrors ? issues : paths.slice(0, MOST_PATHS).map((path) => path || 'the value itself')
+  const why = `The tool's result does not match its output schema: ${wrong.join('; ')}`
+  // The log shows the cause.
+  throw new ProtocolError(INTERNAL_ERROR, why, undefined, { cause: new Error(issues.join('; ')) })
 }
+
+const MOST_PATHS = 10
 
 /** Clients without support for structured content read the text. */
 function withText(value: unknown): ToolResult {

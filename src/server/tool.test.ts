@@ -149,6 +149,21 @@ describe('an output schema', () => {
     }
   })
 
+  test('says where a result differs from it, and in production no more', async () => {
+    const seen: unknown[] = []
+    const log = (_message: string, details?: unknown): void => void seen.push(details)
+    const logger = { warn: log, error: log }
+    const output = toStandardJsonSchema(v.object({ state: v.picklist(['up', 'down']) }))
+    for (const showErrors of [false, true]) {
+      const app = rally({ name: 'checked', version: '1', logger, showErrors })
+      app.tool('state', { output }, () => ({ state: 'refused by postgres://u:hunter2@db' }) as never)
+      const { message } = errorOf(await ask(app, 'state'))
+      expect(message).toMatch(/^The tool's result does not match its output schema: state/)
+      expect(message.includes('hunter2')).toBe(showErrors)
+    }
+    expect(seen).toMatchObject([{ error: { cause: { message: expect.stringContaining('hunter2') } } }, {}])
+  })
+
   test('gives what comes out of it', async () => {
     const output = z.object({ name: z.string().toUpperCase(), more: z.string().default('x') })
     const app = newApp().tool('find', { output }, () => ({ name: 'ada', secret: 'hunter2' }))

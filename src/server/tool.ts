@@ -120,8 +120,10 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     task: readMode(task.mode, name),
     taskGroup: task.concurrency && readTaskGroup(name, task.concurrency, checkInput),
     run: checkedRun(handled.run, checkInput, invalid),
-    resultText: (value, { serverMeta }) =>
-      checkOutput === undefined ? resultText(value, serverMeta) : structuredText(value, checkOutput, serverMeta),
+    resultText: (value, { serverMeta, showErrors }) =>
+      checkOutput === undefined
+        ? resultText(value, serverMeta)
+        : structuredText(value, { check: checkOutput, showErrors }, serverMeta),
     failureText: (error, { serverMeta }) => {
       const protocolError = protocolErrorOf(error)
       if (protocolError === undefined) return errorText(messageOf(error), serverMeta)
