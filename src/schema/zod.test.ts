@@ -7,7 +7,7 @@ import { toCheck } from './validator.ts'
 const check = (schema: Schema, value: unknown): unknown => toCheck(schema, 'The schema')(value)
 
 test('an async refinement runs once, and its rejection reaches the caller alone', async () => {
-  const refine = vi.fn(async () => {
+  const refine = vi.fn<() => Promise<never>>(async () => {
     throw new Error('The database is away.')
   })
   await expect(check(z.object({ id: z.string().refine(refine) }), { id: '1' })).rejects.toThrow('away')
