@@ -19,7 +19,11 @@ if (isatty(0)) explainInput()
 setDevelopment({ key: developmentKey(file), observer: timeline((line) => process.stderr.write(`${line}\n`)) })
 
 const { default: main, app = main } = (await import(pathToFileURL(file).href)) as { default?: unknown; app?: unknown }
-if (isApp(app) && !isServed()) await serveExported(app)
+if (!isServed()) {
+  if (isApp(app)) await serveExported(app)
+  // The file may still begin to serve.
+  else process.once('beforeExit', explainEnd)
+}
 
 /** True if the file serves an app itself: it listens, or it reads from the standard input, or has read it to its end. */
 function isServed(): boolean {
@@ -39,6 +43,14 @@ function explainInput(): void {
   process.stdin.on('newListener', explain)
 }
 
+/** A file that does nothing ends without an error. */
+function explainEnd(): void {
+  if (isServed()) return
+  process.stderr.write(
+    `rally dev: ${relative('', file)} neither serves nor exports an app. Call serve() or stdio() in it, or export the app as "app" or by default.\n`,
+  )
+}
+
 /** The host is the project's own copy of the package, like the app. */
 async function serveExported(exported: object): Promise<void> {
   const host = createRequire(file).resolve('mcp-rally/node')
@@ -55,10 +67,12 @@ function isApp(value: unknown): value is object {
 }
 
 function adviceFor(error: unknown): string | undefined {
-  const { code } = error as { code?: unknown }
+  const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'EADDRINUSE') return 'another process uses the port. Stop it, or use another port.'
   if (code === 'ERR_MODULE_NOT_FOUND') return 'an import was not found. If it is a package, run npm install.'
   if (code === 'ERR_UNKNOWN_FILE_EXTENSION')
     return `Node ${process.version} does not run TypeScript. Use Node 22.18 or later, or run npm install -D tsx.`
+  if (/outside a module|Unexpected token 'export'|"cjs" output format/.test(String(message)))
+    return 'Node reads an ES module as CommonJS. Run npm pkg set type=module.'
   return undefined
 }

@@ -82,6 +82,35 @@ test('a server that fails to start is started again with the next change', async
   await dev.stop('SIGTERM')
 })
 
+test.each([
+  { fails: 'in Node', source: HTTP },
+  {
+    fails: 'in tsx',
+    source: `throw new Error('Top-level await is currently not supported with the "cjs" output format')`,
+  },
+])('an ES module that is read as CommonJS fails $fails, and rally dev says how to repair it', async ({ source }) => {
+  const project = await newProject({ 'package.json': '{ "type": "commonjs" }', 'server.js': source })
+  const dev = new Dev(project, ['server.js'])
+  await dev.says(/Node reads an ES module as CommonJS\. Run npm pkg set type=module\./)
+  await dev.stop('SIGTERM')
+})
+
+test('a file that neither serves nor exports an app is told what to do', async () => {
+  const project = await newProject({ 'library.mjs': 'export const shopApp = () => undefined' })
+  const dev = new Dev(project, ['library.mjs'])
+  await dev.says(/library\.mjs neither serves nor exports an app\. Call serve\(\) or stdio\(\)[^]*ended with code 0/)
+  await dev.stop('SIGTERM')
+})
+
+test('a file that serves later, and has ended, is not told to serve', async () => {
+  const later = STDIO.replace('await stdio(app)', 'setImmediate(() => void stdio(app))')
+  const project = await newProject({ 'server.mjs': later, 'app.mjs': appSource('') })
+  const dev = new Dev(project, ['server.mjs'])
+  dev.input.end(`${LIST}\n`)
+  expect(await dev.ended).toBe(0)
+  await expect(dev.says(/neither serves/, 0)).rejects.toThrow('was not said')
+})
+
 test('keys of the author stay in use, and an app that is only exported is served', async () => {
   const keys = 'keys: ["a secret of this test, which is long enough"]'
   const project = await newProject({ 'app.mjs': appSource('', keys) })
