@@ -1,21 +1,23 @@
 import type { ClientOptions } from 'mcp-rally/client'
 import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
-import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { fallbackApp } from '../../examples/fallback.ts'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { app } from '../../examples/fallback.ts'
 
 const yes: ClientOptions = { onElicit: () => ({ action: 'accept', content: { confirm: true } }) }
 const no: ClientOptions = { onElicit: () => ({ action: 'accept', content: { confirm: false } }) }
 
+let url: string
+beforeAll(async () => {
+  const server = await serve(app, { port: 0 })
+  ;({ url } = server)
+  return server.close
+})
 beforeEach(() => void vi.spyOn(console, 'error').mockImplementation(() => {}))
 
 async function say(options: ClientOptions, args: object): Promise<unknown> {
-  const { url, close } = await serve(fallbackApp(), { port: 0 })
   const client = await connect(url, options)
-  onTestFinished(async () => {
-    await client.close()
-    await close()
-  })
+  onTestFinished(() => client.close())
   const { content } = await client.callTool('delete_branch', { branch: 'old', ...args })
   return content
 }

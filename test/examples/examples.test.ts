@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createRequire } from 'node:module'
@@ -24,9 +24,10 @@ import { app as byHand } from '../../examples/05-by-hand.ts'
 import { app as tasks } from '../../examples/06-task.ts'
 import { app as payroll, authenticate } from '../../examples/08-oauth.ts'
 import { app as telemetry, exporter } from '../../examples/12-telemetry.ts'
-import { answering, freePort, killed } from '../runtimes/processes.ts'
+import { answering, ended, freePort, killed } from '../runtimes/processes.ts'
 
-const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const EXAMPLES = join(ROOT, 'examples')
 
 type Content = Readonly<Record<string, string | number | boolean | string[]>>
 
@@ -182,6 +183,47 @@ test('the list names every numbered example, and the tests run each', () => {
   expect(numbered.filter((name) => !tested.includes(name.replace(/\.(ts|mjs)$/, '')))).toEqual([])
   for (const name of numbered)
     expect([name, readFileSync(join(EXAMPLES, name), 'utf8').split('\n').length < 60]).toEqual([name, true])
+})
+
+test('the list marks every file that rally dev does not serve alone', () => {
+  const rows = readFileSync(join(EXAMPLES, 'README.md'), 'utf8').matchAll(/^\| \[(.+?)\]\(.+?\)( \\\*)? /gm)
+  const unmarked = [...rows].flatMap(([, name = '', mark]) => (mark === undefined ? [name] : []))
+  expect(unmarked.length).toBeGreaterThanOrEqual(11)
+  const isServed = (name: string): boolean =>
+    /^export const app\b|\b(serve|listen)\(/m.test(readFileSync(join(EXAMPLES, name), 'utf8'))
+  expect(unmarked.filter((name) => !isServed(name))).toEqual([])
+})
+
+test.each([
+  { file: 'refunds.ts', tools: ['refund'] },
+  { file: 'payroll.ts', tools: ['my_salary', 'raise'] },
+  { file: 'limited.ts', tools: ['greet'] },
+])('$file of the list is served by rally dev', async ({ file, tools }) => {
+  const folder = mkdtempSync(join(tmpdir(), 'rally-examples-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  mkdirSync(join(folder, 'node_modules'))
+  symlinkSync(ROOT, join(folder, 'node_modules/mcp-rally'))
+  for (const name of ['zod', 'rate-limiter-flexible'])
+    symlinkSync(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name))
+  const port = await freePort()
+  const [, block = ''] = readFileSync(join(EXAMPLES, 'README.md'), 'utf8').split(new RegExp(`Write\\s\`${file}\``))
+  const contents = (/```ts\n([^]*?)```/.exec(block)?.[1] ?? '').replaceAll('3000', String(port))
+  // Node 20 does not run TypeScript.
+  await esbuild.build({
+    stdin: { contents, resolveDir: EXAMPLES, loader: 'ts' },
+    outfile: join(folder, 'server.mjs'),
+    bundle: true,
+    format: 'esm',
+    packages: 'external',
+    tsconfigRaw: '{}',
+  })
+  const args = [join(ROOT, 'dist/cli.js'), 'dev', 'server.mjs', '--port', String(port)]
+  const dev = spawn(process.execPath, args, { cwd: folder, stdio: ['pipe', 'ignore', 'ignore'] })
+  onTestFinished(() => ended(dev))
+  await answering(`http://127.0.0.1:${port}/`)
+  const client = await connect(`http://127.0.0.1:${port}/mcp`)
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(expect.arrayContaining(tools))
+  await client.close()
 })
 
 /** Calls a tool that asks for a confirmation. */
