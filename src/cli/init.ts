@@ -170,7 +170,8 @@ async function filesOf(project: Project, version: string): Promise<Record<string
   return {
     'package.json': `${JSON.stringify(manifestOf(name, project, version), null, 2)}\n`,
     'tsconfig.json': await read('tsconfig.template.json'),
-    '.gitignore': await read('gitignore'),
+    // wrangler keeps secrets for this machine in .dev.vars.
+    '.gitignore': `${await read('gitignore')}${isWorker ? '.dev.vars\n.wrangler/\n' : ''}`,
     'README.md': readme.replace('{{call}}', () => host.call).replace('{{deploy}}', () => host.deploy),
     'src/app.ts': isWorker ? app.replace(VERSION_LINE, `${VERSION_LINE}${ALLOWED_HOSTS}`) : app,
     'src/app.test.ts': await read('src/app.test.ts'),

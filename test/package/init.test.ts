@@ -75,6 +75,10 @@ test('a project has its own name, starts a file that it has, and uses versions t
   expect(await read('three/src/app.ts')).toContain('allowedHosts')
 })
 
+test('git ignores the secrets and the working files of wrangler in a project for Workers', async () => {
+  expect((await read('three/.gitignore')).split('\n')).toEqual(expect.arrayContaining(['.dev.vars', '.wrangler/']))
+})
+
 test('nothing is overwritten', async () => {
   await consumer.write({ 'taken/README.md': 'Mine.' })
   await expect(init('taken')).rejects.toMatchObject({
