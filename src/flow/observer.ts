@@ -85,7 +85,10 @@ export interface ObservedFlow {
   readonly target: string
   /** A digest that names the flow. */
   readonly flow: string
-  /** 0 in the first round. In a task and in an older session every pass counts. */
+  /**
+   * 0 in the first round. In a task and in an older session every pass that ends counts. A pass that was lost with its worker, and the
+   * one that repeats it, may have the same number.
+   */
   readonly round: number
   /** What keeps the journal between the rounds. */
   readonly carrier: FlowCarrier

@@ -76,6 +76,8 @@ export class TaskRun implements JournalWriter, TroubledRun {
   /** For observers. */
   #outcome: TaskEnd['outcome'] = 'released'
   readonly #inbox = new Inbox()
+  /** How many passes there were before this one. */
+  #passes = 0
   #history: TaskHistory | undefined
   #observers: Observers | undefined
   /** The questions that the pass has shown, without those that it was given an answer to since. */
@@ -244,7 +246,9 @@ export class TaskRun implements JournalWriter, TroubledRun {
     const { flowId, startedAt, round, revision, declared, can } = request
     const { journal, flowState } = from
     const { state } = this.#lease
+    // A journal with entries is from a pass, also if that was lost before it was counted.
     const passes = Math.max(state.passes, journal.length > 0 && !hasAnswersOfCall(state) ? 1 : 0)
+    this.#passes = passes
     this.#inbox.begin()
     const answers = this.#inbox.take(state)
     const source = sourceIn(request)
@@ -378,7 +382,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
         state.carry = writeFlowState(flowState)
         delete state.waits
         this.#inbox.markEvents(state)
-        state.passes += 1
+        state.passes = this.#passes + 1
         delete state.losses
         delete state.retries
         delete state.left

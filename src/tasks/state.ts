@@ -50,7 +50,7 @@ export interface TaskFlowState {
   version: string | undefined
   /** The flow's state, as `writeFlowState` returns it. */
   carry: unknown
-  /** How many passes have ended. */
+  /** How many passes have ended. The first one counts too if it was lost after it had recorded something. */
   passes: number
   /** The questions that clients see now, by wire key. */
   shown: Record<string, TaskQuestion>

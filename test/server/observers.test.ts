@@ -191,6 +191,42 @@ test('a task that a second worker takes over keeps the trace of the request that
   ])
 })
 
+test('every pass of a task has its number, also after a worker was lost in the first one', async () => {
+  const rounds: number[] = []
+  const office = new Office()
+  let isStuck = true
+  const reaching = new AbortController()
+  const stuck = once(reaching.signal, 'abort')
+  const tools = (app: Rally): Rally =>
+    app.tool('report', { task: 'always' }, async (_args, io) => {
+      await io.step('first', () => 1)
+      await io.step('second', () => {
+        if (!isStuck) return 2
+        reaching.abort()
+        return new Promise<number>(() => {})
+      })
+      await io.ask('n', 'How many?', N)
+      return 'done'
+    })
+  const observers: Observer[] = [{ flow: ({ round }) => void rounds.push(round) }]
+  const one = office.instance(tools, { observers })
+  const id = await new TaskCaller(office, one.app, 'alice').begin('report')
+  await stuck
+  one.view.kill()
+  isStuck = false
+  const two = office.instance(tools, { observers })
+  office.skipWaits()
+  office.elapse(LEASE_MS + 1)
+  const alice = new TaskCaller(office, two.app, 'alice')
+  await alice.asked(id, 'n')
+  await alice.update(id, { n: accept({ n: 1 }) })
+  expect(await alice.said(id)).toBe('done')
+  const [first = -1] = rounds
+  // The pass of the request that made the task may have the first number.
+  expect(rounds).toEqual(rounds.map((_round, index) => first + index))
+  expect(rounds.length).toBeGreaterThan(2)
+})
+
 test('each attempt of a step is one, and the time between them is a wait', async () => {
   const lines: string[] = []
   let tries = 0
