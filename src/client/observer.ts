@@ -1,7 +1,7 @@
 // Observers of a client: what telemetry learns about each request, and what it adds to it. A client without them does not enter this file.
-import { callSafely } from '../protocol/call-safely.ts'
 import type { Logger } from '../protocol/logger.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { ObserverLog } from '../protocol/observer-log.ts'
 import { shown } from '../protocol/text.ts'
 import type { ClientCall } from './call.ts'
 import { ClientError, wrongOption } from './errors.ts'
@@ -9,7 +9,7 @@ import { ClientError, wrongOption } from './errors.ts'
 /** Watches a client: pass it to `connect(server, { observers })`. */
 export interface ClientObserver {
   /** A request to the server, with its retries, until the response. */
-  request?(request: ObservedRequest): RequestObservation | void
+  request?(request: ObservedRequest): RequestObservation | void | null
 }
 
 /** A request of the client that an observer is told about. */
@@ -80,12 +80,12 @@ export function readObservers(
 export class ClientObservers {
   readonly #all: readonly ClientObserver[]
   readonly #server: ObservedServer
-  readonly #logger: Logger
+  readonly #log: ObserverLog
 
   constructor(observers: readonly ClientObserver[], server: ObservedServer, logger: Logger) {
     this.#all = observers
     this.#server = server
-    this.#logger = logger
+    this.#log = new ObserverLog(logger)
   }
 
   /** Sends a request. `send` takes the members to add to `_meta`: JSON text without braces, empty if there are none. */
@@ -114,21 +114,17 @@ export class ClientObservers {
 
   #begin(request: ObservedRequest): { metaText: string; end: (end: RequestEnd) => void } {
     const begun: RequestObservation[] = []
-    for (const observer of this.#all) {
-      const observation = this.#safely(() => observer.request?.(request))
-      if (observation !== undefined) begun.push(observation)
+    for (const [index, observer] of this.#all.entries()) {
+      const observation = this.#log.begin(`observers[${index}].request`, () => observer.request?.(request))
+      if (observation !== undefined && observation !== null) begun.push(observation)
     }
     const meta = Object.assign({}, ...begun.map((each) => each.meta ?? {})) as Record<string, string>
     return {
       metaText: JSON.stringify(meta).slice(1, -1),
       end: (end) => {
-        for (const each of begun) this.#safely(() => each.end?.(end))
+        for (const each of begun) this.#log.safely(() => each.end?.(end))
       },
     }
-  }
-
-  #safely<T>(call: () => T): T | undefined {
-    return callSafely(call, (error) => this.#logger.error('An observer failed.', { error }))
   }
 }
 

@@ -162,7 +162,7 @@ export function attempt(run: () => unknown, returned: (value: unknown) => void, 
   else returned(result)
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 

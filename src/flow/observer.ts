@@ -2,10 +2,12 @@
 //
 // 1. An app without observers does not enter this file: its parts check one variable that is undefined.
 // 2. No observer sees a secret: flows and tasks are named by a digest.
-// 3. An observer that throws is logged, and changes nothing. Only what `run` throws reaches the flow, because it may come from inside.
+// 3. An observer changes nothing. What it does wrong is logged.
+// 4. Work runs exactly once, whatever `run` of an observer does, and only its own result counts.
 import { callSafely } from '../protocol/call-safely.ts'
-import type { Logger } from '../protocol/logger.ts'
 import type { RequestId } from '../protocol/messages.ts'
+import type { ObserverLog } from '../protocol/observer-log.ts'
+import { isThenable } from './call.ts'
 import type { Caller } from './caller.ts'
 
 /** Who keeps a flow between its rounds: the client, the store (a task), or the connection of an older client. */
@@ -13,7 +15,7 @@ export type FlowCarrier = 'client' | 'store' | 'connection'
 
 /**
  * Watches an app: pass it to `rally({ observers })`. Each method is called when something begins, and returns a function that is called
- * when it ends. All are optional. For code around requests, use `app.use`.
+ * when it ends. All are optional, and none may be async. For code around requests, use `app.use`.
  *
  * @example
  * const slowSteps: Observer = {
@@ -44,10 +46,14 @@ export interface Observer {
 }
 
 /**
- * What an observer returns: the function for the end, or an object with it. `run` runs what was begun, so that an observer can make an
- * async context active inside it.
+ * What an observer returns: the function for the end, or an object with it. `run` makes an async context active for what was begun. It
+ * must call `work` exactly once, and before it returns. What `run` returns does not count: the result is that of `work`.
  */
-export type Observation<End> = void | ((end: End) => void) | { end?(end: End): void; run?<T>(work: () => T): T }
+export type Observation<End> =
+  | void
+  | null
+  | ((end: End) => void)
+  | { end?(end: End): void; run?(work: () => unknown): unknown }
 
 /** A request that an observer is told about. */
 export interface ObservedRound {
@@ -190,66 +196,73 @@ export interface Begun<End> {
 
 const UNOBSERVED: Begun<unknown> = { run: (work) => work(), end: () => {} }
 
+/** Tells all observers, by their method of this name, that something begins. */
+type Begin = <End>(name: keyof Observer, begin: (observer: Observer) => Observation<End>) => Begun<End>
+
+/** What one observer returned. */
+interface ObserverBegun<End> {
+  /** Names the method of the observer in the log. */
+  readonly where: string
+  readonly observation: Exclude<Observation<End>, void | null>
+}
+
 /** The observers of an app, safe to call. */
 export class Observers {
   readonly #all: readonly Observer[]
-  readonly #logger: Logger
+  readonly #log: ObserverLog
 
-  constructor(observers: readonly Observer[], logger: Logger) {
+  constructor(observers: readonly Observer[], log: ObserverLog) {
     this.#all = observers
-    this.#logger = logger
+    this.#log = log
   }
 
   /** These observers, and one more. */
   with(observer: Observer): Observers {
-    return new Observers([...this.#all, observer], this.#logger)
+    return new Observers([...this.#all, observer], this.#log)
   }
 
   round(round: ObservedRound): Begun<RoundEnd> {
-    return this.#begin((observer) => observer.round?.(round))
+    return this.#begin('round', (observer) => observer.round?.(round))
   }
 
   task(task: ObservedTask): Begun<TaskEnd> {
-    return this.#begin((observer) => observer.task?.(task))
+    return this.#begin('task', (observer) => observer.task?.(task))
   }
 
   flow(flow: ObservedFlow): FlowObserver {
-    return new FlowObserver(flow, <End>(begin: (observer: Observer) => Observation<End>) => this.#begin(begin))
+    return new FlowObserver(flow, (name, begin) => this.#begin(name, begin))
   }
 
   /** Puts into the state of a flow what is to be sealed with it, unless it has that already. */
   sealTrace(flowState: { trace?: string }): void {
     if (flowState.trace !== undefined) return
-    for (const observer of this.#all) {
-      const trace = this.#safely(() => observer.trace?.())
+    for (const [index, observer] of this.#all.entries()) {
+      const trace = this.#log.begin(`observers[${index}].trace`, () => observer.trace?.())
       if (typeof trace !== 'string' || trace.length > MAX_TRACE) continue
       flowState.trace = trace
       return
     }
   }
 
-  #begin<End>(begin: (observer: Observer) => Observation<End>): Begun<End> {
-    const begun: Exclude<Observation<End>, void>[] = []
-    for (const observer of this.#all) {
-      const observation = this.#safely(() => begin(observer))
-      if (observation !== undefined) begun.push(observation)
+  #begin<End>(name: keyof Observer, begin: (observer: Observer) => Observation<End>): Begun<End> {
+    const begun: ObserverBegun<End>[] = []
+    for (const [index, observer] of this.#all.entries()) {
+      const where = `observers[${index}].${name}`
+      const observation = this.#log.begin(where, () => begin(observer))
+      if (observation !== undefined && observation !== null) begun.push({ where, observation })
     }
     if (begun.length === 0) return UNOBSERVED
     let isOver = false
     return {
-      run: (work) => runIn(begun, 0, work),
+      run: (work) => runInAll(begun, 0, work, this.#log),
       end: (end) => {
         if (isOver) return
         isOver = true
-        for (const each of begun.toReversed()) {
-          this.#safely(() => (typeof each === 'function' ? each(end) : each.end?.(end)))
+        for (const { observation } of begun.toReversed()) {
+          this.#log.safely(() => (typeof observation === 'function' ? observation(end) : observation.end?.(end)))
         }
       },
     }
-  }
-
-  #safely<T>(call: () => T): T | undefined {
-    return callSafely(call, (error) => this.#logger.error('An observer failed.', { error }))
   }
 }
 
@@ -257,25 +270,25 @@ export class Observers {
 export class FlowObserver {
   readonly flow: ObservedFlow
   readonly pass: Begun<FlowEnd>
-  readonly #begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>
+  readonly #begin: Begin
   readonly #asks = new Map<string, Begun<AskEnd>>()
   /** The keys of the answers to a round by hand that were told. */
   readonly #byHand = new Set<string>()
 
-  constructor(flow: ObservedFlow, begin: <End>(begin: (observer: Observer) => Observation<End>) => Begun<End>) {
+  constructor(flow: ObservedFlow, begin: Begin) {
     this.flow = flow
     this.#begin = begin
-    this.pass = begin((observer) => observer.flow?.(flow))
+    this.pass = begin('flow', (observer) => observer.flow?.(flow))
   }
 
   step(key: string, attempt: number): Begun<StepEnd> {
-    return this.#begin((observer) => observer.step?.({ key, attempt, flow: this.flow }))
+    return this.#begin('step', (observer) => observer.step?.({ key, attempt, flow: this.flow }))
   }
 
   ask(key: string, kind: string): void {
     this.#asks.set(
       key,
-      this.#begin((observer) => observer.ask?.({ key, kind, flow: this.flow })),
+      this.#begin('ask', (observer) => observer.ask?.({ key, kind, flow: this.flow })),
     )
   }
 
@@ -293,7 +306,7 @@ export class FlowObserver {
   }
 
   wait(wait: Omit<ObservedWait, 'flow'>): Begun<WaitEnd> {
-    return this.#begin((observer) => observer.wait?.({ ...wait, flow: this.flow }))
+    return this.#begin('wait', (observer) => observer.wait?.({ ...wait, flow: this.flow }))
   }
 
   /** The pass has ended, and its questions stay open. */
@@ -302,9 +315,46 @@ export class FlowObserver {
   }
 }
 
-function runIn<End, T>(begun: readonly Exclude<Observation<End>, void>[], index: number, work: () => T): T {
+/** Runs the work inside `run` of each observer from this index on, the first one outermost. */
+function runInAll<T>(begun: readonly ObserverBegun<never>[], index: number, work: () => T, log: ObserverLog): T {
   const each = begun[index]
   if (each === undefined) return work()
-  if (typeof each === 'function' || each.run === undefined) return runIn(begun, index + 1, work)
-  return each.run(() => runIn(begun, index + 1, work))
+  const { where, observation } = each
+  const runRest = (): T => runInAll(begun, index + 1, work, log)
+  if (typeof observation === 'function' || observation.run === undefined) return runRest()
+  const errors = new Set<unknown>()
+  let result: (() => T) | undefined
+  // The observer must be the first to call this, and calls it once.
+  const runOnce = (isFirst: boolean): T => {
+    if (isFirst !== (result === undefined)) {
+      log.mistake(
+        `${where}: run(work) must call work() exactly once, before it returns. Rally ran the work once anyway.`,
+      )
+    }
+    return (result ??= resultOf(runRest, errors))()
+  }
+  callSafely(
+    () => observation.run?.(() => runOnce(true)),
+    (error) => {
+      if (!errors.has(error)) log.failed(error)
+    },
+  )
+  return runOnce(false)
+}
+
+/** Runs the work. Adds what it throws to `errors`: if an observer passes such an error on, the observer has not failed. */
+function resultOf<T>(work: () => T, errors: Set<unknown>): () => T {
+  try {
+    const value = work()
+    if (!isThenable(value)) return () => value
+    // A thenable may begin anew for each call of its `then`. A promise does not.
+    const promise = Promise.resolve(value)
+    promise.catch((error: unknown) => errors.add(error))
+    return () => promise as T
+  } catch (error) {
+    errors.add(error)
+    return () => {
+      throw error
+    }
+  }
 }

@@ -6,6 +6,7 @@ import { RallyError } from '../protocol/errors.ts'
 import type { Logger, LoggerLevel } from '../protocol/logger.ts'
 import { LOG_LEVELS, toLogger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
+import { ObserverLog } from '../protocol/observer-log.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
 import type { StateCodec } from '../seal/codec.ts'
@@ -152,7 +153,7 @@ function readObservers(given: readonly Observer[] | undefined, logger: Logger): 
   if (!Array.isArray(given) || !given.every((each) => typeof each === 'object' && each !== null)) {
     throw new RallyError('OPTION_INVALID', `\`observers\` must be an array of observers, got ${shown(given)}.`)
   }
-  return given.length === 0 ? undefined : new Observers([...given], logger)
+  return given.length === 0 ? undefined : new Observers([...given], new ObserverLog(logger))
 }
 
 function readInfo(options: AppOptions): Implementation {

@@ -20,6 +20,7 @@ import type { SavedFlow } from '../flow/run.ts'
 import { resumable, runTarget, VersionChanged } from '../flow/run.ts'
 import type { Underway } from '../flow/underway.ts'
 import { Cancel } from '../protocol/cancel.ts'
+import { ObserverLog } from '../protocol/observer-log.ts'
 import { capabilitiesOf, hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
 import type { RegisteredTool } from '../server/tool.ts'
@@ -211,7 +212,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
     history.claimed(worker, lost ? (readClaimNote(lostWorker) ?? 'unknown') : undefined)
     if (journal !== '[]') history.addEntries(Journal.read(journal), startedAt)
     this.#history = history
-    this.#observers = (app.observers ?? new Observers([], app.logger)).with(history)
+    this.#observers = (app.observers ?? new Observers([], new ObserverLog(app.logger))).with(history)
   }
 
   async #look(version: number): Promise<void> {

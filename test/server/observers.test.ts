@@ -6,6 +6,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import type { ObservedFlow, Observer, Rally, RallyOptions } from 'mcp-rally'
 import { inputRequired, elicit, rally, send, ToolError } from 'mcp-rally'
+import { connect } from 'mcp-rally/client'
 import { serve } from 'mcp-rally/node'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -363,7 +364,7 @@ test.each([
     },
   ],
   ['rejects', () => Promise.reject(new Error('oops')) as never],
-])('an observer that %s is logged, and changes nothing', async (_how, broken) => {
+])('an observer that %s is logged, and changes nothing', async (how, broken) => {
   const logged: string[] = []
   const log = (message: string): void => void logged.push(message)
   const observers = [
@@ -374,7 +375,127 @@ test.each([
   const { state } = askedIn(await send(app, call('order')))
   const round = { requestState: state, inputResponses: { n: accept({ n: 3 }) } }
   expect(textOf(await send(app, call('order', {}, round)))).toBe('21')
-  expect(new Set(logged)).toEqual(new Set(['An observer failed.']))
+  const failures = logged.filter((line) => line === 'An observer failed.')
+  expect(failures.length).toBeGreaterThan(4)
+  expect(logged.filter((line) => line !== 'An observer failed.')).toEqual(
+    how === 'rejects' ? ['round', 'trace', 'ask', 'wait'].map((name) => isAsync(0, name)) : [],
+  )
+})
+
+function isAsync(index: number, name: string): string {
+  return `observers[${index}].${name}: must not be async. It returned a promise, which is ignored. Return the result itself.`
+}
+
+function miscalls(index: number, name: string): string {
+  return `observers[${index}].${name}: run(work) must call work() exactly once, before it returns. Rally ran the work once anyway.`
+}
+
+type Run = (work: () => unknown) => unknown
+const fails = (_after?: unknown): never => {
+  throw new Error('oops')
+}
+const EVERYWHERE = ['round', 'flow', 'step']
+const FAILED = Array.from({ length: 4 }, () => 'An observer failed.')
+
+test.each<{ how: string; run: Run; mistakes?: (index: number, name: string) => string; failed?: string[] }>([
+  { how: 'returns nothing', run: (work) => void work() },
+  { how: 'is async', run: async (work) => void (await work()) },
+  { how: 'returns something else', run: (work) => [work()] },
+  { how: 'never calls the work', run: () => {}, mistakes: miscalls },
+  { how: 'calls the work late', run: (work) => Promise.resolve().then(work), mistakes: miscalls },
+  { how: 'calls the work twice', run: (work) => [work(), work()], mistakes: miscalls },
+  { how: 'throws before the work', run: fails, mistakes: miscalls, failed: FAILED },
+  { how: 'rejects before the work', run: async () => fails(), mistakes: miscalls, failed: FAILED },
+  { how: 'throws after the work', run: (work) => fails(work()), failed: FAILED },
+  { how: 'rejects after the work', run: async (work) => fails(await work()), failed: FAILED },
+  { how: 'is no function', run: 1 as never, mistakes: miscalls, failed: FAILED },
+])('work runs once and its result counts if `run` $how, inside of that of others', async (broken) => {
+  const { run, mistakes, failed = [] } = broken
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const storage = new AsyncLocalStorage<string>()
+  const lines: string[] = []
+  const first: Observer = { round: () => ({ run }), flow: () => ({ run }), step: () => ({ run }) }
+  const second: Observer = { step: () => ({ run: (work) => storage.run('inside', work) }) }
+  const observers = [first, second, writing(lines)]
+  const app = rally({ name: 'o', version: '1', keys: KEYS, logger: { warn: log, error: log }, observers })
+  let runs = 0
+  const work = (): string => `${(runs += 1)} ${storage.getStore()}`
+  app.tool('t', {}, async (_args, io) => `${await io.step('a', work)}, ${await io.step('b', async () => work())}`)
+  expect(textOf(await send(app, call('t')))).toBe('1 inside, 2 inside')
+  await new Promise((resolve) => void setImmediate(resolve))
+  expect(runs).toBe(2)
+  expect(lines.filter((line) => line.startsWith('}'))).toEqual([
+    '} step a 1: completed',
+    '} step b 1: completed',
+    '} flow t 0 client: done',
+    '} round tools/call t: complete',
+  ])
+  expect(logged.toSorted()).toEqual(
+    [...failed, ...(mistakes ? EVERYWHERE.map((name) => mistakes(0, name)) : [])].toSorted(),
+  )
+})
+
+test('an error of the work reaches the handler, and is no failure of an observer that passes it on or hides it', async () => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const runs: Run[] = [
+    (work) => work(),
+    async (work) => await work(),
+    (work) => {
+      try {
+        return work()
+      } catch {
+        return 'hidden'
+      }
+    },
+    async (work) => {
+      await Promise.resolve(work()).catch(() => 'hidden')
+    },
+  ]
+  const observers = runs.map((run): Observer => ({ step: () => ({ run }) }))
+  const app = rally({ name: 'o', version: '1', keys: KEYS, logger: { warn: log, error: log }, observers })
+  app.tool('t', {}, async (_args, io) => {
+    const steps = [io.step('a', () => fails()), io.step('b', async () => fails())]
+    return (await Promise.allSettled(steps)).map((step) => step.status).join(' ')
+  })
+  expect(textOf(await send(app, call('t')))).toBe('rejected rejected')
+  expect(logged.filter((line) => line.includes('bserver'))).toEqual([])
+})
+
+test('a step that returns a thenable begins it once, also if an observer waits for it', async () => {
+  let begun = 0
+  // As a query builder does: each call of `then` sends the query.
+  // oxlint-disable-next-line unicorn/no-thenable
+  const query = { then: (resolve: (value: string) => void) => resolve(`query ${(begun += 1)}`) }
+  const app = newApp({ step: () => ({ run: async (work) => void (await work()) }) })
+  app.tool('t', {}, (_args, io) => io.step('a', () => query as unknown as Promise<string>))
+  expect(textOf(await send(app, call('t')))).toBe('query 1')
+  expect(begun).toBe(1)
+})
+
+test('an observer that is async is logged once, and one that returns null is not asked further', async () => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const late = (async () => () => {}) as never
+  const observers: Observer[] = [
+    { round: () => null, flow: () => null, step: () => null, ask: () => null, wait: () => null },
+    { round: late, flow: late, step: late, ask: late, wait: late, trace: late },
+  ]
+  const app = newApp({}, { observers, logger: { warn: log, error: log } })
+  for (let i = 0; i < 2; i += 1) askedIn(await send(app, call('order')))
+  const names = ['round', 'flow', 'trace', 'step', 'ask', 'wait']
+  expect(logged).toEqual(names.map((name) => isAsync(1, name)))
+})
+
+test('an observer of a client changes nothing, whether it returns null or a promise', async () => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const observers = [{ request: () => null }, { request: (async () => ({ end() {} })) as never }]
+  const client = await connect(newApp({}), { observers, logger: { warn: log, error: log } })
+  expect((await client.listTools()).map(({ name }) => name)).toEqual(['order'])
+  expect(logged).toEqual([isAsync(1, 'request')])
+  await client.close()
 })
 
 async function sizeOf(app: Rally): Promise<number> {
