@@ -6,7 +6,7 @@ import type { Logger } from '../protocol/logger.ts'
 
 /**
  * Returns whether this caller may know of the tool, prompt, resource or template. Must be synchronous and quick: lists call it for
- * every entry. One that throws hides it.
+ * every entry. If it throws, or returns anything but true, the entry is hidden.
  *
  * @example
  * app.tool('refund', { visible: ({ caller }) => caller?.claims['department'] === 'support' }, refund)
@@ -44,17 +44,31 @@ export interface Viewer extends CallSource {
 
 export function isVisible({ visible }: Pick<Guarded, 'visible'>, source: CallSource, logger: Logger): boolean {
   if (visible === undefined) return true
-  const answer: unknown = callSafely(
-    () => visible.test(source),
+  const isShown: unknown = callSafely(
+    () => checkedAnswer(visible, source, logger),
     (error) => {
       const { caller } = source
       const details = { ...(caller && { principal: caller.principal }), error }
       logger.error(`${visible.where}: visible() failed. It is hidden from the caller.`, details)
     },
   )
-  // A promise is no answer: what is not clearly visible is hidden.
-  return answer === true
+  return isShown === true
 }
+
+/** What `visible` returned. A value that is not a boolean is logged once: lists call it for every entry. */
+function checkedAnswer(visible: VisibilityTest, source: CallSource, logger: Logger): unknown {
+  const answer: unknown = visible.test(source)
+  if (typeof answer !== 'boolean' && !warned.has(visible)) {
+    warned.add(visible)
+    const got = answer instanceof Promise ? 'a promise' : `a value of type ${typeof answer}`
+    const rule = 'visible() must be synchronous and return true or false'
+    logger.error(`${visible.where}: ${rule}, got ${got}. It is hidden from the caller.`)
+  }
+  return answer
+}
+
+/** Those whose wrong value was logged. */
+const warned = new WeakSet<VisibilityTest>()
 
 /** True if a list shows the entry. A caller without its scopes may still call it, and learns then which scopes it lacks. */
 export function isListed(entry: Guarded, viewer: Viewer, logger: Logger): boolean {

@@ -280,9 +280,30 @@ test('a function that throws or rejects hides the thing, and the log says so; an
   errorOf(await send(app, request('prompts/get', { name: 'p' }), { caller }))
   expect(logged).toMatchObject([
     { message: 'Tool "t": visible() failed. It is hidden from the caller.', principal: 'bob' },
+    {
+      message:
+        'Prompt "p": visible() must be synchronous and return true or false, got a promise. It is hidden from the caller.',
+    },
     { message: 'Prompt "p": visible() failed. It is hidden from the caller.', principal: 'bob', error },
   ])
   expect(() => app.tool('u', { visible: true as never }, () => 'u')).toThrow('Tool "u": `visible` must be a function')
+})
+
+test.each([
+  ['is async', async () => true, 'a promise'],
+  ['returns a string', () => 'yes', 'a value of type string'],
+  ['returns nothing', () => undefined, 'a value of type undefined'],
+])('a function that %s hides the thing, and the log says so once for each', async (_how, visible, got) => {
+  const logged: string[] = []
+  const log = (message: string): void => void logged.push(message)
+  const app = rally({ name: 'seen', version: '1', keys: KEYS, logger: { warn: log, error: log } })
+  for (const name of ['a', 'b']) app.tool(name, { visible: visible as never }, () => name)
+  for (let i = 0; i < 2; i += 1) {
+    expect(resultOf(await send(app, request('tools/list')))).toMatchObject({ tools: [] })
+    expect(errorOf(await send(app, call('a')))).toMatchObject({ message: 'Unknown tool: a' })
+  }
+  const rule = 'visible() must be synchronous and return true or false'
+  expect(logged).toEqual(['a', 'b'].map((name) => `Tool "${name}": ${rule}, got ${got}. It is hidden from the caller.`))
 })
 
 function names(list: readonly { name: string }[]): string[] {
