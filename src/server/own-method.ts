@@ -37,8 +37,8 @@ export type MethodHandler<P extends Schema> = (
   context: MethodContext,
 ) => MethodResult | Promise<MethodResult>
 
-/** What the handler of a method of your own returns: a JSON object. */
-export type MethodResult = Readonly<Record<string, unknown>>
+/** What the handler of a method of your own returns: a JSON object. A list or a promise is a type error. */
+export type MethodResult = object & { readonly [Symbol.iterator]?: never; readonly then?: never }
 
 export interface RegisteredMethod extends Guarded {
   readonly kind: 'method'

@@ -148,6 +148,26 @@ test('a resource gives a text, bytes, contents, a whole result, nothing, or anot
   app.resource('a://b', { ...named, cacheScope: 'shared' }, () => 'Hi')
 })
 
+interface Rate {
+  currency: string
+  rate: number
+}
+
+test('a method of your own returns an object, also one whose type is an interface', () => {
+  const rate: Rate = { currency: 'EUR', rate: 1 }
+  app.method('com.example/rate', {}, () => rate)
+  app.method('com.example/rate', {}, async () => rate)
+  app.method('com.example/rate', {}, () => ({ rates: [rate] }))
+  // @ts-expect-error: a text is no object
+  app.method('com.example/rate', {}, () => 'EUR')
+  // @ts-expect-error: a text is no object
+  app.method('com.example/rate', {}, async () => 'EUR')
+  // @ts-expect-error: a list is no object
+  app.method('com.example/rate', {}, async () => [rate])
+  // @ts-expect-error: it must return something
+  app.method('com.example/rate', {}, () => {})
+})
+
 test('a completion is a list, or a function of what was typed and filled in', () => {
   expectTypeOf<CompletionFunction>().parameters.toEqualTypeOf<[value: string, context: CompletionContext]>()
   const complete = { a: async (value: string) => ({ values: [value], total: 1, hasMore: false }) }
