@@ -87,7 +87,7 @@ function addApprove(app: Rally, ledger: Ledger): void {
       const { principal, department } = await io.step('who', () => personOf(io.caller))
       const expense = await io.step('find', async () => (await ledger.find(id)) ?? null)
       if (expense?.department !== department) throw new ToolError(`${department} has no expense ${id}.`)
-      // The limit of today, in every round: it may only refuse.
+      // The limit of today, in every round. Use it only to refuse.
       const limit = io.caller?.claims.limit ?? 0
       if (expense.amount > limit)
         throw new ToolError(`You may approve ${limit} EUR, and this is ${expense.amount} EUR.`)

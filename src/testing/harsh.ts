@@ -150,7 +150,7 @@ async function checkRefreshed(subject: Subject, options: SeededOptions & { seed:
 }
 
 const REFRESHED =
-  'Scopes and claims of the caller changed from pass to pass, as after a refreshed token. They may only refuse: read in a step what picks a branch, a key or a text.'
+  'Scopes and claims of the caller changed from pass to pass, as after a refreshed token. Use them only to refuse, and read in a step what picks a branch, a key or a text.'
 
 async function inRounds(
   subject: Subject,
