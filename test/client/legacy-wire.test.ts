@@ -48,6 +48,7 @@ describe('a server is taken for an older one', () => {
     ['nothing at all with HTTP 202', { 'server/discover': (response) => void response.writeHead(202).end() }],
     ['an unsupported revision, without those it supports', refusing(400, { code: -32022, message: 'No' })],
     ['an error of no revision with HTTP 400', refusing(400, { code: -32000, message: 'No session' })],
+    ['HTTP 501', refusing(501)],
     ['an unknown method', refusing(200, { code: -32601, message: 'Method not found' })],
     [
       'older revisions that it names',

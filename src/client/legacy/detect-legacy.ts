@@ -8,6 +8,7 @@ const MODERN_CODES: ReadonlySet<number> = new Set([HEADER_MISMATCH, MISSING_CAPA
 
 /** HTTP statuses that say nothing about the revision: the server took too long, or refuses to work now. */
 const BUSY: ReadonlySet<number> = new Set([408, 425, 429])
+const NOT_IMPLEMENTED = 501
 
 /** True for every answer that a server of the current revision would not give. A server that gave no answer may be any. */
 export function isLegacyServer(error: unknown): boolean {
@@ -16,5 +17,6 @@ export function isLegacyServer(error: unknown): boolean {
   if (reported instanceof ProtocolError) return !MODERN_CODES.has(reported.rpcCode)
   if (!(error instanceof ClientError)) return false
   const { code, status = 0 } = error
-  return code === 'BAD_RESPONSE' || (code === 'HTTP_STATUS' && status >= 400 && status < 500 && !BUSY.has(status))
+  const isRefusal = status === NOT_IMPLEMENTED || (status >= 400 && status < 500 && !BUSY.has(status))
+  return code === 'BAD_RESPONSE' || (code === 'HTTP_STATUS' && isRefusal)
 }
