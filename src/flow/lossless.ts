@@ -23,16 +23,22 @@ export type Lossless<T> = unknown extends T
     ? T
     : T extends bigint | symbol | Lossy
       ? NotJson<Advice<T>>
-      : T extends readonly unknown[]
-        ? LosslessItems<T>
+      : T extends readonly (infer Item)[]
+        ? LosslessArray<T, Item>
         : T extends object
           ? { [K in keyof T]: Lossless<T[K]> }
           : T
 
+/** TypeScript resolves these types only when it needs them. So `T` may contain itself, as a type for any JSON does. */
+type LosslessArray<T extends readonly unknown[], Item> =
+  Exclude<keyof T, keyof unknown[] | `${number}`> extends never
+    ? number extends T['length']
+      ? readonly LosslessItem<Item>[]
+      : { [K in keyof T as K extends `${number}` ? K : never]: Lossless<T[K]> }
+    : NotJson<'is an array with other properties, which JSON leaves out. Use [...array].'>
+
 /** JSON leaves out a property that is undefined, but turns such an item into null. An item that a tuple may lack is fine. */
-type LosslessItems<T extends readonly unknown[]> = number extends T['length']
-  ? { [K in keyof T]: unknown extends T[K] ? T[K] : undefined extends T[K] ? UndefinedItem : Lossless<T[K]> }
-  : { [K in keyof T]: Lossless<T[K]> }
+type LosslessItem<Item> = unknown extends Item ? Item : undefined extends Item ? UndefinedItem : Lossless<Item>
 
 type UndefinedItem = NotJson<'is undefined, which JSON does not have in an array. Use null.'>
 

@@ -172,6 +172,18 @@ describe('a step', () => {
   }
   type Sku = string & { readonly brand: 'sku' }
   type Shape = { kind: 'circle'; radius: number } | { kind: 'point' }
+  type Json = string | number | boolean | null | Json[] | { [name: string]: Json }
+  type JsonValue = string | number | boolean | null | JsonObject | JsonValue[] | readonly JsonValue[]
+  type JsonObject = { [Name in string]: JsonValue }
+  type Value = string | number | boolean | null | { [name: string]: Value } | ValueList
+  interface ValueList extends Array<Value> {}
+  interface Row {
+    id: string
+    data: JsonValue
+  }
+  type Term = number | ['add', Term, Term] | ['negate', Term?]
+  type Dates = string | Date | Dates[] | { [name: string]: Dates }
+  type Gaps = string | undefined | Gaps[]
   class Session {
     readonly user = 'Ann'
     end(): void {}
@@ -198,6 +210,27 @@ describe('a step', () => {
       open: boolean
       tags: string[]
     }>()
+  })
+
+  test('gives a recursive type, such as one for any JSON', () => {
+    expectTypeOf(result(() => made<Json>())).resolves.toEqualTypeOf<Json>()
+    expectTypeOf(result(async () => made<Json>())).resolves.toEqualTypeOf<Json>()
+    expectTypeOf(result(() => made<JsonValue>())).resolves.toEqualTypeOf<JsonValue>()
+    expectTypeOf(result(() => made<JsonObject>())).resolves.toEqualTypeOf<JsonObject>()
+    expectTypeOf(result(async () => made<Value>())).resolves.toEqualTypeOf<Value>()
+    expectTypeOf(result(() => made<Term>())).resolves.toEqualTypeOf<Term>()
+    expectTypeOf(result(() => made<Row[]>())).resolves.toEqualTypeOf<Row[]>()
+    expectTypeOf(result(async () => ({ row: made<Row>() }))).resolves.toEqualTypeOf<{ row: Row }>()
+    expectTypeOf(flow.step('json', () => made<Json>())).resolves.toEqualTypeOf<Json>()
+    expectTypeOf(flow.scope('json', async () => made<JsonValue>())).resolves.toEqualTypeOf<JsonValue>()
+    resolver('json', { run: async () => made<JsonValue>() })
+    resolver('value', { run: () => made<Value>() })
+    // @ts-expect-error: JSON makes a string of a Date
+    void flow.step('dates', () => made<Dates>())
+    // @ts-expect-error: JSON makes null of an undefined item
+    void flow.step('gaps', () => made<Gaps>())
+    // @ts-expect-error: beside a recursive type, too
+    void flow.step('beside', () => made<{ json: Json; at: [Date] }>())
   })
 
   test('must not return what JSON loses', () => {
@@ -229,6 +262,10 @@ describe('a step', () => {
     void flow.step('promise', () => ({ later: Promise.resolve(1) }))
     // @ts-expect-error: JSON makes null of an undefined item
     void flow.step('items', () => made<(string | undefined)[]>())
+    // @ts-expect-error: in a tuple, too
+    void flow.step('tuple', () => made<[number, Date?]>())
+    // @ts-expect-error: JSON leaves out the index of a match
+    void flow.step('match', () => 'a'.match(/a/))
     // @ts-expect-error: so does a scope
     void flow.scope('scope', () => ({ at: new Date() }))
     // @ts-expect-error: and a resolver
