@@ -7,6 +7,7 @@ import type { Requirement, Requirements } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
+import type { InputRequiredResult } from '../protocol/messages.ts'
 import type { Checked } from '../schema/standard.ts'
 import type { VisibilityTest, Visible } from './visibility.ts'
 
@@ -27,7 +28,13 @@ export interface HandlerOptions<A extends Asks, N> {
 }
 
 /** What a handler may return. With `needs` it cannot take its rounds by hand, because needs are asked through io. */
-export type ReturnWithNeeds<R, N> = keyof N extends never ? R : Exclude<R, InputRequired>
+export type ReturnWithNeeds<R, N> = keyof N extends never ? R : Exclude<R, AnotherRound>
+
+/** What a handler returns that takes its rounds by hand: `inputRequired(...)`, or a result as the protocol writes it. */
+export type AnotherRound = InputRequired | Unchanged<InputRequiredResult>
+
+/** Rally only reads what a handler returns. */
+export type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 
 export interface Handled {
   readonly version: string | undefined

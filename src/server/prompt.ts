@@ -1,6 +1,5 @@
 // Registers a prompt, and turns what its handler returns into messages.
 import { isObject } from '../protocol/json.ts'
-import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { toCheck } from '../schema/validator.ts'
@@ -11,7 +10,7 @@ import { jsonSchemaOf } from '../schema/standard.ts'
 import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { isBlock, withServerMeta } from './content.ts'
-import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
+import type { AnotherRound, Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
 import type { Target } from './round.ts'
@@ -34,7 +33,7 @@ export interface PromptOptions<I extends Schema, A extends Asks, N> extends Hand
 }
 
 /** A text or a content block becomes one message of the user. */
-export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResult | InputRequired
+export type PromptReturn = string | ContentBlock | PromptMessage[] | PromptResult | AnotherRound
 
 /** The messages of a prompt, where a string is not enough. */
 export interface PromptResult {

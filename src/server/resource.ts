@@ -1,6 +1,5 @@
 // Registers resources and resource templates, and turns what their readers return into contents.
 import { isObject } from '../protocol/json.ts'
-import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
@@ -18,7 +17,7 @@ import { shown } from '../protocol/text.ts'
 import type { CompletionSource, Completers } from './completion.ts'
 import { prepareCompleters } from './completion.ts'
 import { cacheHints, withServerMeta } from './content.ts'
-import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
+import type { AnotherRound, Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
 import { pick, prepareHandler } from './handler.ts'
 import { invalidParams } from './request.ts'
 import type { Target, RoundRequest } from './round.ts'
@@ -58,7 +57,7 @@ export type ReadReturn =
   | ResourceContent[]
   | ReadResult
   | undefined
-  | InputRequired
+  | AnotherRound
 
 /** Default: the URI of the request, and the MIME type of the resource. */
 export type ResourceContent = Loose<TextResourceContents> | Loose<BlobResourceContents>

@@ -1,5 +1,4 @@
 // Registers a tool: everything is checked and converted once, when the app is built.
-import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { toCheck } from '../schema/validator.ts'
@@ -9,7 +8,7 @@ import type { Input, Output, Schema } from '../schema/standard.ts'
 import { jsonSchemaOf } from '../schema/standard.ts'
 import type { ToolResult, ToolReturn } from './content.ts'
 import { errorText, messageOf, resultText, structuredText } from './content.ts'
-import type { Handled, HandlerOptions, ReturnWithNeeds } from './handler.ts'
+import type { AnotherRound, Handled, HandlerOptions, ReturnWithNeeds, Unchanged } from './handler.ts'
 import { checkedRun, checkNone, NO_ARGUMENTS, pick, prepareHandler } from './handler.ts'
 import type { ParamHeader } from '../schema/param-headers.ts'
 import { paramHeaders } from '../schema/param-headers.ts'
@@ -57,15 +56,12 @@ export type ToolHandler<
 
 export type Returned<O extends Schema, N = {}> =
   | Unchanged<Schema extends O ? ToolReturn : Input<O> | ToolResult>
-  | ReturnWithNeeds<InputRequired, N>
+  | ReturnWithNeeds<AnotherRound, N>
 
 /** A tool as its clients know it: the arguments before they are validated, and the structured content if the tool has an output schema. */
 export type ToolTypes<I extends Schema, O extends Schema> = Schema extends O
   ? { readonly input: Input<I> }
   : { readonly input: Input<I>; readonly output: Output<O> }
-
-/** Rally only reads what a handler returns. */
-type Unchanged<T> = T extends object ? { readonly [K in keyof T]: Unchanged<T[K]> } : T
 
 export interface RegisteredTool extends Handled, Target {
   readonly resultText: (value: unknown, host: RoundServices) => string | Promise<string>

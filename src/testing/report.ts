@@ -1,10 +1,10 @@
 // The options and the report of a test run.
-import type { InputRequired } from '../flow/by-hand.ts'
 import type { Asks, Io } from '../flow/io.ts'
 import type { TraceEvent } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
+import type { AnotherRound } from '../server/handler.ts'
 import type { TestCaller } from './callers.ts'
 import type { Answerer } from './questions.ts'
 import type { Rounds, Run } from './rounds.ts'
@@ -54,7 +54,7 @@ export interface Report<R = unknown> {
 }
 
 /** The final results of a handler: `inputRequired` is not one. */
-export type Ended<R> = Exclude<R, InputRequired>
+export type Ended<R> = Exclude<R, AnotherRound>
 
 export function toReport<R>(rounds: Rounds, end: { result?: unknown; error?: unknown }): Report<R> {
   return {

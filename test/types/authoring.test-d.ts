@@ -313,6 +313,21 @@ describe('results', () => {
     app.tool('made_elsewhere', {}, (): ContentBlock[] => [])
     app.tool('made_elsewhere_whole', {}, async (): Promise<ToolResult> => ({ content: [] }))
     app.tool('nothing', {}, () => {})
+    app.tool('round', {}, () => ({ resultType: 'input_required', requestState: 'again' }))
+    app.tool('asks_by_hand', { output: z.object({ id: z.number() }) }, async () => ({
+      resultType: 'input_required',
+      inputRequests: {
+        name: {
+          method: 'elicitation/create',
+          params: {
+            message: 'Name?',
+            requestedSchema: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] },
+          },
+        },
+      },
+    }))
+    // @ts-expect-error: there is no such method
+    app.tool('fax', {}, () => ({ resultType: 'input_required', inputRequests: { a: { method: 'fax' } } }))
     // @ts-expect-error: an object needs an output schema
     app.tool('object', {}, () => ({ count: 1 }))
     // @ts-expect-error: a number is no content

@@ -66,8 +66,15 @@ describe('the variables of a template', () => {
 test('a handler with needs cannot take its rounds by hand', () => {
   const stock = resolver('stock', { run: () => 3 })
   const again = inputRequired({ state: 1 })
+  const written = { resultType: 'input_required', requestState: 'again' } as const
   app.tool('free', { needs: {} }, () => again)
   app.prompt('free', {}, () => again)
+  app.prompt('written', {}, () => written)
+  app.resource('x://written', { name: 'written' }, async () => written)
+  // @ts-expect-error: needs are asked through io
+  app.tool('order', { needs: { stock } }, () => written)
+  // @ts-expect-error: needs are asked through io
+  app.prompt('order', { needs: { stock } }, () => written)
   // @ts-expect-error: needs are asked through io
   app.tool('order', { needs: { stock } }, () => again)
   // @ts-expect-error: needs are asked through io
