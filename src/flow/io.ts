@@ -10,7 +10,7 @@ import type { Caller, ClientInfo } from './caller.ts'
 import { Declined, questionInvalid } from './errors.ts'
 import type { OutsideEvent } from './event.ts'
 import { outsideEvent } from './event.ts'
-import type { Recordable } from './lossless.ts'
+import type { Kept, Recordable } from './lossless.ts'
 import type { Action } from './journal.ts'
 import type { Outcome } from './carrier.ts'
 import type { Pass } from './pass.ts'
@@ -37,7 +37,7 @@ export interface AskOptions<F> {
   /** How long the question is open, in milliseconds, from when it is first reached. */
   readonly withinMs: number
   /** The result when no answer has come until then, a JSON value. Default: `Expired` is thrown. */
-  readonly otherwise?: F
+  readonly otherwise?: Kept<F>
 }
 
 /** One option of `io.choose`: the value, with a title for people if they should read something else. */

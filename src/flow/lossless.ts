@@ -14,6 +14,9 @@
 /** What a step may return: a value that is the same after it went through JSON. */
 export type Recordable<T> = IsLossless<T> extends false ? Lossless<T> | Promise<Lossless<T>> : T | Promise<T>
 
+/** `T` if JSON keeps it, and otherwise what `T` would have to be. */
+export type Kept<T> = IsLossless<T> extends false ? Lossless<T> : T
+
 type IsLossless<T> = [T] extends [Lossless<T>] ? true : false
 
 /** `T`, with a `NotJson` in the place of everything that JSON would lose. */

@@ -14,6 +14,9 @@ export type Schema = StandardSchema | JsonSchemaObject
 export interface JsonSchemaObject {
   readonly [keyword: string]: unknown
   readonly '~standard'?: never
+  // Options of `io.ask`, which would pass for a schema.
+  readonly withinMs?: never
+  readonly otherwise?: never
 }
 
 /** Standard Schema v1 (standardschema.dev), and its JSON Schema extension, if the library has it. */

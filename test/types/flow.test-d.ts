@@ -9,6 +9,10 @@ import { harsh } from '../../src/testing.ts'
 
 declare const io: Io<{ size: z.ZodObject<{ size: z.ZodEnum<{ S: 'S'; M: 'M' }> }> }>
 
+type None = { kind: 'none' }
+type Some = { kind: 'some'; n: number }
+declare const none: None | Some
+
 const stock = resolver('stock', { run: ({ title }: { title: string }) => ({ title, copies: 3 }) })
 
 test('a resolver without needs takes the arguments that its run names', () => {
@@ -66,6 +70,28 @@ test('a declared question has its type, with an index too, and an undeclared one
   expectTypeOf(io.ask('n', 'N?', z.object({ n: z.number() }))).resolves.toEqualTypeOf<{ n: number }>()
   // @ts-expect-error: it is not declared, and has no schema.
   expectTypeOf(io.ask('n', 'N?')).resolves.toBeNever()
+})
+
+test('what stands in for an answer that does not come in time is JSON, and the options of a question are no schema', () => {
+  const schema = z.object({ n: z.number() })
+  const sized = io.ask('size', 'Size?', { withinMs: 5, otherwise: null })
+  expectTypeOf(sized).resolves.toEqualTypeOf<{ size: 'S' | 'M' } | null>()
+  expectTypeOf(io.ask('size', 'Size?', { withinMs: 5 })).resolves.toEqualTypeOf<{ size: 'S' | 'M' }>()
+  const made = io.ask('n', 'N?', schema, { withinMs: 5, otherwise: none })
+  expectTypeOf(made).resolves.toEqualTypeOf<{ n: number } | None | Some>()
+  expectTypeOf(io.event('e', schema, { withinMs: 5, otherwise: 1 })).resolves.toEqualTypeOf<{ n: number } | number>()
+  // @ts-expect-error: JSON makes a string of a Date
+  void io.ask('size', 'Size?', { withinMs: 5, otherwise: new Date() })
+  // @ts-expect-error: so it does with a schema
+  void io.ask('n', 'N?', schema, { withinMs: 5, otherwise: { at: new Date() } })
+  // @ts-expect-error: JSON has no functions
+  void io.event('e', schema, { withinMs: 5, otherwise: () => 1 })
+  // @ts-expect-error: it needs a deadline
+  void io.ask('size', 'Size?', { otherwise: null })
+  // @ts-expect-error: there is no such option
+  void io.ask('size', 'Size?', { withinMs: 5, otherwize: null })
+  // @ts-expect-error: it is not declared
+  void io.ask('n', 'N?', { withinMs: 5 })
 })
 
 test('what the other calls give', () => {
