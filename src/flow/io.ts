@@ -3,7 +3,7 @@ import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../p
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import type { RetryPolicy } from './retry.ts'
-import { checkRetryOptions, retryPolicy } from './retry.ts'
+import { retryPolicy } from './retry.ts'
 import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import type { Caller, ClientInfo } from './caller.ts'
@@ -21,7 +21,7 @@ import { checkMessage, checkUrl, FormQuestion, RootsQuestion, prepareForm, Visit
 import { SampleQuestion } from './sampling.ts'
 import { scheduler } from './scheduler.ts'
 import type { LogLevel, StepContext, StepOptions } from './step.ts'
-import { stepOnce, StepScene } from './step.ts'
+import { checkStepOptions, stepOnce, StepScene } from './step.ts'
 
 /** Schemas of the questions that a handler asks, by key. Checked when the app is built. */
 export type Asks = Readonly<Record<string, Schema>>
@@ -429,7 +429,7 @@ export class Io<A extends Asks = {}> {
     const { steps } = this.#pass.input
     if (options === undefined && steps === undefined) return undefined
     try {
-      if (options !== undefined) checkRetryOptions(options, `The step "${key}"`)
+      if (options !== undefined) checkStepOptions(options, key)
       return retryPolicy(options ?? NO_OPTIONS, steps)
     } catch (error) {
       void this.#pass.fail(error, key)

@@ -1,10 +1,13 @@
 // The context and the options of a step.
+import { RallyError } from '../protocol/errors.ts'
 import { toJsonText } from '../protocol/json.ts'
+import { shown } from '../protocol/text.ts'
 import type { OnceOutcome, OnceStore } from '../store/once.ts'
 import { useOnce } from '../store/once.ts'
 import type { StoreOutages } from '../store/outages.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import type { Attempt, RetryOptions } from './retry.ts'
+import { checkRetryOptions } from './retry.ts'
 import { parked } from './call.ts'
 import { idempotencyKey } from './derive.ts'
 import type { Pass } from './pass.ts'
@@ -31,6 +34,18 @@ export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'crit
 export interface StepOptions extends RetryOptions {
   /** A store that all instances share. Only one pass of the flow runs the step; the others use its result. Default: none. */
   once?: OnceStore
+}
+
+/** Throws if an option cannot be used. Without this check, a wrong `once` would look like a store that fails. */
+export function checkStepOptions(options: StepOptions, key: string): void {
+  const where = `The step "${key}"`
+  checkRetryOptions(options, where)
+  const { once } = options
+  if (once === undefined || typeof once?.claim === 'function') return
+  throw new RallyError(
+    'OPTION_INVALID',
+    `${where}: \`once\` must be a OnceStore, got ${shown(once)}. Pass \`store.once\`.`,
+  )
 }
 
 export class StepScene implements StepContext {

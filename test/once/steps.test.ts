@@ -1,6 +1,6 @@
 // io.step(key, run, { once }): no pass of the flow, wherever it runs, does again what one has done.
 import type { App, OnceStore } from 'mcp-rally'
-import { MemoryOnceStore, rally, send } from 'mcp-rally'
+import { MemoryOnceStore, MemoryStore, rally, send } from 'mcp-rally'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { gate, microtasks } from '../../src/testing/manual-scheduler.ts'
 import type { Round } from '../wire/messages.ts'
@@ -53,6 +53,18 @@ function pay(app: App, round: Round, signal?: AbortSignal): Promise<object | und
 afterEach(() => void vi.useRealTimers())
 
 describe('a step that is done once', () => {
+  test.each([
+    { once: new MemoryStore() as unknown as OnceStore, got: 'an object' },
+    { once: true as unknown as OnceStore, got: 'true' },
+    { once: null as unknown as OnceStore, got: 'null' },
+  ])('needs a OnceStore, and $got is a mistake of the author, not an outage', async ({ once, got }) => {
+    const bank = new Bank(once)
+    expect(textOf(await pay(bank.instance(), await bank.begin()))).toBe(
+      `The step "charge": \`once\` must be a OnceStore, got ${got}. Pass \`store.once\`.`,
+    )
+    expect(bank.charges).toEqual([])
+  })
+
   test('is not done again from a rewound state, which gets its result', async () => {
     const bank = new Bank()
     bank.charge = () => `receipt ${bank.charges.length}`
