@@ -162,6 +162,7 @@ export class TaskOperations {
 
   /** One task, with its timeline. */
   async get(id: string, { redact = false }: TaskGetOptions = {}): Promise<TaskDetails> {
+    checkId('get', id)
     const task = await this.#inspect(id)
     const retry = await this.#store.read(retryIdOf(task))
     return detailsOf(task, retry?.id, redactionOf(redact))
@@ -169,11 +170,13 @@ export class TaskOperations {
 
   /** Cancels a task, whoever it belongs to. */
   async cancel(id: string): Promise<void> {
+    checkId('cancel', id)
     if ((await this.#store.change(id, {}, { status: 'cancelled' })) === undefined) throw await this.#unchangeable(id)
   }
 
   /** Answers questions of a task in place of its client, by the keys of `questions` in what `get` returns. */
   async answer(id: string, answers: Readonly<Record<string, InputResponse>>): Promise<void> {
+    checkId('answer', id)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const task = await this.#store.read(id)
       if (task === undefined || isEnd(task.status)) throw await this.#unchangeable(id)
@@ -194,6 +197,7 @@ export class TaskOperations {
 
   /** Sends an event to a task by its key. */
   async signal(id: string, key: string, value: unknown): Promise<SignalOutcome> {
+    checkId('signal', id)
     const text = eventText(value)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const task = await this.#store.read(id)
@@ -215,6 +219,7 @@ export class TaskOperations {
    * it continues after what was recorded before `from`. Returns the new task.
    */
   async retry(id: string, { from }: TaskRetryOptions = {}): Promise<TaskSummary> {
+    checkId('retry', id)
     const task = await this.#inspect(id)
     const newTask = retryOf(task, from, Date.now())
     const existing = await this.#store.read(newTask.id)
@@ -271,6 +276,11 @@ export class TaskOperations {
     if (found !== undefined) return found.bind(store) as NonNullable<TaskStore[Name]>
     throw new RallyError('STORE_UNSUPPORTED', `The store has no function \`${name}\`, which operations on tasks need.`)
   }
+}
+
+/** The store is not asked with a wrong id: its failure would look like an outage. */
+function checkId(call: string, id: unknown): void {
+  if (typeof id !== 'string') throw invalid(call, '`id` must be the id of a task, a string', id)
 }
 
 type Filters = Partial<
@@ -402,6 +412,10 @@ function redacted(entry: TaskTimelineEntry, tool: string, redact: Redact): TaskT
   const kind = entry.type === 'step' ? 'step' : 'answer'
   const instead = redact(value, { kind, tool, ...(entry.key !== undefined && { key: entry.key }) })
   return { ...rest, ...(instead !== undefined && { value: instead }) }
+}
+
+function invalid(call: string, problem: string, got: unknown): RallyError {
+  return new RallyError('OPTION_INVALID', `app.tasks.${call}(): ${problem}, got ${shownValue(got)}.`)
 }
 
 function unknownTask(id: string): RallyError {

@@ -1,6 +1,7 @@
 // What operators do with tasks: list, look into, cancel, answer, retry and delete them.
 import type { Rally, TaskTimelineEntry } from 'mcp-rally'
 import { MemoryStore, rally, ToolError } from 'mcp-rally'
+import { sqlite } from 'mcp-rally/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
 import type { Store } from '../../src/store/store.ts'
@@ -467,6 +468,26 @@ describe('get', () => {
     await expect(app.tasks.retry('none')).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
     await expect(app.tasks.answer('none', {})).rejects.toMatchObject({ code: 'TASK_UNKNOWN' })
   })
+})
+
+test('an id that is not a string is a mistake of the caller, and not an outage of the store', async () => {
+  const store = sqlite(':memory:')
+  onTestFinished(() => store.close())
+  const { tasks } = rally({ name: 'shop', version: '1', store })
+  const none = undefined as unknown as string
+  const calls = {
+    get: () => tasks.get(none),
+    cancel: () => tasks.cancel(none),
+    answer: () => tasks.answer(none, {}),
+    signal: () => tasks.signal(none, 'paid', 1),
+    retry: () => tasks.retry(none),
+  }
+  for (const [name, call] of Object.entries(calls)) {
+    await expect(call()).rejects.toMatchObject({
+      code: 'OPTION_INVALID',
+      message: `app.tasks.${name}(): \`id\` must be the id of a task, a string, got undefined.`,
+    })
+  }
 })
 
 describe('retry', () => {
