@@ -1,7 +1,9 @@
 // rally tasks: what operators do with the tasks in a store. It needs no server, and none of the code of the app.
 import type { Command } from 'commander'
 import { InvalidArgumentError, Option } from 'commander'
+import { TASK_STATUSES } from '../store/tasks.ts'
 import type { TaskListOptions, TaskOperations, TaskSummary } from '../tasks/operations.ts'
+import { TASK_OUTCOMES } from '../tasks/outcome.ts'
 import { cleanJson, cleanLine } from './clean.ts'
 import type { CommandContext } from './command.ts'
 import { noMore } from './command.ts'
@@ -44,8 +46,8 @@ export function addTasks(program: Command, { runContext, run }: CommandContext):
     .argument('[words...]')
     .option('--store <file or url>', 'a SQLite file, or PostgreSQL by its URL')
     .option('--schema <name>', 'the schema of the tables in PostgreSQL (default: rally)')
-    .addOption(choice('--status <status>', 'list: only tasks with this status', STATUSES))
-    .addOption(choice('--outcome <outcome>', 'list: only tasks that ended like this', OUTCOMES))
+    .addOption(choice('--status <status>', 'list: only tasks with this status', TASK_STATUSES))
+    .addOption(choice('--outcome <outcome>', 'list: only tasks that ended like this', TASK_OUTCOMES))
     .option('--tool <name>', 'list: only tasks of this tool')
     .option('--principal <name>', 'list: only tasks of this principal')
     .option('--before <time or position>', 'list: only tasks from before this time, or the next page')
@@ -175,9 +177,6 @@ function readLimit(text: string): number {
     throw new InvalidArgumentError(`It must be a whole number from 1 to ${MOST_LOOKED}.`)
   return limit
 }
-
-const STATUSES = ['working', 'input_required', 'completed', 'failed', 'cancelled']
-const OUTCOMES = ['ok', 'error', 'gave_up', 'cancelled']
 
 function choice(flags: string, description: string, values: readonly string[]): Option {
   return new Option(flags, description).choices(values)

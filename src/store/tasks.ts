@@ -77,8 +77,10 @@ export interface TaskStore {
   watch(listener: (event: TaskEvent) => void): () => void
 }
 
+export const TASK_STATUSES = ['working', 'input_required', 'completed', 'failed', 'cancelled'] as const
+
 /** The status of a task, as the protocol names it. */
-export type TaskStatus = 'working' | 'input_required' | 'completed' | 'failed' | 'cancelled'
+export type TaskStatus = (typeof TASK_STATUSES)[number]
 
 /** A task to create. */
 export interface NewTask {

@@ -379,7 +379,6 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
     maxJournalBytes,
     timeoutMs,
     ...(watchdogMs !== 0 && { watchdogMs }),
-    ...(keepFailedMs !== 0 && { keepFailedMs }),
   }
   for (const [name, value] of Object.entries(spans)) {
     if (!Number.isSafeInteger(value) || value < 1) {
@@ -390,11 +389,9 @@ export function readTasksOptions(options: TasksOptions): CheckedTasksOptions {
     if (value <= MAX_TIMER_MS) continue
     throw new RallyError('OPTION_INVALID', `\`tasks.${name}\` must be at most ${MAX_TIMER_MS}, got ${value}.`)
   }
-  if (!Number.isSafeInteger(concurrency) || concurrency < 0) {
-    throw new RallyError(
-      'OPTION_INVALID',
-      `\`tasks.concurrency\` must be a whole number of at least 0, got ${concurrency}.`,
-    )
+  for (const [name, value] of Object.entries({ concurrency, keepFailedMs })) {
+    if (Number.isSafeInteger(value) && value >= 0) continue
+    throw new RallyError('OPTION_INVALID', `\`tasks.${name}\` must be a whole number of at least 0, got ${value}.`)
   }
   const eventsUrl = options.eventsUrl === undefined ? undefined : readEventsUrl(options.eventsUrl)
   if (typeof worker !== 'string' || worker === '')

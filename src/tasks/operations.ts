@@ -6,11 +6,11 @@ import type { CallToolResult, InputRequest, InputResponse } from '../protocol/me
 import { shown as shownValue } from '../protocol/text.ts'
 import type { SignalOutcome } from '../server/tasks.ts'
 import type { InspectedTask, TaskRecord, TaskStatus, TaskStore } from '../store/tasks.ts'
-import { isEnd } from '../store/tasks.ts'
+import { isEnd, TASK_STATUSES } from '../store/tasks.ts'
 import { eventText, receive } from './events.ts'
 import { readClaimNote } from './history.ts'
 import type { TaskOutcome } from './outcome.ts'
-import { outcomeOf, statePrefixOf } from './outcome.ts'
+import { outcomeOf, statePrefixOf, TASK_OUTCOMES } from './outcome.ts'
 import { retryOf } from './retry.ts'
 import type { TaskFlowState, TaskRequest } from './state.ts'
 import { flowStateOf, isByHand, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
@@ -147,7 +147,7 @@ export class TaskOperations {
   async list(options: TaskListOptions = {}): Promise<TaskList> {
     const { before, limit = DEFAULT_LIMIT } = options
     checkLimit(limit)
-    const filters = filtersOf(options)
+    const filters = filtersOf('list', options)
     const tasks: TaskSummary[] = []
     let from = positionOf(before)
     for (let looks = 0; looks < MAX_LOOKS; looks += 1) {
@@ -234,14 +234,15 @@ export class TaskOperations {
   }
 
   /** Deletes tasks that have ended. Returns how many there were. */
-  async prune({ olderThanMs, outcome, tool }: TaskPruneOptions): Promise<number> {
-    if (!(olderThanMs >= 0))
-      throw new RallyError(
-        'OPTION_INVALID',
-        `app.tasks.prune(): \`olderThanMs\` must be a number of at least 0, got ${shownValue(olderThanMs)}.`,
-      )
+  async prune(options: TaskPruneOptions): Promise<number> {
+    // Without types, the options may be missing.
+    const { olderThanMs, outcome, tool } = { ...options }
+    if (!(olderThanMs >= 0)) throw invalid('prune', '`olderThanMs` must be a number of at least 0', olderThanMs)
     const before = Date.now() - olderThanMs
-    const filters = filtersOf({ ...(outcome !== undefined && { outcome }), ...(tool !== undefined && { tool }) })
+    const filters = filtersOf('prune', {
+      ...(outcome !== undefined && { outcome }),
+      ...(tool !== undefined && { tool }),
+    })
     let cursor: string | undefined
     let deleted = 0
     do {
@@ -287,7 +288,9 @@ type Filters = Partial<
   Pick<Parameters<NonNullable<TaskStore['find']>>[0], 'owner' | 'statuses' | 'requestPrefix' | 'statePrefix'>
 >
 
-function filtersOf({ status, outcome, tool, principal }: TaskListOptions): Filters {
+function filtersOf(call: string, options: TaskListOptions): Filters {
+  checkFilters(call, options)
+  const { status, outcome, tool, principal } = options
   const statuses = outcome === 'cancelled' ? 'cancelled' : status
   if (outcome === 'cancelled' && status !== undefined && status !== 'cancelled') return { statuses: [] }
   return {
@@ -299,23 +302,27 @@ function filtersOf({ status, outcome, tool, principal }: TaskListOptions): Filte
   }
 }
 
+function checkFilters(call: string, { status, outcome, tool, principal }: TaskListOptions): void {
+  if (status !== undefined && !TASK_STATUSES.includes(status))
+    throw invalid(call, `\`status\` must be one of ${TASK_STATUSES.join(', ')}`, status)
+  if (outcome !== undefined && !TASK_OUTCOMES.includes(outcome))
+    throw invalid(call, `\`outcome\` must be one of ${TASK_OUTCOMES.join(', ')}`, outcome)
+  if (tool !== undefined && typeof tool !== 'string') throw invalid(call, '`tool` must be a string', tool)
+  if (principal !== undefined && principal !== null && typeof principal !== 'string')
+    throw invalid(call, '`principal` must be a string or null', principal)
+}
+
 function positionOf(before: Date | string | undefined): { cursor: string } | { createdBefore?: number } {
   if (before === undefined) return {}
   if (typeof before === 'string') return { cursor: before }
   const time = before instanceof Date ? before.getTime() : Number.NaN
   if (!Number.isNaN(time)) return { createdBefore: time }
-  throw new RallyError(
-    'OPTION_INVALID',
-    `app.tasks.list(): \`before\` must be a valid Date, or \`next\` of a page, got ${shownValue(before)}.`,
-  )
+  throw invalid('list', '`before` must be a valid Date, or `next` of a page', before)
 }
 
 function checkLimit(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1 && limit <= MAX_LIMIT) return
-  throw new RallyError(
-    'OPTION_INVALID',
-    `app.tasks.list(): \`limit\` must be a whole number from 1 to ${MAX_LIMIT}, got ${shownValue(limit)}.`,
-  )
+  throw invalid('list', `\`limit\` must be a whole number from 1 to ${MAX_LIMIT}`, limit)
 }
 
 function checkAnswers(answers: Readonly<Record<string, unknown>>, { shown }: TaskFlowState): void {

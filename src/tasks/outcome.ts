@@ -1,11 +1,13 @@
 // How a task ended, for operations. The status on the wire does not tell: a tool that threw is `completed` there.
 import type { TaskRecord } from '../store/tasks.ts'
 
+export const TASK_OUTCOMES = ['ok', 'error', 'gave_up', 'cancelled'] as const
+
 /**
  * `error`: the tool threw, or returned `isError`, or a rule of the flow was broken. `gave_up`: no worker could run it: too many were
  * lost, or the store failed too often, or none had the tool.
  */
-export type TaskOutcome = 'ok' | 'error' | 'gave_up' | 'cancelled'
+export type TaskOutcome = (typeof TASK_OUTCOMES)[number]
 
 /** `undefined` for a task that has not ended. */
 export function outcomeOf({ status, state, outcome, message }: TaskRecord): TaskOutcome | undefined {

@@ -162,6 +162,7 @@ test.each([
   [{ ttlMs: -1 }, '`tasks.ttlMs` must be a whole number of at least 1, got -1.'],
   [{ maxJournalBytes: Number.NaN }, '`tasks.maxJournalBytes` must be a whole number of at least 1, got NaN.'],
   [{ concurrency: -1 }, '`tasks.concurrency` must be a whole number of at least 0, got -1.'],
+  [{ keepFailedMs: -3 }, '`tasks.keepFailedMs` must be a whole number of at least 0, got -3.'],
 ])('the options %j are an error when the app is built', (tasks, message) => {
   expect(() => without({ tasks })).toThrow(message)
 })

@@ -1,5 +1,5 @@
 // What operators do with tasks: list, look into, cancel, answer, retry and delete them.
-import type { Rally, TaskTimelineEntry } from 'mcp-rally'
+import type { Rally, TaskListOptions, TaskPruneOptions, TaskTimelineEntry } from 'mcp-rally'
 import { MemoryStore, rally, ToolError } from 'mcp-rally'
 import { sqlite } from 'mcp-rally/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -132,6 +132,25 @@ describe('list', () => {
       'app.tasks.list(): `limit` must be a whole number from 1 to 1000, got 0.',
     )
   })
+})
+
+test('a filter that no task can match is refused, by name', async () => {
+  const { tasks } = opened(() => {}).instance.app
+  const filters = [
+    { status: 'bogus', says: /`status` must be one of working, input_required, .*, got "bogus"\.$/ },
+    { outcome: 'failed', says: /`outcome` must be one of ok, error, gave_up, cancelled, got "failed"\.$/ },
+    { tool: 5, says: /`tool` must be a string, got 5\.$/ },
+    { principal: 5, says: /`principal` must be a string or null, got 5\.$/ },
+  ]
+  for (const { says, ...filter } of filters) {
+    const message = expect.stringMatching(says)
+    await expect(tasks.list(filter as TaskListOptions)).rejects.toMatchObject({ code: 'OPTION_INVALID', message })
+  }
+  const bogus = { olderThanMs: 0, outcome: 'failed' } as unknown as TaskPruneOptions
+  await expect(tasks.prune(bogus)).rejects.toThrow('app.tasks.prune(): `outcome` must be one of')
+  await expect(tasks.prune(undefined as unknown as TaskPruneOptions)).rejects.toThrow(
+    'app.tasks.prune(): `olderThanMs` must be a number of at least 0, got undefined.',
+  )
 })
 
 test('an app without a store, and a store without these functions, say what is missing', async () => {
