@@ -1,8 +1,10 @@
 // Who calls the handler under test. A token may be refreshed between two rounds: then scopes and claims are others, and the
 // principal is the same.
 import type { Caller, CallSource } from '../flow/caller.ts'
+import { RallyError } from '../protocol/errors.ts'
 import { isObject } from '../protocol/json.ts'
 import { REVISION } from '../protocol/revisions/2026-07-28.ts'
+import { shown } from '../protocol/text.ts'
 import type { Random } from './random.ts'
 
 /** The caller in `io.caller`. */
@@ -11,6 +13,11 @@ export type TestCaller = Pick<Caller, 'principal'> & Partial<Caller>
 const CLIENT = { name: 'harsh', version: '1.0.0', revision: REVISION, capabilities: {}, extensions: {} }
 
 export function sourceOf(caller: TestCaller | undefined): CallSource {
+  if (caller !== undefined && typeof caller?.principal !== 'string')
+    throw new RallyError(
+      'OPTION_INVALID',
+      `\`caller\` must be an object with a principal, got ${shown(caller)}. Pass { principal: 'ann' }.`,
+    )
   return { caller: caller && { scopes: [], claims: {}, ...caller }, client: CLIENT, meta: {} }
 }
 

@@ -4,7 +4,7 @@ import type { OpenQuestion } from '../flow/flow-state.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import type { Random } from './random.ts'
 import type { Answerer, AskedQuestion } from './questions.ts'
-import { toAsked } from './questions.ts'
+import { checkedAnswerer, toAsked } from './questions.ts'
 import type { Sent } from './rounds.ts'
 
 /** The engine asks a question this many times at most. The kit never causes that limit itself. */
@@ -20,7 +20,7 @@ export class Delivery {
 
   constructor(random: Random, answer: Answerer) {
     this.#random = random
-    this.#answer = answer
+    this.#answer = checkedAnswerer(answer)
   }
 
   /** The right answer to a question, the same every time. */

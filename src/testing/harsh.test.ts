@@ -117,6 +117,33 @@ describe('harsh runs a handler to its end', () => {
     expect(new Set(rounds).size).toBeGreaterThan(1)
   })
 
+  test.each([
+    {
+      call: () => harsh(undefined as never),
+      says: /^harsh: the first argument must be a handler, or an app of .*, got undef/,
+    },
+    {
+      call: () => harsh({ tool() {} } as never, 'x'),
+      says: /^harsh: the first argument must be .*, got an object\.$/,
+    },
+    { call: () => harsh(() => 1, { runs: 0 }), says: /^harsh: `runs` must be a whole number of at least 1, got 0\.$/ },
+    { call: () => harsh(() => 1, { maxRounds: Number.NaN }), says: /^harsh: `maxRounds` must be .*, got NaN\.$/ },
+    { call: () => harsh(() => 1, { caller: 'ann' as never }), says: /^`caller` must be an object .*, got "ann"\./ },
+    { call: () => straight(() => 1, { caller: {} as never }), says: /^`caller` must be an object .*, got an object\./ },
+  ])('and refuses wrong arguments: $says', async ({ call, says }) => {
+    await expect(call()).rejects.toMatchObject({ code: 'OPTION_INVALID', message: expect.stringMatching(says) })
+  })
+
+  test.each([true, { confirm: true }, null])('and says what an answer must be when it gets %j', async (given) => {
+    const answer = (): never => given as never
+    const message =
+      /^The question "sure": `answer` must return an answer or undefined, got .*\. Return accept\(\{ \.\.\. \}\), decl/
+    const error = { code: 'UNANSWERED', message: expect.stringMatching(message) }
+    await expect(harsh(askSure, { answer })).rejects.toMatchObject(error)
+    await expect(harsh(askSure, { answer: async () => answer() })).rejects.toMatchObject(error)
+    expect((await straight(askSure, { answer })).error).toMatchObject(error)
+  })
+
   test('and gives up when it takes too many rounds', async () => {
     const visiting = harsh((_args, io) => io.visit('pay', 'Pay.', 'https://example.com', { done: () => false }), {
       maxRounds: 20,
@@ -327,6 +354,10 @@ describe('straight runs a handler in one pass', () => {
     expect(report.error).toMatchObject({ code: 'UNANSWERED' })
   })
 })
+
+function askSure(_args: object, io: Io): Promise<boolean> {
+  return io.confirm('sure', 'Sure?')
+}
 
 function askThree(io: Io): Promise<unknown> {
   return Promise.all(['a', 'b', 'c'].map((key) => io.confirm(key, `${key}?`)))

@@ -7,7 +7,8 @@ import type { Asks } from '../flow/io.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
-import type { App } from '../server/app.ts'
+import { shown as shownValue } from '../protocol/text.ts'
+import { App } from '../server/app.ts'
 import { RefreshedTokens, sourceOf } from './callers.ts'
 import { Delivery } from './delivery.ts'
 import { madeUp } from './default-answer.ts'
@@ -34,7 +35,7 @@ export interface HarshRunOptions {
   deferrals?: boolean
   /**
    * The events that come from outside, by the key of `io.event()`: each some time after the handler first waits for it. The handler
-   * runs as a task then. One that is not here never comes. Default: none.
+   * runs as a task then. One that is not here never comes, and one that it does not wait for is a warning. Default: none.
    */
   events?: Readonly<Record<string, unknown>>
   /** How many rounds a flow may take. Default 1000. */
@@ -81,8 +82,9 @@ export function harsh(
 ): Promise<Report<CallToolResult>>
 export async function harsh(target: unknown, second?: unknown, third?: unknown): Promise<Report> {
   if (typeof target !== 'function') {
+    if (!(target instanceof App)) throw invalid('the first argument must be a handler, or an app of rally()', target)
     const options = (third ?? {}) as SeededOptions & ToolCallOptions
-    return runAll(toolSubject(target as App, second as string, options), options)
+    return runAll(toolSubject(target, second as string, options), options)
   }
   const options = (second ?? {}) as HarshOptions<object, Asks>
   const subject = handlerSubject(target as Handler<object, Asks, unknown>, options)
@@ -90,12 +92,20 @@ export async function harsh(target: unknown, second?: unknown, third?: unknown):
 }
 
 async function runAll(subject: Subject, options: SeededOptions): Promise<Report> {
-  const { seed = 1, runs = 10 } = options
+  const { seed = 1, runs = 10, maxRounds = 1 } = options
+  for (const [name, value] of Object.entries({ runs, maxRounds })) {
+    if (!(Number.isSafeInteger(value) && value >= 1))
+      throw invalid(`\`${name}\` must be a whole number of at least 1`, value)
+  }
   const report = await runSeed(subject, { ...options, seed })
   for (let run = 1; run < runs; run += 1) {
     await runSeed(subject, { deferrals: run % 2 === 1, ...options, seed: seed + run })
   }
   return report
+}
+
+function invalid(problem: string, got: unknown): RallyError {
+  return new RallyError('OPTION_INVALID', `harsh: ${problem}, got ${shownValue(got)}.`)
 }
 
 type SeededOptions = HarshRunOptions & Pick<RunOptions<unknown, Asks>, 'answer'>
@@ -161,10 +171,14 @@ async function inRounds(
 ): Promise<Report> {
   let source: CallSource | undefined
   const check = new ReplayCheck()
+  const unusedEvents = new Set(Object.keys(events))
   const rounds = new Rounds({
     ...subject,
     // Perhaps it has not come yet.
-    eventFor: (key) => (Object.hasOwn(events, key) && random.chance(0.5) ? events[key] : undefined),
+    eventFor: (key) => {
+      unusedEvents.delete(key)
+      return Object.hasOwn(events, key) && random.chance(0.5) ? events[key] : undefined
+    },
     observer: {
       asked: (key, question) => {
         check.asked(key, question.text())
@@ -183,6 +197,8 @@ async function inRounds(
     // Another token may be refused, and so end the flow early.
     const mayEndEarly = outcome.kind === 'failed' || (callerOf !== undefined && outcome.kind === 'done')
     check.passed(before, rounds.passes.at(-1) ?? [], mayEndEarly)
+    if (outcome.kind === 'done' || outcome.kind === 'failed')
+      for (const key of unusedEvents) rounds.warnings.push(unusedEvent(key))
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
     if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
     answers = undefined
@@ -203,6 +219,10 @@ async function inRounds(
     'TOO_MANY_ROUNDS',
     `harsh: the flow was not done after maxRounds = ${maxRounds} rounds. Check that the handler's loop ends, or raise maxRounds.`,
   )
+}
+
+function unusedEvent(key: string): string {
+  return `harsh: the handler did not wait for the event "${key}" in \`events\`. Check the keys of io.event().`
 }
 
 function noEvent(keys: readonly string[]): RallyError {

@@ -7,7 +7,7 @@ import { RallyError } from '../protocol/errors.ts'
 import type { InputResponse } from '../protocol/messages.ts'
 import { madeUp } from './default-answer.ts'
 import type { Answerer } from './questions.ts'
-import { toAsked } from './questions.ts'
+import { checkedAnswerer, toAsked } from './questions.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
 import { toReport } from './report.ts'
 import type { Sent } from './rounds.ts'
@@ -26,7 +26,7 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
   options: RunOptions<Args, A, N> = {},
 ): Promise<Report<Ended<R>>> {
   const { answer = madeUp } = options
-  return (await inOnePass(handlerSubject(handler, options), answer)) as Report<Ended<R>>
+  return (await inOnePass(handlerSubject(handler, options), checkedAnswerer(answer))) as Report<Ended<R>>
 }
 
 /** A task is one from its start here, so that `io.detach()` does not end the pass. */

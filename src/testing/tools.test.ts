@@ -179,6 +179,13 @@ describe('events from outside', () => {
     expect((await harsh(order, { events: {} })).result).toBe('expired')
   })
 
+  test('that the handler never waits for are a warning', async () => {
+    const { warnings } = await harsh(order, { events: { paid: { amount: 7 }, payed: { amount: 7 } } })
+    expect(warnings).toEqual([
+      'harsh: the handler did not wait for the event "payed" in `events`. Check the keys of io.event().',
+    ])
+  })
+
   test('of a registered tool', async () => {
     const app = rally({ name: 'tests', version: '1.0.0', store: new MemoryStore() })
     app.tool('order', { task: 'always' }, order)
