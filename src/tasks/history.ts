@@ -219,8 +219,11 @@ export class TaskHistory implements Observer {
     return this.#rows.findLast((row) => row.type === type && row.key === key && row.until === undefined)
   }
 
+  /** What was recorded before the last claim is not that worker's, also if it was in the same millisecond. */
   #workerAt(time: number): string | undefined {
-    return this.#rows.findLast((row) => row.type === 'claim' && row.at <= time && time <= (row.until ?? time))?.worker
+    const isAt = (row: HistoryRow): boolean =>
+      row.type === 'claim' && row !== this.#claim && row.at <= time && time <= (row.until ?? time)
+    return this.#rows.findLast(isAt)?.worker
   }
 
   #bound(): void {
