@@ -1,7 +1,7 @@
 // Connects to a server by its address, its command or an app in this process.
 import { ByteBudget } from '../protocol/byte-buffer.ts'
 import type { Logger } from '../protocol/logger.ts'
-import { toLogger } from '../protocol/logger.ts'
+import { isLogger, toLogger } from '../protocol/logger.ts'
 import { VERSION } from '../protocol/version.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
 import { shown } from '../protocol/text.ts'
@@ -41,7 +41,7 @@ export type ServerAddress = string | URL | ServerCommand | AppLike
 export async function connect<S = unknown>(server: ServerAddress, options: ClientOptions = {}): Promise<Client<S>> {
   const limits = limitsOf(options)
   const { name = DEFAULT_NAME, version = VERSION, can: byHand = [], onLog } = options
-  const logger = limitLogRate(toLogger(options.logger ?? console))
+  const logger = limitLogRate(readLogger(options.logger))
   const can = capabilitiesOf(options, byHand)
   const extensions = readExtensions(options.extensions)
   const route = await routeTo(server, options, limits, logger)
@@ -81,6 +81,11 @@ export async function connect<S = unknown>(server: ServerAddress, options: Clien
     await connection.close()
     throw error
   }
+}
+
+function readLogger(logger: unknown = console): Logger {
+  if (isLogger(logger)) return toLogger(logger)
+  throw wrongOption(`logger must have the functions warn and error, got ${shown(logger)}.`)
 }
 
 function readExtensions(extensions: ClientOptions['extensions']): ClientOptions['extensions'] {

@@ -4,8 +4,8 @@
 export type LogFields = Record<string, unknown>
 
 /**
- * Where Rally writes its log. Structural, so `console`, pino and winston fit as they are. A logger without `debug` or `info` does not
- * get those entries.
+ * Where Rally writes its log. Structural, so `console` and pino fit as they are; docs/running.md adapts winston. A logger without
+ * `debug` or `info` does not get those entries.
  */
 export interface Logger {
   /** For somebody who looks for a fault. Optional. */
@@ -29,14 +29,41 @@ interface PinoLike extends Record<LoggerLevel, (fields: LogFields, message: stri
   bindings(): unknown
 }
 
-/** The logger, whatever the order of its parameters. */
+/** True if it has what every logger must have. */
+export function isLogger(given: unknown): given is Logger {
+  const { warn, error } = (given ?? {}) as Partial<Logger>
+  return typeof warn === 'function' && typeof error === 'function'
+}
+
+/** The logger as Rally calls it, whatever the order of its parameters and what it does with a `%`. */
 export function toLogger(logger: Logger): Logger {
+  if (isConsole(logger)) return consoleWriter(logger)
   if (!isPino(logger)) return logger
   const write =
     (level: LoggerLevel) =>
     (message: string, { error, ...fields }: LogFields = {}): void =>
       logger[level](error === undefined ? fields : { ...fields, err: error }, message)
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+/** The `%` of a URI in a message must not format the fields. The output stream of the process may carry the protocol. */
+function consoleWriter(given: Console): Logger {
+  const write =
+    (level: LoggerLevel): Logger['warn'] =>
+    (message, ...fields) =>
+      given[level]('%s', message, ...fields)
+  const isGlobal = given === console
+  return {
+    debug: write(isGlobal ? 'warn' : 'debug'),
+    info: write(isGlobal ? 'warn' : 'info'),
+    warn: write('warn'),
+    error: write('error'),
+  }
+}
+
+/** The global one, or a `Console` that the author made. */
+function isConsole(logger: object): logger is Console {
+  return 'dirxml' in logger && 'table' in logger
 }
 
 function isPino(logger: unknown): logger is PinoLike {

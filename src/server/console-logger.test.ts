@@ -1,12 +1,13 @@
+import { Console } from 'node:console'
 import { EventEmitter, once } from 'node:events'
-import { Writable } from 'node:stream'
+import { PassThrough, Writable } from 'node:stream'
 import { pino } from 'pino'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { rally } from '../rally.ts'
 import { send } from '../hosts/memory.ts'
 import { ToolError } from '../flow/errors.ts'
 import type { Logger } from '../protocol/logger.ts'
-import { call } from '../../test/wire/messages.ts'
+import { call, request } from '../../test/wire/messages.ts'
 import type { ConsoleLoggerOptions } from './console-logger.ts'
 import { consoleLogger } from './console-logger.ts'
 
@@ -87,21 +88,15 @@ test.each([
   expect(lines).toHaveLength(count)
 })
 
-test('a logger of pino fits as it is: fields first, and the error with its stack', async () => {
-  const written = new EventEmitter()
-  const destination = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      written.emit('line', JSON.parse(String(chunk)))
-      done()
-    },
-  })
-  const app = rally({ name: 'shop', version: '1', showErrors: false, logger: pino({ level: 'debug' }, destination) })
-  app.tool('pay', {}, (_args, io) => io.step('charge', () => Promise.reject(driverError())))
-  app.tool('sold_out', {}, () => Promise.reject(new ToolError('Sold out.')))
-  const line = once(written, 'line')
-  await send(app, call('pay'), { caller: { principal: 'ada' } })
-  expect(await line).toEqual([
-    expect.objectContaining({
+describe('a logger of pino', () => {
+  test('fits as it is: fields first, and the error with its stack', async () => {
+    const { logger, next } = pinoLogger()
+    const app = rally({ name: 'shop', version: '1', showErrors: false, logger })
+    app.tool('pay', {}, (_args, io) => io.step('charge', () => Promise.reject(driverError())))
+    app.tool('sold_out', {}, () => Promise.reject(new ToolError('Sold out.')))
+    const line = next()
+    await send(app, call('pay'), { caller: { principal: 'ada' } })
+    expect(await line).toMatchObject({
       level: 50,
       msg: 'Tool "pay": "charge" failed.',
       tool: 'pay',
@@ -110,16 +105,79 @@ test('a logger of pino fits as it is: fields first, and the error with its stack
       round: 0,
       principal: 'ada',
       err: expect.objectContaining({ message: expect.stringContaining('hunter2'), stack: expect.any(String) }),
-    }),
-  ])
-  const answer = once(written, 'line')
-  await send(app, call('sold_out'))
-  expect(await answer).toEqual([expect.objectContaining({ level: 20, tool: 'sold_out' })])
+    })
+    const answer = next()
+    await send(app, call('sold_out'))
+    expect(await answer).toMatchObject({ level: 20, tool: 'sold_out' })
+  })
+
+  test('takes a % in a message as it is', async () => {
+    const { logger, next } = pinoLogger()
+    const line = next()
+    await readPercent(logger)
+    const err = expect.objectContaining({ message: expect.stringContaining('hunter2') })
+    expect(await line).toMatchObject({ msg: `Resource ${PERCENT}: failed.`, target: PERCENT, err })
+  })
 })
+
+describe('console as the logger', () => {
+  test.each(['the global one', 'another one'])('%s keeps the error when a message has a %', async (which) => {
+    const { given, err } = consoleOf()
+    if (which === 'the global one') vi.stubGlobal('console', given)
+    onTestFinished(() => void vi.unstubAllGlobals())
+    await readPercent(given)
+    const text = String(err.read())
+    expect(text).toContain(`Resource ${PERCENT}: failed. {`)
+    expect(text).toContain('Error: ECONNREFUSED hunter2')
+    expect(text).toContain('[cause]: Error: no route')
+  })
+
+  test('writes all levels to the error stream, because the other one may carry the protocol', async () => {
+    const { given, out, err } = consoleOf()
+    vi.stubGlobal('console', given)
+    onTestFinished(() => void vi.unstubAllGlobals())
+    const { logger } = rally({ name: 'a', version: '1', logger: console })
+    logger.debug?.('one')
+    logger.info?.('two', { n: 2 })
+    logger.warn('three')
+    logger.error('four')
+    expect(out.read()).toBeNull()
+    expect(err.read()).toBe('one\ntwo { n: 2 }\nthree\nfour\n')
+  })
+})
+
+const PERCENT = 'file:///caf%c3%a9/%da%81'
+
+/** Logs an error with a message that callers have chosen. */
+async function readPercent(logger: Logger): Promise<void> {
+  const app = rally({ name: 'shop', version: '1', logger })
+  app.resourceTemplate('file:///{+path}', { name: 'file' }, () => Promise.reject(driverError()))
+  await send(app, request('resources/read', { uri: PERCENT }))
+}
+
+/** Node's own, in place of the one of the test runner. */
+function consoleOf(): { given: Console; out: PassThrough; err: PassThrough } {
+  const [out, err] = [new PassThrough({ encoding: 'utf8' }), new PassThrough({ encoding: 'utf8' })]
+  return { given: new Console(out, err), out, err }
+}
+
+/** A real one, and its next entry. */
+function pinoLogger(): { logger: Logger; next: () => Promise<unknown> } {
+  const written = new EventEmitter()
+  const destination = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      written.emit('line', JSON.parse(String(chunk)))
+      done()
+    },
+  })
+  const next = async (): Promise<unknown> => (await once(written, 'line'))[0] as unknown
+  return { logger: pino({ level: 'debug' }, destination), next }
+}
 
 test.each([
   [{ logLevel: 'loud' }, /`logLevel` must be one of debug, info, warn, error, got "loud"/],
-  [{ logger: {} }, /`logger` must have the functions warn and error/],
+  [{ logger: {} }, /`logger` must have the functions warn and error, got an object/],
+  [{ logger: null }, /`logger` must have the functions warn and error, got null/],
 ])('%j is refused', (options, message) => {
   expect(() => rally({ name: 'a', version: '1', ...(options as object) })).toThrow(message)
 })

@@ -4,7 +4,7 @@ import { checkRetryOptions } from '../flow/retry.ts'
 import type { OnError } from '../flow/failure-log.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { Logger, LoggerLevel } from '../protocol/logger.ts'
-import { LOG_LEVELS, toLogger } from '../protocol/logger.ts'
+import { isLogger, LOG_LEVELS, toLogger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
 import { ObserverLog } from '../protocol/observer-log.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
@@ -91,11 +91,12 @@ export interface AppOptions {
   /** Limits on what callers make this server keep, and the share of one caller. Default: `{}`. */
   limits?: LimitOptions
   /**
-   * Where the log goes: `console`, pino, winston, or an object with `warn` and `error`, and perhaps `debug` and `info`. Default: the
-   * error stream, as JSON lines if NODE_ENV is `production` and it is not a terminal, and else as lines for people.
+   * Where the log goes: `console`, pino, or an object with `warn` and `error`, and perhaps `debug` and `info`. With `stdio()` it must
+   * not write to standard output: `pino(pino.destination(2))`. Default: the error stream, as JSON lines if NODE_ENV is `production`
+   * and it is not a terminal, and else as lines for people.
    */
   logger?: Logger
-  /** The lowest level of the default log. Default: `info` if NODE_ENV is `production`, and else `warn`. */
+  /** The lowest level of the default log; a `logger` of your own has its own level. Default: `info` if NODE_ENV is `production`, and else `warn`. */
   logLevel?: LoggerLevel
   /** Finds mistakes in handlers: `io` calls inside steps or without `await`, steps that are gone. Makes awaits slower. Default: true, except if NODE_ENV is 'production'. */
   strict?: boolean
@@ -194,9 +195,9 @@ function readLogger({ logger, logLevel }: AppOptions): Logger {
     )
   }
   if (logger === undefined) return consoleLogger(defaultLogOptions(logLevel))
-  if (typeof logger.warn === 'function' && typeof logger.error === 'function') return toLogger(logger)
+  if (isLogger(logger)) return toLogger(logger)
   throw new RallyError(
     'OPTION_INVALID',
-    '`logger` must have the functions warn and error. Pass console or a logger of pino.',
+    `\`logger\` must have the functions warn and error, got ${shown(logger)}. Pass console or a logger of pino.`,
   )
 }
