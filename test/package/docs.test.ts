@@ -1,7 +1,9 @@
 // Every TypeScript block of the README and the docs is compiled and run as its reader would, against the packed package.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { rally, send } from 'mcp-rally'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { call } from '../wire/messages.ts'
 import { Consumer, ROOT } from './consumer.ts'
 import type { Page } from './snippets/page.ts'
 import type { Outcome } from './snippets/run.ts'
@@ -18,7 +20,14 @@ describe('the TypeScript of the README and the docs', () => {
   let outcomes: readonly Outcome[]
 
   beforeAll(async () => {
-    consumer = await Consumer.install(['libsql', 'zod', '@types/node', 'rate-limiter-flexible', '@opentelemetry/api'])
+    consumer = await Consumer.install([
+      'libsql',
+      'zod',
+      '@types/node',
+      'rate-limiter-flexible',
+      '@opentelemetry/api',
+      'pino',
+    ])
     outcomes = await runPages(consumer, pages)
   }, 60_000)
   afterAll(() => consumer.remove())
@@ -40,6 +49,21 @@ describe('the TypeScript of the README and the docs', () => {
     const expected = Object.fromEntries(outcomes.map((outcome) => [outcome.name, outcome.expected]))
     expect(printed).toEqual(expected)
   })
+})
+
+/** The log without what differs each time. */
+const always = (text: string): string => text.replaceAll(/^\d\d(:\d\d){2}|(?<=(flow|reference)=')[\w-]{11}/gm, '…')
+
+test('docs/errors.md has what the default log prints in development', async () => {
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
+  onTestFinished(() => printed.mockRestore())
+  const app = rally({ name: 'shop', version: '1' })
+  const stack = 'CardRefused: The bank said no\n    at charge (file:///shop/server.js:7:9)'
+  const refused = Object.assign(new Error('The bank said no'), { name: 'CardRefused', stack })
+  app.tool('pay', {}, (_args, io) => io.step('charge', () => Promise.reject(refused)))
+  await send(app, call('pay'), { principal: 'ada' })
+  const page = readFileSync(join(ROOT, 'docs/errors.md'), 'utf8')
+  expect(always(page)).toContain(always(`\n${String(printed.mock.calls[0]?.[0])}\n`))
 })
 
 test('the client passes the conformance suite with its own code, and what is left out is what the page names', () => {

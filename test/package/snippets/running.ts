@@ -199,14 +199,30 @@ export const runningPages: readonly Page[] = [
         prints: ['200 33'],
       },
       {
-        has: 'pino(',
+        has: 'pino.destination(2)',
         given: `
           import { rally } from 'mcp-rally'
-          import type { Logger } from 'mcp-rally'
-          const pino = (_options: { level: string }): Logger => console
+          import { pino } from 'pino'
         `,
         use: 'console.log(app.info.name)',
         prints: ['deployer'],
+      },
+      {
+        has: 'log.log(',
+        // winston itself is not installed here: this is the one function of it that the page uses.
+        given: `
+          import { inspect } from 'node:util'
+          import { rally, type LogFields, type LoggerLevel } from 'mcp-rally'
+          const log = { log: (entry: { level: string; message: string; [name: string]: unknown }) => console.log(entry) }
+        `,
+        use: `
+          app.logger.warn('100 %s', { error: new RangeError('Too far.').message, tool: 'pay' })
+          app.logger.info?.('Hi.')
+        `,
+        prints: [
+          `{ tool: 'pay', error: "'Too far.'", level: 'warn', message: '100 %s' }`,
+          `{ error: undefined, level: 'info', message: 'Hi.' }`,
+        ],
       },
     ],
   },
