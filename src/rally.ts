@@ -1,9 +1,11 @@
 // `rally()`: puts an app together with sessions for 2025-era clients, tasks and a fetch handler.
+import { checkAuthenticate } from './auth/authenticate.ts'
 import type { FetchHandler } from './hosts/fetch.ts'
 import type { HttpOptions } from './hosts/http.ts'
 import { atCaller, RallyError } from './protocol/errors.ts'
 import { isObject } from './protocol/json.ts'
 import type { InputResponse } from './protocol/messages.ts'
+import { checkFunctions, checkGroups, isAboveZero, wrongOption } from './protocol/options.ts'
 import { shown } from './protocol/text.ts'
 import type { OptInRevision } from './protocol/revisions/rounds.ts'
 import { OPT_IN } from './protocol/revisions/rounds.ts'
@@ -81,7 +83,10 @@ export class Rally extends App {
   readonly tasks: RallyTasks
 
   constructor(given: RallyOptions) {
+    checkGiven(given)
     const options = withDevelopment(given)
+    checkGroups({ tasks: options.tasks, http: options.http })
+    checkAuthenticate(options.http?.authenticate)
     const { legacy = {}, revisions: optedIn = [], store, tasks = {}, apps = false, page } = options
     if (legacy !== false) checkLegacy(legacy)
     checkRevisions(optedIn, legacy !== false)
@@ -190,16 +195,20 @@ const loadPage: AskingParts['loadPage'] = async (...given) => {
   return new LinkRoom(...given)
 }
 
-function checkLegacy({ mailbox, ...times }: LegacyOptions): void {
-  if (mailbox !== undefined && !(['leave', 'after', 'watch'] as const).every((name) => isFunction(mailbox[name]))) {
-    throw new RallyError(
-      'OPTION_INVALID',
-      '`legacy.mailbox` must be a Mailbox with the functions leave, after and watch. Pass the mailbox of a store.',
-    )
-  }
+function checkGiven(options: unknown): void {
+  if (isObject(options)) return
+  throw new RallyError(
+    'OPTION_INVALID',
+    `rally() needs options, got ${shown(options)}. Write rally({ name, version }).`,
+  )
+}
+
+function checkLegacy(legacy: LegacyOptions): void {
+  if (!isObject(legacy)) throw wrongOption('legacy', 'false or an object of options', legacy)
+  const { mailbox, ...times } = legacy
+  checkFunctions('legacy.mailbox', mailbox, 'the mailbox of a store, or one', ['leave', 'after', 'watch'])
   for (const [name, ms] of Object.entries(times)) {
-    if (!(ms > 0))
-      throw new RallyError('OPTION_INVALID', `\`legacy.${name}\` must be a number of milliseconds above 0, got ${ms}.`)
+    if (!isAboveZero(ms)) throw wrongOption(`legacy.${name}`, 'a number of milliseconds above 0', ms)
   }
 }
 
@@ -224,8 +233,4 @@ function checkRevisions(revisions: readonly string[], hasSessions: boolean): voi
       `\`revisions\`: ${revisions.join(', ')} needs sessions, but \`legacy\` is false. Remove one of the two options.`,
     )
   }
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function'
 }

@@ -3,6 +3,7 @@ import type { Caller, CallerClaims } from '../flow/caller.ts'
 import { RallyError } from '../protocol/errors.ts'
 import { frozenCopy } from '../protocol/json.ts'
 import type { Logger } from '../protocol/logger.ts'
+import { wrongOption } from '../protocol/options.ts'
 import { shown } from '../protocol/text.ts'
 
 /** What an authenticator sees of a request. It is the same on every host. */
@@ -73,6 +74,17 @@ export class AuthenticationError extends RallyError {
 
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
+
+/** Throws if it is not a function, such as a promise of one: then no request could be served. */
+export function checkAuthenticate(authenticate: unknown): void {
+  if (authenticate === undefined || typeof authenticate === 'function') return
+  throw wrongOption(
+    'authenticate',
+    'a function',
+    authenticate,
+    'Pass one of your own, or bearer() of mcp-rally/bearer.',
+  )
+}
 
 export async function identify(authenticate: Authenticate, request: HttpRequest): Promise<IdentifiedCaller> {
   const authenticated = await authenticate(request)

@@ -487,6 +487,7 @@ describe('options', () => {
     ['what is no set of keys', { jwks: { keys: 'none' } }, /JSON Web Key Set/],
     ['a shared secret among the keys', { jwks: { keys: [{ kty: 'oct', k: 'AAAA' }] } }, /shared secret/],
     ['a private key among the keys', { jwks: { keys: [{ ...ec.jwk, d: 'AAAA' }] } }, /private key/],
+    ['an algorithm that is not in a list', { algorithms: 'RS256' }, /algorithms/],
     ['a shared-secret algorithm', { algorithms: ['HS256'] }, /HS256/],
     ['the algorithm none', { algorithms: ['none'] }, /none/],
     ['no algorithm', { algorithms: [] }, /algorithms/],

@@ -3,6 +3,7 @@ import type { JWTPayload } from 'jose'
 import type { CallerClaims } from '../flow/caller.ts'
 import { checkedClaims } from '../flow/caller.ts'
 import { atCaller, RallyError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import type { Authenticate, AuthenticatedCaller, HttpRequest } from './authenticate.ts'
 import { fixedCaller } from './authenticate.ts'
@@ -150,6 +151,7 @@ function first(audience: string | readonly string[]): string {
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
 
 function check(options: BearerOptions): void {
+  if (!isObject(options)) throw invalid(`options are missing, got ${shown(options)}. Pass issuer, audience and jwks`)
   const { issuer, audience, jwks, scopes = [], algorithms = ALGORITHMS } = options
   if (typeof issuer !== 'string' || issuer === '')
     throw invalid('`issuer` must be a string, the `iss` claim of the tokens')
@@ -166,7 +168,11 @@ function check(options: BearerOptions): void {
     throw invalid(`\`claims\` must be an array of the names of claims, got ${JSON.stringify(claims)}`)
   }
   const known: readonly string[] = ALGORITHMS
-  if (algorithms.length === 0 || !algorithms.every((algorithm) => known.includes(algorithm))) {
+  if (
+    !Array.isArray(algorithms) ||
+    algorithms.length === 0 ||
+    !algorithms.every((algorithm) => known.includes(algorithm))
+  ) {
     throw invalid(`\`algorithms\` must be a list of ${known.join(', ')}, got ${JSON.stringify(algorithms)}`)
   }
   for (const key of ['clockTolerance', 'maxTokenBytes', 'cacheSeconds'] as const) {

@@ -147,6 +147,9 @@ export function limitsOf(options: ClientOptions): Limits {
   const { maxBufferedBytes = 4 * maxResponseBytes, taskMs = 86_400_000 } = options
   const limits = { timeoutMs, maxRounds, maxStateBytes, maxResponseBytes, maxBufferedBytes, taskMs }
   for (const [name, value] of Object.entries(limits)) checkLimit(name, value)
+  const { tasks = true } = options
+  // A string, such as 'false' from the environment, would be taken for true.
+  if (typeof tasks !== 'boolean') throw wrongOption(`tasks must be true or false, got ${shown(tasks)}.`)
   if (options.logLevel !== undefined && !LOGGING_LEVELS.includes(options.logLevel)) {
     throw wrongOption(`logLevel must be one of ${LOGGING_LEVELS.join(', ')}, got ${shown(options.logLevel)}.`)
   }

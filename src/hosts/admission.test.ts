@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'vitest'
 import { admission, checkBinding } from './admission.ts'
 
+test.each([{ allowedHosts: 'mcp.example.com' }, { allowedHosts: null }, { allowedOrigins: 'https://app.example.com' }])(
+  '%j is refused, because it is not a list',
+  (options) => {
+    const refused = {
+      code: 'OPTION_INVALID',
+      message: expect.stringContaining("must be an array of strings, or '*'") as unknown,
+    }
+    expect(() => admission(options as never)).toThrow(expect.objectContaining(refused))
+  },
+)
+
 describe('without options', () => {
   const admit = admission({})
 

@@ -2,6 +2,7 @@
 // page of another origin call (CORS). Only origins that `allowedOrigins` names get it: a page of the same origin needs none, and
 // the pages that the default admits are not meant to read across origins.
 import { RallyError } from '../protocol/errors.ts'
+import { wrongOption } from '../protocol/options.ts'
 import { shown } from '../protocol/text.ts'
 import type { Reply } from '../server/reply.ts'
 import type { ReadHeader } from './header-check.ts'
@@ -23,6 +24,8 @@ export type Admission = (host: string | undefined, origin: string | undefined) =
 const LOOPBACK: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
 export function admission({ allowedHosts = LOOPBACK, allowedOrigins }: AdmissionOptions): Admission {
+  checkNames('allowedHosts', allowedHosts)
+  checkNames('allowedOrigins', allowedOrigins)
   const hosts = allowedHosts === '*' ? undefined : new Set(allowedHosts.map((host) => host.toLowerCase()))
   const origins = allowedOrigins === '*' || allowedOrigins === undefined ? undefined : readOrigins(allowedOrigins)
   // Almost all requests have the same Host, which is then read once.
@@ -82,6 +85,12 @@ export function preflight(header: ReadHeader): Reply {
 }
 
 const NAMES = /^[\w!#$%&'*+.^`|~-]+( *, *[\w!#$%&'*+.^`|~-]+)*$/
+
+function checkNames(option: string, names: unknown): void {
+  if (names === undefined || names === '*') return
+  if (Array.isArray(names) && names.every((name) => typeof name === 'string')) return
+  throw wrongOption(option, "an array of strings, or '*'", names)
+}
 
 function readOrigins(origins: readonly string[]): ReadonlySet<string> {
   for (const [index, origin] of origins.entries()) {

@@ -1,10 +1,11 @@
 // Every decision of an HTTP host: routes, admission, methods, body limits, authentication. The Node and the fetch host differ
 // only in how they read a request and write its response.
 import type { Authenticate, IdentifiedCaller } from '../auth/authenticate.ts'
-import { authenticationErrorOf, identify } from '../auth/authenticate.ts'
+import { authenticationErrorOf, checkAuthenticate, identify } from '../auth/authenticate.ts'
 import { textOf } from '../protocol/byte-buffer.ts'
 import type { Cancel } from '../protocol/cancel.ts'
 import { INTERNAL_ERROR, INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { checkLimits } from '../protocol/options.ts'
 import type { App } from '../server/app.ts'
 import type { AdmittedVisitor, AnswerPage } from '../server/page.ts'
 import type { Reply } from '../server/reply.ts'
@@ -17,7 +18,7 @@ import { eventTokenIn, mayBeEvent, postEvent, refuseEvent } from './event-post.t
 import { acceptsEvents, DEFAULT_KEEP_ALIVE_MS, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
-import { checkLimits, heapShare, load, loadLimits } from './load.ts'
+import { heapShare, load, loadLimits } from './load.ts'
 
 /** How requests over HTTP are admitted, authenticated and bounded, on every host. */
 export interface HttpOptions extends AdmissionOptions, LoadOptions {
@@ -95,7 +96,8 @@ export class HttpEndpoint {
   constructor(app: App, options: HttpOptions, path?: string) {
     const { authenticate, maxBodyBytes = DEFAULT_MAX_BODY_BYTES, keepAliveMs = DEFAULT_KEEP_ALIVE_MS } = options
     const { writeStallMs = DEFAULT_WRITE_STALL_MS, maxUnreadBytes = heapShare(UNREAD_HEAP_SHARE) } = options
-    checkLimits({ writeStallMs, maxUnreadBytes })
+    checkAuthenticate(authenticate)
+    checkLimits({ maxBodyBytes, writeStallMs, maxUnreadBytes })
     this.app = app
     this.#page = app.page?.url === undefined ? undefined : app.page
     this.maxBodyBytes = maxBodyBytes

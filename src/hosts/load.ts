@@ -5,10 +5,10 @@
 // 2. No principal uses more than half of what is served at a time, nor more than a quarter of what requests may keep that wait.
 import { getHeapStatistics } from 'node:v8'
 import { ByteBudget } from '../protocol/byte-buffer.ts'
-import { INVALID_REQUEST, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { INVALID_REQUEST, ProtocolError } from '../protocol/errors.ts'
+import { checkLimits } from '../protocol/options.ts'
 import type { NoRoom } from '../protocol/shared-limit.ts'
 import { NOBODY, SharedLimit } from '../protocol/shared-limit.ts'
-import { shown } from '../protocol/text.ts'
 import { Unavailable } from '../protocol/unavailable.ts'
 import type { Reply } from '../server/reply.ts'
 import { errorReply } from '../server/reply.ts'
@@ -103,14 +103,6 @@ export function loadLimits(options: LoadOptions, maxBodyBytes: number): LoadLimi
       each: Math.floor(maxBufferedBytes * HELD_PART * HELD_SHARE),
       pick: () => undefined,
     }),
-  }
-}
-
-/** Throws when a limit is not a number above 0. */
-export function checkLimits(limits: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(limits)) {
-    if (typeof value === 'number' && value > 0) continue
-    throw new RallyError('OPTION_INVALID', `\`${name}\` must be a number above 0, got ${shown(value)}.`)
   }
 }
 

@@ -99,6 +99,18 @@ class Connection {
   }
 }
 
+test.each([
+  [{ handleSignals: 'false' }, '`handleSignals` must be true or false, got "false".'],
+  [{ maxBodyBytes: '4' }, '`maxBodyBytes` must be a number above 0, got "4".'],
+  [{ authenticate: {} }, '`authenticate` must be a function, got an object.'],
+  [{ authenticate: null }, '`authenticate` must be a function, got null.'],
+  [{ authenticate: Promise.resolve({ principal: 'ada' }) }, '`authenticate` must be a function, got an object.'],
+])('serve() refuses %j', (options, says) => {
+  const refused = { code: 'OPTION_INVALID', message: expect.stringContaining(says) as unknown }
+  const { app } = new Desk()
+  expect(() => serve(app, { port: 0, ...(options as object) })).toThrow(expect.objectContaining(refused))
+})
+
 describe('close', () => {
   test('serves no app that has been closed', async () => {
     const desk = new Desk()

@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http'
 import { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { atCaller, RallyError } from '../protocol/errors.ts'
+import { checkBooleans, checkLimits } from '../protocol/options.ts'
 import { shown } from '../protocol/text.ts'
 import type { App } from '../server/app.ts'
 import { checkBinding } from './admission.ts'
@@ -12,7 +13,7 @@ import { HttpEndpoint } from './http.ts'
 import { watchHalfClosed } from './half-closed.ts'
 import type { HealthOptions } from './health.ts'
 import { probeHandler } from './health.ts'
-import { checkLimits, load } from './load.ts'
+import { load } from './load.ts'
 import { handlerOf } from './node.ts'
 import { refuseEarly } from './refuse-early.ts'
 import type { Stop } from './signals.ts'
@@ -87,6 +88,7 @@ export function serve(app: App, options: ServeOptions = {}): Promise<Serving> {
   const { endpoint, probed } = atCaller(serve, () => {
     checkBinding(host, options)
     checkLimits({ maxConnections, headersMs })
+    checkBooleans({ handleSignals })
     checkDelay(drainDelayMs)
     checkOpen(app)
     const made = new HttpEndpoint(app, options, path)

@@ -2,6 +2,8 @@
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api'
 import type { ClientObserver } from '../client/observer.ts'
 import type { Observer } from '../flow/observer.ts'
+import { atCaller, RallyError } from '../protocol/errors.ts'
+import { shown } from '../protocol/text.ts'
 import { ClientTelemetry } from './client.ts'
 import { Instruments } from './instruments.ts'
 import { ServerTelemetry } from './server.ts'
@@ -27,6 +29,7 @@ export interface OtelOptions {
  */
 export function otel(options: OtelOptions = {}): Observer & ClientObserver {
   const { tracerProvider, meterProvider, recordArguments = false, recordExceptions = false } = options
+  atCaller(otel, () => checkRecording({ recordArguments, recordExceptions }))
   const providers = { tracerProvider, meterProvider }
   const server = new ServerTelemetry(new Instruments(providers), { recordArguments, recordExceptions })
   const client = new ClientTelemetry(new Instruments(providers), recordArguments)
@@ -39,5 +42,13 @@ export function otel(options: OtelOptions = {}): Observer & ClientObserver {
     task: (task) => server.task(task),
     trace: () => server.trace(),
     request: (request) => client.request(request),
+  }
+}
+
+/** A string such as 'false', from the environment, must not record secrets. Not of `protocol/options.ts`, which loads more. */
+function checkRecording(options: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value === 'boolean') continue
+    throw new RallyError('OPTION_INVALID', `otel(): \`${name}\` must be true or false, got ${shown(value)}.`)
   }
 }

@@ -199,5 +199,5 @@ function readEncryption({ keys, codec }: SealOptions, now: () => number): Encryp
 }
 
 function isKeyring(keys: readonly KeySecret[] | Keyring): keys is Keyring {
-  return typeof keys === 'object' && 'byId' in keys
+  return typeof keys === 'object' && keys !== null && 'byId' in keys
 }

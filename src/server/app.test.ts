@@ -141,6 +141,7 @@ describe('an app is not built with', () => {
       options: { keys: [undefined] },
       says: 'keys[0] must be a string or a Uint8Array, got undefined. Is its environment variable set?',
     },
+    { what: 'keys that are null', options: { keys: null }, says: '`keys` must be an array of secrets' },
     { what: 'no keys in the list', options: { keys: [] }, says: '`keys` is empty' },
     {
       what: 'keys and a codec',
@@ -167,6 +168,53 @@ describe('an app is not built with', () => {
   ])('$what', ({ options, says }) => {
     expect(() => newApp(options as never)).toThrow(says)
   })
+
+  test.each([
+    [{ showErrors: 'false' }, '`showErrors` must be true or false, got "false".'],
+    [{ strict: 'false' }, '`strict` must be true or false, got "false".'],
+    [{ timeoutMs: -5 }, '`timeoutMs` must be a number above 0, got -5.'],
+    [{ timeoutMs: '5' }, '`timeoutMs` must be a number above 0, got "5".'],
+    [{ onError: 'x' }, '`onError` must be a function, got "x".'],
+    [{ bus: {} }, '`bus` must be a Bus with the functions publish, subscribe, got an object.'],
+    [
+      { once: {} },
+      '`once` must be `once` of a store, or one with the functions claim, renew, settle, release, got an object.',
+    ],
+    [{ shed: { lagMs: '5' } }, '`shed` must be a function, or { lagMs } with a number above 0, got an object.'],
+    [{ steps: null }, '`steps` must be an object of options, got null.'],
+    [{ limits: null }, '`limits` must be an object of options, got null.'],
+    [{ tasks: null }, '`tasks` must be an object of options, got null.'],
+    [{ legacy: 'false' }, '`legacy` must be false or an object of options, got "false".'],
+    [{ legacy: { askMs: '5' } }, '`legacy.askMs` must be a number of milliseconds above 0, got "5".'],
+    [
+      { legacy: { mailbox: {} } },
+      '`legacy.mailbox` must be the mailbox of a store, or one with the functions leave, after, watch, got an object.',
+    ],
+    [{ http: { authenticate: {} } }, '`authenticate` must be a function, got an object.'],
+  ])('%j', (options, says) => {
+    const refused = { code: 'OPTION_INVALID', message: expect.stringContaining(says) as unknown }
+    expect(() => newApp(options as never)).toThrow(expect.objectContaining(refused))
+  })
+})
+
+describe('a handler is not registered with', () => {
+  test.each([
+    [{ scopes: 'a:b' }, '`scopes` must be an array of scopes, such as [\'deploy:write\'], got "a:b".'],
+    [{ scopes: { a: 1 } }, "`scopes` must be an array of scopes, such as ['deploy:write'], got an object."],
+    [{ scopes: [1] }, "`scopes` must be an array of scopes, such as ['deploy:write'], got an array."],
+    [{ timeoutMs: true }, '`timeoutMs` must be a number above 0, got true.'],
+  ])('%j', (options, says) => {
+    const refused = { code: 'HANDLER_INVALID', message: expect.stringContaining(`Tool "x": ${says}`) as unknown }
+    expect(() => newApp().tool('x', options as object, () => 'done')).toThrow(expect.objectContaining(refused))
+  })
+})
+
+test('a tool is not registered with a hint that clients would take for true', () => {
+  const annotations = { readOnlyHint: 'false' } as never
+  const message = 'Tool "x": `readOnlyHint` must be true or false, got "false".'
+  expect(() => newApp().tool('x', { annotations }, () => '')).toThrow(
+    expect.objectContaining({ code: 'TOOL_INVALID', message }),
+  )
 })
 
 describe('without a logger', () => {

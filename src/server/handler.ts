@@ -8,6 +8,8 @@ import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
 import type { Check } from '../schema/validator.ts'
 import { RallyError } from '../protocol/errors.ts'
 import type { InputRequiredResult } from '../protocol/messages.ts'
+import { isAboveZero } from '../protocol/options.ts'
+import { shown } from '../protocol/text.ts'
 import type { Checked } from '../schema/standard.ts'
 import type { VisibilityTest, Visible } from './visibility.ts'
 
@@ -53,18 +55,25 @@ export function prepareHandler(where: string, options: HandlerOptions<Asks, Requ
   if (visible !== undefined && typeof visible !== 'function') {
     throw new RallyError('HANDLER_INVALID', `${where}: \`visible\` must be a function that returns true or false.`)
   }
-  if (timeoutMs !== undefined && !(timeoutMs > 0)) {
-    throw new RallyError('HANDLER_INVALID', `${where}: \`timeoutMs\` must be above 0, got ${timeoutMs}.`)
-  }
-  if (scopes?.some((scope) => !/^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope))) {
+  if (timeoutMs !== undefined && !isAboveZero(timeoutMs)) {
     throw new RallyError(
       'HANDLER_INVALID',
-      `${where}: \`scopes\` contains a scope that is not valid. Use visible ASCII without space, " and \\.`,
+      `${where}: \`timeoutMs\` must be a number above 0, got ${shown(timeoutMs)}.`,
+    )
+  }
+  if (scopes !== undefined && !(Array.isArray(scopes) && scopes.every(isScope))) {
+    throw new RallyError(
+      'HANDLER_INVALID',
+      `${where}: \`scopes\` must be an array of scopes, such as ['deploy:write'], got ${shown(scopes)}. Use visible ASCII without space, " and \\.`,
     )
   }
   const forms = new Map(Object.entries(asks).map(([key, ask]) => [key, prepareForm(ask, `${where}, asks.${key}`)]))
   const visibility = visible && { where, test: visible }
   return { version, timeoutMs, scopes, visible: visibility, forms, run: runner(where, needs, handler as Handler) }
+}
+
+function isScope(scope: unknown): boolean {
+  return typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
 }
 
 type Handler = (args: unknown, io: Io, needs: Readonly<Record<string, unknown>>) => unknown

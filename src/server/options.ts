@@ -8,6 +8,15 @@ import { isLogger, LOG_LEVELS, toLogger } from '../protocol/logger.ts'
 import type { Icon, Implementation } from '../protocol/messages.ts'
 import { ObserverLog } from '../protocol/observer-log.ts'
 import { extensionsProblem } from '../protocol/extensions.ts'
+import { isObject } from '../protocol/json.ts'
+import {
+  checkBooleans,
+  checkFunctions,
+  checkGroups,
+  checkLimits,
+  isAboveZero,
+  wrongOption,
+} from '../protocol/options.ts'
 import { shown } from '../protocol/text.ts'
 import type { StateCodec } from '../seal/codec.ts'
 import type { KeySecret } from '../seal/keyring.ts'
@@ -122,12 +131,20 @@ export interface ResolvedOptions {
 
 /** Throws when an option is not valid. */
 export function readOptions(options: AppOptions): ResolvedOptions {
+  const { steps, onError, bus, once } = options
+  checkGroups({ steps, limits: options.limits })
   const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE } = options
   const logger = readLogger(options)
   const mode = process.env['NODE_ENV'] ?? ''
   const { timeoutMs = DEFAULT_TIMEOUT_MS, strict = mode !== 'production' } = options
   const { showErrors = mode === 'development' || mode === 'test' } = options
-  if (options.steps !== undefined) checkRetryOptions(options.steps, '`steps`')
+  if (steps !== undefined) checkRetryOptions(steps, '`steps`')
+  checkLimits({ timeoutMs })
+  checkBooleans({ strict, showErrors })
+  if (onError !== undefined && typeof onError !== 'function') throw wrongOption('onError', 'a function', onError)
+  checkShed(options.shed)
+  checkFunctions('bus', bus, 'a Bus', ['publish', 'subscribe'])
+  checkFunctions('once', once, '`once` of a store, or one', ['claim', 'renew', 'settle', 'release'])
   const info = readInfo(options)
   if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
     throw new RallyError('OPTION_INVALID', `\`pageSize\` must be a whole number above 0, got ${pageSize}.`)
@@ -141,6 +158,11 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   const seal = toSeal(options, info.name, logger)
   const observers = readObservers(options.observers, logger)
   return { info, logger, seal, lists, limits, extensions, timeoutMs, strict, showErrors, observers }
+}
+
+function checkShed(shed: unknown): void {
+  if (shed === undefined || typeof shed === 'function' || (isObject(shed) && isAboveZero(shed['lagMs']))) return
+  throw wrongOption('shed', 'a function, or { lagMs } with a number above 0', shed)
 }
 
 function readExtensions(extensions: AppOptions['extensions'] = {}): Extensions {

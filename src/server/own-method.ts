@@ -7,6 +7,7 @@ import { assertJson, isObject, isTame } from '../protocol/json.ts'
 import { isOwnMethod } from '../protocol/own-methods.ts'
 import { shown } from '../protocol/text.ts'
 import type { NoArguments, Output, Schema } from '../schema/standard.ts'
+import { jsonSchemaOf } from '../schema/standard.ts'
 import type { Check } from '../schema/validator.ts'
 import { toCheck } from '../schema/validator.ts'
 import type { ServingHost } from './failure.ts'
@@ -73,8 +74,24 @@ export function registerMethod<P extends Schema = NoArguments>(
     scopes,
     visible,
     timeoutMs,
-    check: params === undefined ? checkNone : toCheck(params, `The params of method ${name}`),
+    check: params === undefined ? checkNone : checkOf(params, `The params of method ${name}`),
     run: handler as RegisteredMethod['run'],
+  }
+}
+
+function checkOf(params: Schema, where: string): Check {
+  const check = toCheck(params, where)
+  if (typesOf(params).includes('object')) return check
+  throw new RallyError('SCHEMA_INVALID', `${where} must be an object schema, because params have names.`)
+}
+
+/** The JSON types that a schema accepts. A schema need not say that: it has no JSON Schema, or types that JSON Schema lacks. */
+function typesOf(schema: Schema): unknown[] {
+  try {
+    const { type = 'object' } = jsonSchemaOf(schema, 'input')
+    return [type].flat()
+  } catch {
+    return ['object']
   }
 }
 

@@ -228,7 +228,7 @@ describe('registering', () => {
   })
 
   test.each([0, -1, Number.NaN])('refuses a timeoutMs of %d', (timeoutMs) => {
-    expect(register('deploy', { timeoutMs })).toThrow(`\`timeoutMs\` must be above 0, got ${timeoutMs}`)
+    expect(register('deploy', { timeoutMs })).toThrow(`\`timeoutMs\` must be a number above 0, got ${timeoutMs}`)
   })
 
   test.each([

@@ -102,6 +102,7 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     inputSchema: schema,
     ...(output && { outputSchema: jsonSchemaOf(output, 'output', `The output of tool "${name}"`) }),
   }
+  checkHints(options.annotations, name)
   const handled = prepareHandler(`Tool "${name}"`, options, handler)
   const checkInput = input === undefined ? checkNone : toCheck(input, `The input of tool "${name}"`)
   const checkOutput = output && toCheck(output, `The output of tool "${name}"`)
@@ -128,6 +129,14 @@ export function registerTool<I extends Schema, A extends Asks, O extends Schema,
     headers: paramHeaders(schema, name),
     apps: readApps(options, name),
     listing,
+  }
+}
+
+/** Clients that read 'false' take it for true. */
+function checkHints(annotations: object | undefined, name: string): void {
+  for (const [hint, value] of Object.entries(annotations ?? {})) {
+    if (!hint.endsWith('Hint') || value === undefined || typeof value === 'boolean') continue
+    throw new RallyError('TOOL_INVALID', `Tool "${name}": \`${hint}\` must be true or false, got ${shown(value)}.`)
   }
 }
 

@@ -516,6 +516,7 @@ describe('wrong use is an error that says what is wrong', () => {
       'timeoutMs must be a number above 0, got NaN',
     ],
     ['an unknown level', () => connect('http://a/', { logLevel: 'loud' as never }), 'logLevel must be one of debug'],
+    ['a string for true', () => connect('http://a/', { tasks: 'false' as never }), 'tasks must be true or false'],
     ['no logger', () => connect('http://a/', { logger: {} as never }), 'logger must have the functions warn and error'],
     ['an unknown capability', () => connect('http://a/', { can: ['all' as never] }), 'got "all"'],
     ['a header of ours', () => connect('http://a/', { headers: { 'Mcp-Name': 'a' } }), 'Mcp-Name is set by the client'],

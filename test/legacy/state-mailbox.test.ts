@@ -27,7 +27,7 @@ test.each([{}, { leave: () => {}, after: () => {} }, 7])(
   'a mailbox option that is not a Mailbox is an error: %j',
   (mailbox) => {
     expect(() => new Carrying().app({ legacy: { mailbox } })).toThrow(
-      '`legacy.mailbox` must be a Mailbox with the functions leave, after and watch. Pass the mailbox of a store.',
+      '`legacy.mailbox` must be the mailbox of a store, or one with the functions leave, after, watch, got ',
     )
   },
 )

@@ -203,6 +203,25 @@ describe('a wrong use', () => {
     expect(() => app.method(name, {}, () => ({}))).toThrow(expect.objectContaining({ code: 'METHOD_INVALID' }))
   })
 
+  test.each([
+    { what: 'a string', params: z.string() },
+    { what: 'a list', params: z.array(z.string()) },
+    { what: 'a number, in plain JSON Schema', params: { type: ['number', 'null'] } },
+  ])('params that are $what throw SCHEMA_INVALID, because no call could succeed', ({ params }) => {
+    const message = 'The params of method com.example/x must be an object schema, because params have names.'
+    expect(() => newApp().method('com.example/x', { params }, () => ({}))).toThrow(
+      expect.objectContaining({ code: 'SCHEMA_INVALID', message }),
+    )
+  })
+
+  test.each([
+    { what: 'a date, which JSON Schema lacks', params: z.object({ at: z.coerce.date() }) },
+    { what: 'one of two objects', params: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]) },
+    { what: 'an object or null', params: { type: ['object', 'null'] } },
+  ])('params may have $what', ({ params }) => {
+    expect(() => newApp().method('com.example/x', { params }, () => ({}))).not.toThrow()
+  })
+
   test('a second method of the same name throws NAME_TAKEN', () => {
     const app = newApp()
     expect(() => app.method('com.example/rate', {}, () => ({}))).toThrow(
