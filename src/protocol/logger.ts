@@ -35,10 +35,31 @@ export function isLogger(given: unknown): given is Logger {
   return typeof warn === 'function' && typeof error === 'function'
 }
 
-/** The logger as Rally calls it, whatever the order of its parameters and what it does with a `%`. */
+/** The logger as Rally calls it, whatever the order of its parameters, what it does with a `%`, and whether it throws. */
 export function toLogger(logger: Logger): Logger {
-  if (isConsole(logger)) return consoleWriter(logger)
-  if (!isPino(logger)) return logger
+  return guarded(isConsole(logger) ? consoleWriter(logger) : isPino(logger) ? pinoWriter(logger) : logger)
+}
+
+/** An entry that cannot be written must not fail a request. */
+function guarded(logger: Logger): Logger {
+  const write =
+    (level: LoggerLevel): Logger['warn'] =>
+    (message, fields) => {
+      try {
+        logger[level]?.(message, fields)
+      } catch (error) {
+        console.error('%s', `The logger failed. The entry: ${message}`, error)
+      }
+    }
+  return {
+    ...(logger.debug && { debug: write('debug') }),
+    ...(logger.info && { info: write('info') }),
+    warn: write('warn'),
+    error: write('error'),
+  }
+}
+
+function pinoWriter(logger: PinoLike): Logger {
   const write =
     (level: LoggerLevel) =>
     (message: string, { error, ...fields }: LogFields = {}): void =>
