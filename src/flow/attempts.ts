@@ -18,6 +18,8 @@ import type { Waits } from './waits.ts'
 /** A quarter more or less, so that many flows do not retry together. */
 const JITTER = 0.25
 
+type TimedAttempt = { -readonly [K in keyof Attempt]: Attempt[K] }
+
 /** What the attempts of a step need from their pass. */
 export interface AttemptHost extends StepHost {
   readonly ended: boolean
@@ -59,11 +61,8 @@ export class Attempts {
   #start(number: number): void {
     const host = this.#host
     if (host.ended || (number > 1 && host.isLeaving())) return
-    const { timeoutMs } = this.#policy
-    const attempt: { number: number; state: Attempt['state'] } = { number, state: 'running' }
-    const { scheduler = defaultScheduler } = host.input
-    const cancelTimer =
-      timeoutMs === undefined ? undefined : scheduler.after(timeoutMs, () => this.#timedOut(attempt, timeoutMs))
+    const attempt: TimedAttempt = { number, state: 'running' }
+    const cancelTimer = this.#startTimer(attempt)
     const ended = (report: () => void): void => {
       cancelTimer?.()
       if (attempt.state === 'timed out') return this.#logLate(number)
@@ -79,7 +78,21 @@ export class Attempts {
     )
   }
 
-  #timedOut(attempt: { number: number; state: Attempt['state'] }, ms: number): void {
+  /** Returns a function that stops the timer; `undefined` if the step has no time limit. */
+  #startTimer(attempt: TimedAttempt): (() => void) | undefined {
+    const { timeoutMs } = this.#policy
+    if (timeoutMs === undefined) return undefined
+    const { scheduler = defaultScheduler } = this.#host.input
+    let passed: (value: undefined) => void
+    attempt.timeout = new Promise((resolve) => (passed = resolve))
+    return scheduler.after(timeoutMs, () => {
+      this.#timedOut(attempt, timeoutMs)
+      // After the end of the pass too: another pass may wait for what this attempt holds.
+      passed(undefined)
+    })
+  }
+
+  #timedOut(attempt: TimedAttempt, ms: number): void {
     if (this.#host.ended) return
     attempt.state = 'timed out'
     this.#failed(attempt.number, new StepTimeout(this.#call.key, ms))

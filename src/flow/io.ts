@@ -250,15 +250,16 @@ export class Io<A extends Asks = {}> {
     const policy = this.#policyOf(key, options)
     const { once } = options ?? NO_OPTIONS
     if (once === undefined) return pass.step(fullKey, (attempt) => run(new StepScene(pass, fullKey, attempt)), policy)
-    const own = {
-      outages: pass.input.outages,
-      gaveUp: () => pass.ended,
-      fail: (error: unknown) => pass.fail(error, fullKey),
-    }
     return pass.step(
       fullKey,
       (attempt) => {
         const scene = new StepScene(pass, fullKey, attempt)
+        const own = {
+          outages: pass.input.outages,
+          gaveUp: () => pass.ended || attempt.state === 'timed out',
+          timeout: attempt.timeout,
+          fail: (error: unknown) => pass.fail(error, fullKey),
+        }
         return stepOnce(once, `step:${scene.idempotencyKey}`, own, () => run(scene))
       },
       policy,

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { accept } from '../testing.ts'
 import { gate, ManualScheduler, microtasks } from '../testing/manual-scheduler.ts'
 import { Rounds } from '../testing/rounds.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import { MemoryOnceStore } from '../store/memory/once.ts'
+import { StoreUnavailable } from '../store/outages.ts'
 import type { Io } from './io.ts'
 import { Declined, Fatal, ToolError } from './errors.ts'
 import { writeFlowState } from './flow-state.ts'
@@ -214,6 +216,95 @@ describe('an attempt with `timeoutMs`', () => {
     await manual.wake()
     wait.open()
     expect(await seen.promise).toBe(true)
+  })
+})
+
+describe('an attempt with `timeoutMs` and `once`', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  test('gives up its claim when it takes longer, so that the next one runs, and its late result is not used', async () => {
+    const manual = new ManualScheduler()
+    const late = gate<string>()
+    let now = 0
+    const rounds = new Rounds()
+    const options = { once: new MemoryOnceStore(), retries: 1, timeoutMs: 5_000, backoff: { firstMs: 10 } }
+    const run = ({ attempt }: StepContext): unknown => (attempt === 1 ? late.promise : 'in time')
+    const handler = (io: Io): Promise<unknown> => io.step<unknown>('slow', run, options)
+    const outcome = rounds.next(handler, undefined, { scheduler: manual, now: () => now })
+    await microtasks()
+    expect(await manual.wake()).toBe(5_000)
+    late.open('late')
+    await microtasks()
+    now = 1_000
+    await manual.wake()
+    await manual.settle()
+    expect(await outcome).toEqual({ kind: 'done', value: 'in time' })
+    expect(rounds.warnings.join('\n')).toMatch(/attempt 1 of the step "slow" ended after its `timeoutMs`/)
+    expect(await new Rounds().next((io) => io.step('slow', () => 'again', options))).toMatchObject({ value: 'in time' })
+  })
+
+  test('gives up its claim also if its pass has ended before', async () => {
+    const manual = new ManualScheduler()
+    const once = new MemoryOnceStore()
+    const outcome = new Rounds().next(
+      async (io) => {
+        void io.step('slow', () => new Promise(() => {}), { once, timeoutMs: 50 }).catch(() => {})
+        await microtasks()
+        throw new Error('Something else failed.')
+      },
+      undefined,
+      { scheduler: manual },
+    )
+    expect(await outcome).toMatchObject({ kind: 'failed' })
+    await manual.wake()
+    await microtasks()
+    expect(await new Rounds().next((io) => io.step('slow', () => 'ran', { once }))).toMatchObject({ value: 'ran' })
+  })
+
+  test('does not wait for another holder any longer, and does not run when that one is gone', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const manual = new ManualScheduler()
+    const claim = vi.fn<() => { kind: 'held'; note: string }>(() => ({ kind: 'held', note: '' }))
+    const once = Object.assign(new MemoryOnceStore(), { claim })
+    const run = vi.fn<() => string>(() => 'ran')
+    const end = gate()
+    const outcome = new Rounds().next(
+      async (io) => {
+        await io.step('slow', run, { once, timeoutMs: 50 }).catch(() => {})
+        await end.promise
+      },
+      undefined,
+      { scheduler: manual },
+    )
+    await vi.advanceTimersByTimeAsync(1_000)
+    await manual.wake()
+    claim.mockClear()
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(claim).not.toHaveBeenCalled()
+    end.open()
+    expect(await outcome).toMatchObject({ kind: 'done' })
+    expect(run).not.toHaveBeenCalled()
+  })
+
+  test('does not fail its pass when the store fails later', async () => {
+    const manual = new ManualScheduler()
+    const claim = gate<never>()
+    const once = Object.assign(new MemoryOnceStore(), { claim: () => claim.promise })
+    const outcome = new Rounds().next(
+      async (io) => {
+        const error: unknown = await io
+          .step('slow', () => 1, { once, timeoutMs: 50 })
+          .catch((thrown: unknown) => thrown)
+        claim.fail(new StoreUnavailable(new Error('down')))
+        await microtasks()
+        return error
+      },
+      undefined,
+      { scheduler: manual },
+    )
+    await microtasks()
+    await manual.wake()
+    expect(await outcome).toMatchObject({ kind: 'done', value: { code: 'STEP_TIMEOUT' } })
   })
 })
 

@@ -29,6 +29,8 @@ export interface Attempt {
   /** 1 for the first. */
   readonly number: number
   readonly state: 'running' | 'over' | 'timed out'
+  /** Resolves when `timeoutMs` has passed. `undefined` without a time limit. */
+  readonly timeout?: Promise<undefined> | undefined
 }
 
 /** Of a step that is not retried. */

@@ -89,7 +89,10 @@ export class StepScene implements StepContext {
 /** What a step that runs once uses of its pass. */
 interface OncePass {
   readonly outages?: StoreOutages | undefined
+  /** True if the pass has ended or the attempt has timed out. */
   readonly gaveUp: () => boolean
+  /** Resolves when the attempt has timed out. Another one may run then, so this one gives up its claim. */
+  readonly timeout?: Promise<undefined> | undefined
   readonly fail: (error: unknown) => Promise<never>
 }
 
@@ -97,22 +100,29 @@ interface OncePass {
 export async function stepOnce<T>(
   store: OnceStore,
   key: string,
-  { outages, gaveUp, fail }: OncePass,
+  { outages, gaveUp, timeout, fail }: OncePass,
   run: () => T | Promise<T>,
 ): Promise<T> {
   let own: { value: T } | undefined
+  let work: Promise<string | undefined> | undefined
   let used: OnceOutcome | undefined
   const options = { note: '', keepMs: STEP_KEPT_MS, gaveUp }
+  const runAndRecord = async (): Promise<string | undefined> => {
+    own = { value: await run() }
+    return recordOf(own.value)
+  }
   try {
-    used = await useOnce(outages?.once(store) ?? store, key, options, async () => {
-      own = { value: await run() }
-      return recordOf(own.value)
+    used = await useOnce(outages?.once(store) ?? store, key, options, () => {
+      work = runAndRecord()
+      return timeout === undefined ? work : Promise.race([work, timeout])
     })
   } catch (error) {
     if (!(error instanceof StoreUnavailable)) throw error
     // The step has not failed, so no failure is recorded: the pass ends, and the next one tries the step again.
-    if (own === undefined) return fail(error)
+    if (own === undefined && !gaveUp()) return fail(error)
   }
+  // An attempt that has timed out still runs. Its late result is not used, and is logged.
+  if (used === undefined) await work
   // The pass records the value, and reports the error if it is not JSON.
   if (own !== undefined) return own.value
   if (used === undefined || used === 'refused') return parked()
