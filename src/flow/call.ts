@@ -78,6 +78,11 @@ export function isFloating({ promise }: Call): boolean {
   return !promise.observed
 }
 
+/** True if nothing waits for the call and it has failed, or one of its attempts has. */
+export function isFloatingFailure(call: Call): boolean {
+  return call.failure !== undefined && isFloating(call)
+}
+
 /** Keeps a rejection that the handler awaits later, or never, from ending the process. */
 export function hush({ promise }: Call): void {
   const { observed } = promise

@@ -1,6 +1,7 @@
-// What a strict pass looks for when its handler has returned: calls that nothing awaits, and steps that are gone.
+// What a strict pass looks for when its handler has returned: calls that nothing awaits, and steps that are gone. It looks for failures
+// in recorded scopes when it suspends too.
 import type { Call } from './call.ts'
-import { isFloating } from './call.ts'
+import { isFloating, isFloatingFailure } from './call.ts'
 import type { PassInput } from './carrier.ts'
 import type { FlowError } from './errors.ts'
 import { notAwaited, stepGone } from './errors.ts'
@@ -23,17 +24,21 @@ export function mistakeOnReturn(
   isFinal: boolean,
 ): Mistake | 'not known yet' | undefined {
   const name = nameOf(target)
-  const floating = [...calls.values()].filter(isFloating)
-  const failed = floating.find(({ failure }) => failure !== undefined)
-  if (failed !== undefined) {
-    const { kind, key, failure, site } = failed
-    return { error: notAwaited(name, `the ${kind} "${key}"`, failure, site?.frames ?? []), key }
-  }
-  const mayFail = floating.some(({ kind, settled }) => !settled && (kind === 'step' || kind === 'scope'))
-  if (mayFail && !isFinal) return 'not known yet'
+  const failed = [...calls.values()].find(isFloatingFailure)
+  if (failed !== undefined) return { error: notAwaitedError(name, failed), key: failed.key }
+  if (!isFinal && [...calls.values()].some(mayFail)) return 'not known yet'
   // By hand, a pass continues from the handler's state and does not repeat the steps before it.
   const gone = flowState.byHand === undefined ? goneStep(forms, journal, calls) : undefined
   return gone === undefined ? undefined : { error: stepGone(name, gone), key: gone }
+}
+
+/** The call has failed, and nothing awaits it. */
+export function notAwaitedError(name: string, { kind, key, failure, site }: Call): FlowError {
+  return notAwaited(name, `the ${kind} "${key}"`, failure, site?.frames ?? [])
+}
+
+function mayFail(call: Call): boolean {
+  return isFloating(call) && !call.settled && (call.kind === 'step' || call.kind === 'scope')
 }
 
 const MOST_KEYS = 10_000

@@ -1,6 +1,6 @@
 // What a pass writes to the log: failures that nothing records, questions that have changed, calls that were dropped.
 import type { Asking, Call } from './call.ts'
-import { isFloating, lineOfUnsettled, unsettledKeys } from './call.ts'
+import { isFloatingFailure, lineOfUnsettled, unsettledKeys } from './call.ts'
 import type { PassInput } from './carrier.ts'
 import { visitToken } from './derive.ts'
 import type { FailurePlace } from './failure-log.ts'
@@ -61,13 +61,7 @@ export function warnOfSkipped(input: PassInput, key: string): void {
 /** The handler has returned although these calls have not settled, or have failed and it does not know. */
 export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>): void {
   if (calls.size === 0) return
-  for (const call of calls.values()) {
-    if (call.failure === undefined || !call.settled || !isFloating(call)) continue
-    input.logger.warn(
-      `${nameOf(input.target)}: "${call.key}" failed, and the handler did not await it. Did you forget \`await\`?`,
-      detailsOf(placeOf(input), call.failure, call.key),
-    )
-  }
+  for (const call of calls.values()) if (call.settled && isFloatingFailure(call)) warnOfFloating(input, call)
   const keys = unsettledKeys(calls.values())
   if (keys === '') return
   const line = lineOfUnsettled(calls.values())
@@ -75,6 +69,14 @@ export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>
   input.logger.warn(
     `${nameOf(input.target)}: the handler returned before ${keys} settled. The results are dropped. Did you forget \`await\`?${at}`,
     detailsOf(placeOf(input)),
+  )
+}
+
+/** The call has failed, and the handler does not know. */
+export function warnOfFloating(input: PassInput, { key, failure }: Call): void {
+  input.logger.warn(
+    `${nameOf(input.target)}: "${key}" failed, and the handler did not await it. Did you forget \`await\`?`,
+    detailsOf(placeOf(input), failure, key),
   )
 }
 

@@ -18,6 +18,7 @@ import {
   attempt,
   endScopes,
   hush,
+  isFloatingFailure,
   isKey,
   kindOf,
   maybeNested,
@@ -46,9 +47,18 @@ import { callSafely } from '../protocol/call-safely.ts'
 import { logRecorded, nameOf } from './failure-log.ts'
 import type { Entry, Tag } from './journal.ts'
 import { actionIn } from './journal.ts'
-import { mistakeOnReturn, rememberKey } from './mistakes.ts'
+import { mistakeOnReturn, notAwaitedError, rememberKey } from './mistakes.ts'
 import { stepAround } from './nesting.ts'
-import { lateCall, logCleanUp, logLost, placeOf, warnOfChange, warnOfDropped, warnOfEvent } from './pass-log.ts'
+import {
+  lateCall,
+  logCleanUp,
+  logLost,
+  placeOf,
+  warnOfChange,
+  warnOfDropped,
+  warnOfEvent,
+  warnOfFloating,
+} from './pass-log.ts'
 import type { HandlerEnds, Phase } from './phase.ts'
 import { isOver } from './phase.ts'
 import type { Question } from './question.ts'
@@ -625,7 +635,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   /** Ends the pass: it can only wait for the client, or for the instance that continues the flow. */
   quiet(): void {
     if (this.#heldReturn !== undefined) return this.#heldReturn()
-    if (this.#isTooLarge()) return
+    if (this.#isTooLarge() || this.#failsInClosedScope()) return
     const { journal } = this.input
     try {
       const detaching = this.#phase === 'detaching'
@@ -641,6 +651,24 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     } catch (error) {
       void this.fail(error)
     }
+  }
+
+  /**
+   * Reports the failures in closed scopes that nothing awaits: no later pass makes their calls again. True if that failed the pass,
+   * which it does in strict mode. Not done when the scope closes, because its steps may still run and fail then.
+   */
+  #failsInClosedScope(): boolean {
+    if (this.#closedScopes === undefined) return false
+    const { input } = this
+    for (const call of this.#calls.values()) {
+      if (!isFloatingFailure(call) || !this.#isInClosedScope(call.key)) continue
+      if (!input.strict) warnOfFloating(input, call)
+      else {
+        void this.fail(notAwaitedError(nameOf(input.target), call), call.key)
+        return true
+      }
+    }
+    return false
   }
 
   #end(outcome: Outcome, returned = false): void {

@@ -72,6 +72,67 @@ describe('a step without await that fails', () => {
     )
   })
 
+  describe.each([
+    { when: 'before the scope is recorded', fails: refuse },
+    { when: 'after the scope is recorded', fails: () => soon().then(refuse) },
+    { when: 'and is retried', fails: refuse, retries: 2 },
+  ])('in a scope that a question follows, $when', ({ fails, retries = 0 }) => {
+    const order = async (_args: unknown, io: Io): Promise<string> => {
+      await io.scope('order', async (inner) => {
+        void inner.step('pay', fails, { retries })
+        await inner.step('other', () => 1)
+      })
+      await io.confirm('sure', 'Sure?')
+      return 'Paid.'
+    }
+
+    test('fails the call in strict mode', async () => {
+      const { app } = newApp()
+      app.tool('order', {}, order)
+      const error = errorOf(await send(app, call('order')))
+      expect(error).toMatchObject({ data: { code: 'NOT_AWAITED' } })
+      expect(error.message).toContain('the step "order>pay" failed')
+    })
+
+    test('is one warning in production', async () => {
+      const { app, logged } = newApp({ strict: false })
+      app.tool('order', {}, order)
+      const { state } = askedIn(await send(app, call('order')))
+      const sure = { action: 'accept', content: { confirm: true } }
+      const inputResponses = { sure }
+      expect(textOf(await send(app, call('order', {}, { requestState: state, inputResponses })))).toBe('Paid.')
+      expect(logged.filter(({ message }) => message.includes('did not await it'))).toEqual([
+        {
+          message: 'Tool "order": "order>pay" failed, and the handler did not await it. Did you forget `await`?',
+          details: expect.objectContaining({ key: 'order>pay', error: refused }) as object,
+        },
+      ])
+    })
+  })
+
+  test('in a scope that a released sleep follows, fails the pass', async () => {
+    const outcome = await new Rounds({ task: 'always' }).next(async (io) => {
+      await io.scope('order', async (inner) => {
+        void inner.step('pay', refuse)
+        await inner.step('other', () => 1)
+      })
+      await io.sleep('night', 60_000)
+      return 'Paid.'
+    })
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'NOT_AWAITED' } })
+  })
+
+  test('in a scope that failed, does not hide why', async () => {
+    const outcome = await new Rounds().next((io) =>
+      io.scope('order', async (inner) => {
+        const paid = inner.step('pay', refuse)
+        await inner.step('other', () => Promise.reject(new Error('Sold out.')))
+        await paid
+      }),
+    )
+    expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'Sold out.' } })
+  })
+
   test('between two attempts, fails the call in strict mode too', async () => {
     const { app } = newApp()
     app.tool('pay', {}, (_args, io) => {
