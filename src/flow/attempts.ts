@@ -3,6 +3,7 @@
 // 1. All attempts have one idempotency key. Only the outcome of the last one is recorded.
 // 2. How many attempts failed, and when the next one is due, is carried with the flow. So another instance continues the count.
 // 3. In a task a long wait releases the worker. Otherwise the pass waits, as long as its time limit allows.
+// 4. No step is retried once a scope around it has settled: its result would not be recorded.
 import { isPublicProtocolError } from '../protocol/errors.ts'
 import { backoff } from '../protocol/backoff.ts'
 import type { Call } from './call.ts'
@@ -28,6 +29,8 @@ export interface AttemptHost extends StepHost {
   readonly leftMs: number
   /** True if the pass is handed over, so that no attempt starts in it. */
   isLeaving(): boolean
+  /** True if a scope around the key has settled, so that what the step results in is not recorded. */
+  isInClosedScope(key: string): boolean
 }
 
 export class Attempts {
@@ -125,6 +128,7 @@ export class Attempts {
     const { ended, input, leftMs } = this.#host
     const { retries } = this.#policy
     if (ended || number > retries || isFinal(error) || this.#host.isResult(error)) return undefined
+    if (this.#host.isInClosedScope(this.#call.key)) return undefined
     // Derived, not random: a test that is repeated has the same waits.
     const jitter = 1 - JITTER + 2 * JITTER * derivedRandom(input.flow.id, `${this.#call.key} attempt ${number}`)
     const delayMs = Math.ceil(backoff(number, this.#policy.backoff) * jitter)

@@ -441,7 +441,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   #begin(key: string, kind: CallKind): Call | undefined {
-    if (this.#refuses(key) || this.#unheard || this.#phase === 'returned' || this.#isInClosedScope(key))
+    if (this.#refuses(key) || this.#unheard || this.#phase === 'returned' || this.isInClosedScope(key))
       return undefined
     if (this.#calls.has(key)) {
       void this.fail(keyReused(key))
@@ -526,8 +526,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
       if (this.#unheard) return undefined
       this.#closeScope(`${call.key}${SCOPE_SEPARATOR}`)
     }
-    // A call inside a closed scope is not recorded: no later pass makes it.
-    if (!this.#isInClosedScope(call.key)) {
+    if (!this.isInClosedScope(call.key)) {
       this.#elapsed = Math.max(this.#elapsed, now() - flow.startedAt)
       journal.append(tag, call.key, this.#elapsed, payloadText)
       this.appended += 1
@@ -546,7 +545,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     )
   }
 
-  #isInClosedScope(key: string): boolean {
+  /** True if what the call results in is not recorded: no later pass makes it. */
+  isInClosedScope(key: string): boolean {
     return this.#closedScopes !== undefined && this.#closedScopes.contain(key)
   }
 
@@ -661,7 +661,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     if (this.#closedScopes === undefined) return false
     const { input } = this
     for (const call of this.#calls.values()) {
-      if (!isFloatingFailure(call) || !this.#isInClosedScope(call.key)) continue
+      if (!isFloatingFailure(call) || !this.isInClosedScope(call.key)) continue
       if (!input.strict) warnOfFloating(input, call)
       else {
         void this.fail(notAwaitedError(nameOf(input.target), call), call.key)

@@ -133,6 +133,25 @@ describe('a step with retries', () => {
     expect(flaky.seen.map(({ attempt }) => attempt)).toEqual([1, 2, 3, 4])
   })
 
+  test('is not retried once its scope has settled', async () => {
+    const flaky = new Flaky(9)
+    const rounds = new Rounds()
+    const fail = gate<never>()
+    const outcome = await rounds.next(async (io) => {
+      await io.scope('race', (inner) =>
+        Promise.race([
+          inner.step('slow', (context) => fail.promise.catch(() => flaky.run(context)), { retries: 3 }),
+          inner.step('fast', () => 1),
+        ]),
+      )
+      fail.fail(new Error('too late'))
+      return io.confirm('sure', 'Sure?')
+    })
+    expect(flaky.seen).toHaveLength(1)
+    expect(outcome).toMatchObject({ kind: 'asks', flowState: { waits: new Map() } })
+    expect(rounds.warnings).toEqual(['Tool "handler": "race>slow" failed.'])
+  })
+
   test('logs each attempt that is followed by another', async () => {
     const rounds = new Rounds()
     await rounds.next(new Flaky(1).handler({ retries: 1 }))
