@@ -367,6 +367,16 @@ describe('a round by hand and the engine', () => {
     expect(progress.mock.calls).toEqual([[2, undefined, undefined]])
   })
 
+  test('a later round tells its progress, and has no warning, if the one before it recorded a step', async () => {
+    const rounds = new Rounds()
+    const told: unknown[] = []
+    const input = { progress: (done: number) => void told.push(done), log: (level: string) => void told.push(level) }
+    expect(await rounds.next(reporting, undefined, input)).toMatchObject({ kind: 'deferred' })
+    expect(await rounds.next(reporting, undefined, input)).toEqual({ kind: 'done', value: 'done' })
+    expect(told).toEqual([1, 'info', 2, 'info'])
+    expect(rounds.warnings).toEqual([])
+  })
+
   test('a question that cannot be written fails the call, and does not leave it hanging', async () => {
     const broken: Question = {
       needs: [],
@@ -481,6 +491,14 @@ async function recording(io: Io): Promise<unknown> {
   const a = await io.step('a', () => 1)
   const b = await io.scope('s', (inner) => inner.step('b', () => 2))
   return io.responses.state() === undefined ? inputRequired({ state: 1 }) : [a, b]
+}
+
+async function reporting(io: Io): Promise<unknown> {
+  const isFirst = io.responses.state() === undefined
+  io.progress(isFirst ? 1 : 2)
+  io.log('info', 'x')
+  await io.step(isFirst ? 'one' : 'two', () => 1)
+  return isFirst ? inputRequired({ state: 1 }) : 'done'
 }
 
 async function stepping(io: Io): Promise<unknown> {

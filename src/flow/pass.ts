@@ -186,8 +186,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** True if the handler repeats what it did in an earlier round. By hand, it continues from its own state instead. */
   get #replays(): boolean {
-    const { flow, flowState, journal } = this.input
-    return flow.round > 0 && (flowState.byHand === undefined || journal.length > 0)
+    const { flow, flowState } = this.input
+    return flow.round > 0 && flowState.byHand === undefined
   }
 
   get hasAsked(): boolean {
@@ -368,7 +368,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   interrupt(): void {
     if (this.ended) return
     // A handler that never used io does not expect to be run again.
-    if (this.#calls.size === 0 && !this.#replays) return void this.fail(interrupted())
+    if (this.#calls.size === 0 && this.input.journal.length === 0 && !this.#replays)
+      return void this.fail(interrupted())
     if (this.#phase === 'running') this.#phase = 'leaving'
     this.interrupted = true
     this.#settling.touch()

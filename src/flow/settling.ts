@@ -192,7 +192,9 @@ export class Settling {
     if (!this.#hasWaitingCall()) return true
     entry.skipped = true
     this.#cursor += 1
-    warnOfSkipped(this.#settler.input, entry.key)
+    const { input } = this.#settler
+    // By hand, the handler continues from its own state, and does not repeat what it did in earlier rounds.
+    if (input.flowState.byHand === undefined) warnOfSkipped(input, entry.key)
     return false
   }
 
