@@ -27,8 +27,9 @@ export interface OutsideEvent<T> extends PromiseLike<T> {
 /** What an event needs from its pass. */
 export interface EventHost {
   readonly input: PassInput
-  readonly ended: boolean
   readonly waits: Waits
+  /** True if no event may be created here: the pass has ended, or the call was made inside a step. */
+  refuses(key: string): boolean
   ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T>
   fail(error: unknown, key?: string): Promise<never>
 }
@@ -38,7 +39,7 @@ const MAX_SCHEMA_BYTES = 16_384
 
 export function outsideEvent<T>(host: EventHost, key: string, schema: Schema, within?: Deadline): OutsideEvent<T> {
   const { events } = host.input
-  if (host.ended) return new Pending<T>('', undefined, parked)
+  if (host.refuses(key)) return new Pending<T>('', undefined, parked)
   if (events === undefined) return failed(host, eventNeedsTask(key), key)
   try {
     const check = toCheck(schema, `The schema of the event "${key}"`)

@@ -7,7 +7,7 @@
 //  4. A wrong or repeated key fails the pass, even if the handler catches the error.
 //  8. Every delivered value has been through JSON, live and replayed alike.
 //  9. Failures are journaled like results.
-// 10. No ask, step or yield inside a step.
+// 10. No ask, event, step or yield inside a step.
 // 12. Past the size limit no further step starts.
 import { toJsonText } from '../protocol/json.ts'
 import type { Answers, Asker } from './answering.ts'
@@ -309,7 +309,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** The author's permission to hand the flow over here. */
   yield(): Promise<void> {
-    if (this.#refuses('yield')) return parked()
+    if (this.refuses('yield')) return parked()
     if (!this.isLeaving()) return Promise.resolve()
     // The next pass continues from here immediately. Results of another branch must not be delivered in this one.
     if (this.#phase === 'leaving') this.#phase = 'yielded'
@@ -318,7 +318,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** Resolves with `true` if the flow is a task already. If it becomes one, the next pass continues from here. */
   detach(required: boolean): Promise<boolean> {
-    if (this.#refuses('detach') || this.#phase === 'returned') return parked()
+    if (this.refuses('detach') || this.#phase === 'returned') return parked()
     const { journalWriter, mayDetach, hasStore, target } = this.input
     if (journalWriter !== undefined) return Promise.resolve(true)
     if (!mayDetach && !required) return Promise.resolve(false)
@@ -442,8 +442,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   #begin(key: string, kind: CallKind): Call | undefined {
-    if (this.#refuses(key) || this.#unheard || this.#phase === 'returned' || this.isInClosedScope(key))
-      return undefined
+    if (this.refuses(key) || this.#unheard || this.#phase === 'returned' || this.isInClosedScope(key)) return undefined
     if (this.#calls.has(key)) {
       void this.fail(keyReused(key))
       return undefined
@@ -462,7 +461,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   /** True if this io call must not be served: the pass has ended, or the call was made inside a step. */
-  #refuses(key: string): boolean {
+  refuses(key: string): boolean {
     if (this.ended) {
       if (!this.#isLateKnown) lateCall(this.input, key, this.#phase === 'done')
       this.#isLateKnown = true

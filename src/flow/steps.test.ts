@@ -141,11 +141,16 @@ describe('rule 10: no io inside a step', () => {
     { call: 'a step', make: (io: Io) => io.step('inner', () => 1) },
     { call: 'a scope', make: (io: Io) => io.scope('inner', () => 1) },
     { call: 'a yield', make: (io: Io) => io.yield() },
+    { call: 'an event', make: (io: Io) => io.event('inner', NUMBER).token },
   ]
 
   test.each(calls)('$call made at once inside a step fails the pass, strict or not', async ({ make }) => {
     for (const strict of [true, false]) {
-      const outcome = await new Rounds().next((io) => io.step<unknown>('outer', () => make(io)), undefined, { strict })
+      const outcome = await new Rounds({ task: 'always' }).next(
+        (io) => io.step<unknown>('outer', () => make(io)),
+        undefined,
+        { strict },
+      )
       expect(outcome).toMatchObject({
         error: { code: 'NESTED_CALL', message: expect.stringContaining('inside the step "outer"') },
       })
@@ -153,7 +158,7 @@ describe('rule 10: no io inside a step', () => {
   })
 
   test.each(calls)('$call made later inside a step fails a strict pass', async ({ make }) => {
-    const outcome = await new Rounds().next((io) =>
+    const outcome = await new Rounds({ task: 'always' }).next((io) =>
       io.step<unknown>('outer', async () => {
         await microtasks()
         return make(io)
