@@ -171,6 +171,7 @@ describe('an app is not built with', () => {
 
   test.each([
     [{ showErrors: 'false' }, '`showErrors` must be true or false, got "false".'],
+    [{ authenticate: () => ({ principal: 'ann' }) }, '`authenticate` is an option of the host, not of rally().'],
     [{ strict: 'false' }, '`strict` must be true or false, got "false".'],
     [{ timeoutMs: -5 }, '`timeoutMs` must be a number above 0, got -5.'],
     [{ timeoutMs: '5' }, '`timeoutMs` must be a number above 0, got "5".'],

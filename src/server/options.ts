@@ -132,6 +132,7 @@ export interface ResolvedOptions {
 /** Throws when an option is not valid. */
 export function readOptions(options: AppOptions): ResolvedOptions {
   const { steps, onError, bus, once } = options
+  refuseAuthenticate(options)
   checkGroups({ steps, limits: options.limits })
   const { listTtlMs = DEFAULT_LIST_TTL_MS, pageSize = DEFAULT_PAGE_SIZE } = options
   const logger = readLogger(options)
@@ -158,6 +159,13 @@ export function readOptions(options: AppOptions): ResolvedOptions {
   const seal = toSeal(options, info.name, logger)
   const observers = readObservers(options.observers, logger)
   return { info, logger, seal, lists, limits, extensions, timeoutMs, strict, showErrors, observers }
+}
+
+/** In the wrong place it would leave the server open to everybody. */
+function refuseAuthenticate(options: object): void {
+  if (!('authenticate' in options)) return
+  const advice = 'Pass it to serve(), to nodeHandler(), or to rally() as `http: { authenticate }` for app.fetch.'
+  throw new RallyError('OPTION_INVALID', `\`authenticate\` is an option of the host, not of rally(). ${advice}`)
 }
 
 function checkShed(shed: unknown): void {
