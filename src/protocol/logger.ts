@@ -44,9 +44,9 @@ export function toLogger(logger: Logger): Logger {
 function guarded(logger: Logger): Logger {
   const write =
     (level: LoggerLevel): Logger['warn'] =>
-    (message, fields) => {
+    (message, ...fields) => {
       try {
-        logger[level]?.(message, fields)
+        logger[level]?.(message, ...fields)
       } catch (error) {
         console.error('%s', `The logger failed. The entry: ${message}`, error)
       }

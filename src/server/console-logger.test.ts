@@ -184,12 +184,13 @@ test.each([
 
 test('a logger that throws fails no request', async () => {
   const failed = vi.spyOn(console, 'error').mockImplementation(() => {})
-  onTestFinished(() => void failed.mockRestore())
-  const broken = (): never => {
-    throw new Error('The disk is full.')
-  }
+  onTestFinished(() => failed.mockRestore())
   const app = rally({ name: 'shop', version: '1', logger: { warn: broken, error: broken } })
   app.tool('pay', {}, (_args, io) => io.step('charge', () => Promise.reject(driverError())))
   expect(await send(app, call('pay'))).toMatchObject({ result: { isError: true } })
   expect(failed.mock.calls[0]).toMatchObject(['%s', expect.stringMatching(/^The logger failed\. The entry: /), {}])
 })
+
+function broken(): never {
+  throw new Error('The disk is full.')
+}
