@@ -1,5 +1,6 @@
 // Bytes to a real HTTP server on loopback, and the same requests to `app.fetch` with odd bodies.
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { connect } from 'node:net'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import type { Rally } from 'mcp-rally'
@@ -138,14 +139,14 @@ async function overSocket(watch: Watch, port: number, { requests, cuts, edits, e
   else if (end === 'wait') await Promise.race([closed, quietFor(received, 20)])
   else socket.end()
   // A client that has sent its last byte may still listen, for as long as it likes.
-  if (end !== 'wait') await Promise.race([closed, quietStream(received)])
+  if (end !== 'wait') await Promise.race([closed, quietStream(socket, received)])
   socket.destroy()
   return readResponses(watch, Buffer.concat(received).toString('latin1'), asked)
 }
 
-/** Resolves once the response is a stream of events on which nothing has come for a while. */
-async function quietStream(received: readonly Buffer[]): Promise<void> {
-  while (!Buffer.concat(received).includes('text/event-stream')) await sleep(100)
+/** Resolves once the response is a stream of events on which nothing has come for a while, or the connection is over. */
+async function quietStream(socket: Socket, received: readonly Buffer[]): Promise<void> {
+  while (!socket.destroyed && !Buffer.concat(received).includes('text/event-stream')) await sleep(100)
   await quietFor(received, 500)
 }
 
