@@ -76,6 +76,8 @@ export const http = target<Input>({
       port: 0,
       handleSignals: false,
       drainMs: 100,
+      // A body that never ends is over within the limit of an input.
+      bodyMs: 2_000,
     })
     return {
       run: (input) => (input.via === 'socket' ? overSocket(watch, port, input) : throughFetch(watch, app, input)),
