@@ -167,6 +167,9 @@ async function drain(app: App, server: PatientServer, drainMs: number): Promise<
   app.logger.info?.('The server has drained.', { ms: Math.round(performance.now() - began) })
 }
 
+/** How long a connection may be silent before it makes room for others. */
+const SILENT_MS = 1_000
+
 /** Other runtimes have a server of the same form, and each reads bodies in its own way. */
 const isNode = process.versions['bun'] === undefined && process.versions['deno'] === undefined
 
@@ -176,7 +179,9 @@ const isNode = process.versions['bun'] === undefined && process.versions['deno']
  * that closed its own side after its request.
  */
 class PatientServer extends Server {
-  readonly #sockets = new Set<Socket>()
+  /** With when each was opened. */
+  readonly #sockets = new Map<Socket, number>()
+  #madeRoomAt = 0
 
   constructor(listener: RequestListener, headersMs: number, bodyMs: number) {
     const connectionsCheckingInterval = Math.min(DEADLINE_SWEEP_MS, headersMs)
@@ -187,20 +192,30 @@ class PatientServer extends Server {
     // Node's own switch, older than its types.
     Reflect.set(this, 'httpAllowHalfOpen', true)
     this.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket)
+      this.#sockets.set(socket, performance.now())
       socket.once('end', () => watchHalfClosed(socket))
       socket.once('close', () => this.#sockets.delete(socket))
     })
+    // There are as many as `maxConnections`.
+    this.on('drop', () => this.#makeRoom())
+  }
+
+  /** Those that have sent nothing for a while make room, so that they do not keep out who has something to say. */
+  #makeRoom(): void {
+    const before = performance.now() - SILENT_MS
+    if (this.#madeRoomAt > before) return
+    this.#madeRoomAt = performance.now()
+    for (const [socket, openedAt] of this.#sockets) if (socket.bytesRead === 0 && openedAt < before) socket.destroy()
   }
 
   /** Closes none while a response is being written: Node does not say on which connection. `close` calls this too. */
   override closeIdleConnections(): void {
-    for (const { writableLength } of this.#sockets) if (writableLength > 0) return
+    for (const { writableLength } of this.#sockets.keys()) if (writableLength > 0) return
     super.closeIdleConnections()
   }
 
   /** Closes connections without a request, as browsers open them in advance. To Node their first request has begun. */
   closeSilentConnections(): void {
-    for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
+    for (const socket of this.#sockets.keys()) if (socket.bytesRead === 0) socket.destroy()
   }
 }

@@ -14,6 +14,12 @@ test('connections past the limit are closed, and when others have left there is 
   await expect.poll(() => expectServed(target).then(() => 'served', String)).toBe('served')
 })
 
+test('connections that say nothing make room for others', async () => {
+  const target = await Target.start({ maxConnections: 50 })
+  await target.connections(50)
+  await expect.poll(() => expectServed(target).then(() => 'served', String), { timeout: 5_000 }).toBe('served')
+})
+
 describe('past maxInFlight', () => {
   test('a request is refused at once with 503, and streams that wait do not count', async () => {
     const target = await Target.start({ maxInFlight: 20 })
