@@ -408,7 +408,7 @@ test.each<{ how: string; run: Run; mistakes?: (index: number, name: string) => s
   { how: 'rejects before the work', run: async () => fails(), mistakes: miscalls, failed: FAILED },
   { how: 'throws after the work', run: (work) => fails(work()), failed: FAILED },
   { how: 'rejects after the work', run: async (work) => fails(await work()), failed: FAILED },
-  { how: 'is no function', run: 1 as never, mistakes: miscalls, failed: FAILED },
+  { how: 'is not a function', run: 1 as never, mistakes: miscalls, failed: FAILED },
 ])('work runs once and its result counts if `run` $how, inside of that of others', async (broken) => {
   const { run, mistakes, failed = [] } = broken
   const logged: string[] = []

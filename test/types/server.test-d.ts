@@ -165,11 +165,11 @@ test('a method of your own returns an object, also one whose type is an interfac
   app.method('com.example/rate', {}, () => rate)
   app.method('com.example/rate', {}, async () => rate)
   app.method('com.example/rate', {}, () => ({ rates: [rate] }))
-  // @ts-expect-error: a text is no object
+  // @ts-expect-error: a string is not an object
   app.method('com.example/rate', {}, () => 'EUR')
-  // @ts-expect-error: a text is no object
+  // @ts-expect-error: a string is not an object
   app.method('com.example/rate', {}, async () => 'EUR')
-  // @ts-expect-error: a list is no object
+  // @ts-expect-error: an array is not an object
   app.method('com.example/rate', {}, async () => [rate])
   // @ts-expect-error: it must return something
   app.method('com.example/rate', {}, () => {})
