@@ -116,7 +116,7 @@ export class ClientObservers {
     const begun: RequestObservation[] = []
     for (const [index, observer] of this.#all.entries()) {
       const observation = this.#log.begin(`observers[${index}].request`, () => observer.request?.(request))
-      if (observation !== undefined && observation !== null) begun.push(observation)
+      if (observation !== undefined) begun.push(observation)
     }
     const meta = Object.assign({}, ...begun.map((each) => each.meta ?? {})) as Record<string, string>
     return {

@@ -249,7 +249,7 @@ export class Observers {
     for (const [index, observer] of this.#all.entries()) {
       const where = `observers[${index}].${name}`
       const observation = this.#log.begin(where, () => begin(observer))
-      if (observation !== undefined && observation !== null) begun.push({ where, observation })
+      if (observation !== undefined) begun.push({ where, observation })
     }
     if (begun.length === 0) return UNOBSERVED
     let isOver = false

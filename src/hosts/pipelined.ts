@@ -5,25 +5,26 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The most on one connection. */
-const MOST = 100
-/** The most on all connections of the process. */
-const MOST_IN_ALL = 1_000
+/** On one connection. */
+const MAX_WAITING = 100
+/** On all connections of the process. */
+const MAX_WAITING_IN_ALL = 1_000
 
 let inAll = 0
-/** With what to do if the connection is lost first. */
+/** The responses that wait on each connection, and what to do if the connection is lost first. */
 const waiting = new WeakMap<Socket, Map<ServerResponse, () => void>>()
 
 /** Counts the response until it is its turn, or until its connection is lost. Returns `false` if too many wait already. */
 export function mayWait(socket: Socket, response: ServerResponse): boolean {
   const responses = waiting.get(socket) ?? beginOn(socket)
-  if (socket.destroyed || responses.size >= MOST || inAll >= MOST_IN_ALL) return false
+  if (socket.destroyed || responses.size >= MAX_WAITING || inAll >= MAX_WAITING_IN_ALL) return false
   responses.set(response, () => {})
   inAll += 1
-  // Node emits it when it is the turn of the response.
-  response.once('socket', () => {
+  const forget = (): void => {
     if (responses.delete(response)) inAll -= 1
-  })
+  }
+  // Node emits the first one when it is the turn of the response, and other servers perhaps only the second one.
+  response.once('socket', forget).once('close', forget)
   return true
 }
 

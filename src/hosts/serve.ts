@@ -179,7 +179,7 @@ const isNode = process.versions['bun'] === undefined && process.versions['deno']
  * that closed its own side after its request.
  */
 class PatientServer extends Server {
-  /** With when each was opened. */
+  /** The open connections, and when each was opened. */
   readonly #sockets = new Map<Socket, number>()
   #madeRoomAt = 0
 
@@ -200,7 +200,7 @@ class PatientServer extends Server {
     this.on('drop', () => this.#makeRoom())
   }
 
-  /** Those that have sent nothing for a while make room, so that they do not keep out who has something to say. */
+  /** Closes connections that have sent nothing for a while, so that they do not keep others out. */
   #makeRoom(): void {
     const before = performance.now() - SILENT_MS
     if (this.#madeRoomAt > before) return

@@ -11,7 +11,7 @@ export class ObserverLog {
   }
 
   /** Calls a method of an observer, such as `observers[0].step`. Returns `undefined` if it throws, or returns null or a promise. */
-  begin<T>(where: string, call: () => T): T | undefined {
+  begin<T>(where: string, call: () => T): NonNullable<T> | undefined {
     const begun = this.safely(call)
     if (!(begun instanceof Promise)) return begun ?? undefined
     this.mistake(`${where}: must not be async. It returned a promise, which is ignored. Return the result itself.`)

@@ -113,10 +113,11 @@ const MOST_ISSUES = 10
 
 function toChecked<Value>(result: StandardResult<Value>): Checked<Value> {
   if (!result.issues) return { value: result.value }
-  const issues = result.issues.slice(0, MOST_ISSUES).map(issueText)
+  const first = result.issues.slice(0, MOST_ISSUES)
+  const issues = first.map(issueText)
   const more = result.issues.length - issues.length
   if (more > 0) issues.push(`and ${more} more`)
-  return { issues: issues.length > 0 ? issues : ['is not valid'], paths: [...new Set(result.issues.map(pathOf))] }
+  return { issues: issues.length > 0 ? issues : ['is not valid'], paths: [...new Set(first.map(pathOf))] }
 }
 
 function pathOf({ path = [] }: StandardIssue): string {

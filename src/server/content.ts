@@ -108,13 +108,11 @@ async function checked(value: unknown, { check, showErrors }: CheckedOutput): Pr
   const result = await check(value)
   if ('value' in result) return result.value
   const { issues, paths = issues } = result
-  const wrong = showErrors ? issues : paths.slice(0, MOST_PATHS).map((path) => path || 'the value itself')
+  const wrong = showErrors ? issues : paths.map((path) => path || 'the value itself')
   const why = `The tool's result does not match its output schema: ${wrong.join('; ')}`
   // The log shows the cause.
   throw new ProtocolError(INTERNAL_ERROR, why, undefined, { cause: new Error(issues.join('; ')) })
 }
-
-const MOST_PATHS = 10
 
 /** Clients without support for structured content read the text. */
 function withText(value: unknown): ToolResult {
