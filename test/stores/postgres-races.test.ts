@@ -44,10 +44,12 @@ async function takeOver(): Promise<() => Promise<void>> {
   return commit
 }
 
-/** Resolves when a query waits for a lock. */
+/** Resolves when a query waits for a lock in these tables. */
 async function oneWaits(): Promise<void> {
   for (;;) {
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%${schema}%'`
+    const waiting = `
+      SELECT 1 FROM pg_locks waiting JOIN pg_locks held USING (pid)
+      WHERE NOT waiting.granted AND held.relation = '"${schema}".tasks'::regclass`
     if ((await pool.query(waiting)).rows.length > 0) return
   }
 }

@@ -20,7 +20,7 @@ function make(kind: 'reads' | 'writes' = 'writes'): { batches: Batches<BatchItem
   return { batches, statements }
 }
 
-const item = (key: string, size = 1): BatchItem => ({ key, size })
+const item = (key: string, size = 1, statement = 'write'): BatchItem => ({ key, size, statement })
 const turn = (): Promise<void> => new Promise(setImmediate)
 const keysOf = (statements: readonly Statement[]): string[] => statements.map(({ keys }) => keys)
 
@@ -54,6 +54,30 @@ test('two statements run at a time, and what comes meanwhile goes into the next'
   await turn()
   await turn()
   expect(keysOf(statements)).toEqual(['x', 'y', 'a b c'])
+})
+
+test('a statement has operations of one kind: first that of the call that has waited longest', async () => {
+  const { batches, statements } = make()
+  const calls = ['1 change', '2 append', '3 change', '4 append']
+  const results = Promise.all(calls.map((call) => batches.add(item(call, 1, call.slice(2)))))
+  await turn()
+  await turn()
+  expect(keysOf(statements)).toEqual(['1 change 3 change', '2 append 4 append'])
+  for (const { end } of statements) end()
+  expect(await results).toEqual(calls)
+})
+
+test('writes of one task stay in order, also if they are of different kinds', async () => {
+  const { batches, statements } = make()
+  for (const statement of ['append', 'change', 'append']) void batches.add(item('t', 1, statement))
+  void batches.add(item('u', 1, 'append'))
+  for (const running of ['t u', 't', 't']) {
+    await turn()
+    await turn()
+    expect(keysOf(statements).at(-1)).toBe(running)
+    statements.at(-1)?.end()
+  }
+  expect(statements).toHaveLength(3)
 })
 
 test('writes of one task run one after the other, also when another statement could run', async () => {

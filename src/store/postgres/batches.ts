@@ -1,16 +1,19 @@
 // Groups operations on different tasks, so that they share a statement, a commit and a round trip.
 //
-// 1. Nothing waits for company: a call starts at once unless MAX_RUNNING statements of its kind are running. What arrives meanwhile
-//    goes together into the next one.
-// 2. Writes with the same key run one after the other, in the order of the calls. Reads may share a statement.
-// 3. A statement gets its operations in the order of their keys. All instances lock rows in that order, so they cannot deadlock.
-// 4. If a statement fails because of what is in it, each operation is tried alone: no operation fails because of another one.
+// 1. Nothing waits for company: a call starts at once unless MAX_RUNNING statements are running. What arrives meanwhile goes together
+//    into the next ones.
+// 2. A statement has operations of one kind: that of the call that has waited longest.
+// 3. Writes with the same key run one after the other, in the order of the calls. Reads may share a statement.
+// 4. A statement gets its operations in the order of their keys. All instances lock rows in that order, so they cannot deadlock.
+// 5. If a statement fails because of what is in it, each operation is tried alone: no operation fails because of another one.
 
 export interface BatchItem {
   /** The task's id, as it is stored. */
   readonly key: string
   /** How much text it carries. */
   readonly size: number
+  /** The statement for it. */
+  readonly statement: string
 }
 
 /** Runs one statement for all items. Returns the results by key; a key without a result gets `undefined`. */
@@ -66,8 +69,9 @@ export class Batches<Item extends BatchItem, Result> {
     const keys = new Set(this.#runningKeys)
     let size = 0
     for (const call of this.#waiting) {
-      const { key } = call.item
-      const fits = taken.length < MAX_ITEMS && size < MAX_SIZE
+      const { key, statement } = call.item
+      const isOfKind = taken[0] === undefined || taken[0].item.statement === statement
+      const fits = isOfKind && taken.length < MAX_ITEMS && size < MAX_SIZE
       if (fits && !(this.#isOrdered && keys.has(key))) {
         taken.push(call)
         size += call.item.size

@@ -17,7 +17,7 @@ export interface ClaimValues {
 }
 
 /** False if entries were added after the statement began: it does not see these. */
-export const WHOLE = 'journal_to - journal_from = rest.count'
+const WHOLE = 'journal_to - journal_from = rest.count'
 
 /** Up to so many due tasks, a claim looks at all of them. */
 const FEW = 256
@@ -114,7 +114,7 @@ function claimText(schema: string, exception: string, ranges: readonly string[])
 }
 
 /** Selects `rest.text` and `rest.count` of the entries that are not in the row, for rows of `tasks` that meet the condition. */
-export function restText(schema: string, tasks: string, condition: string): string {
+function restText(schema: string, tasks: string, condition: string): string {
   return `LATERAL (
       SELECT count(*) AS count, string_agg(NULLIF(e.text, ''), ',' ORDER BY e.number) AS text
       FROM ${schema}.journal_entries e

@@ -3,22 +3,24 @@
 // The journal of a task is the column `journal`, followed by rows of `journal_entries`. New entries go into the column while it is
 // short: that is one row version instead of two rows. Instances of earlier versions put each into a row, and read both.
 import { RECORD_COLUMNS } from '../task-row.ts'
-import { restText, WHOLE } from './claim.ts'
 import { ALIVE, namedQuery, NOW, type NamedQuery } from './database.ts'
 
+/** True for a row that has not ended. */
+const OPEN = `status IN ('working', 'input_required')`
 /** Up to so many bytes, entries are added to the column. A row of more than 2 kB has its longest values moved out of line. */
 const MAX_JOURNAL_IN_ROW = 1_500
 
 export interface TaskStatements {
   readonly create: NamedQuery
-  /** Deletes the entries of a journal that has been replaced. */
+  /** Deletes the entries of journals that have been replaced. */
   readonly dropReplaced: NamedQuery
   readonly read: NamedQuery
   readonly versions: NamedQuery
   readonly list: NamedQuery
   readonly journal: NamedQuery
   readonly renew: NamedQuery
-  readonly write: NamedQuery
+  readonly append: NamedQuery
+  readonly change: NamedQuery
   readonly usage: NamedQuery
 }
 
@@ -28,7 +30,8 @@ export function taskStatements(schema: string): TaskStatements {
   return {
     create: namedQuery(createText(schema)),
     dropReplaced: namedQuery(`
-      DELETE FROM ${entries} e USING ${tasks} t WHERE t.id = $1 AND e.task = t.id AND e.number <= t.journal_from`),
+      DELETE FROM ${entries} e USING ${tasks} t
+      WHERE t.id = ANY($1::text[]) AND e.task = t.id AND e.number <= t.journal_from`),
     read: namedQuery(`SELECT ${RECORD_COLUMNS} FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
     versions: namedQuery(`SELECT id, version FROM ${tasks} WHERE id = ANY($1::text[]) AND ${ALIVE}`),
     list: namedQuery(`
@@ -41,14 +44,15 @@ export function taskStatements(schema: string): TaskStatements {
       ) AS entries
       FROM ${tasks} t WHERE t.id = $1 AND t.fence = $2 AND t.lease_until IS NOT NULL`),
     renew: namedQuery(`
-      WITH ${lockedText(tasks, 'unnest($1::text[], $2::bigint[]) AS lease (id, fence)')}
+      WITH ${lockedText(tasks, 'unnest($1::text[], $2::bigint[]) AS wanted (id, fence)', 'wanted.*')}
       UPDATE ${tasks} t SET lease_until = ${NOW} + $3::bigint FROM locked
       WHERE t.id = locked.id AND t.fence = locked.fence AND t.lease_until IS NOT NULL AND ${ALIVE}
       RETURNING t.id, t.fence, t.version`),
-    write: namedQuery(writeText(schema)),
+    append: namedQuery(appendText(schema)),
+    change: namedQuery(changeText(schema)),
     // The length of a long text is stored beside it, so the texts are not read.
     usage: namedQuery(`
-      SELECT count(*) FILTER (WHERE status IN ('working', 'input_required') AND ${ALIVE}) AS open,
+      SELECT count(*) FILTER (WHERE ${OPEN} AND ${ALIVE}) AS open,
         coalesce(sum(octet_length(request) + octet_length(state) + octet_length(journal) + coalesce(octet_length(outcome), 0)
           + coalesce((
             SELECT sum(octet_length(e.text)) FROM ${entries} e WHERE e.task = t.id AND e.number > t.journal_from
@@ -57,12 +61,15 @@ export function taskStatements(schema: string): TaskStatements {
   }
 }
 
-/** Locks the rows of `items` in their order, one after the other. LIMIT keeps it a lookup for each, whatever the planner estimates. */
-function lockedText(tasks: string, items: string): string {
+/**
+ * Locks the rows of `wanted` in their order, one after the other. LIMIT keeps it a lookup for each, whatever the planner estimates.
+ * `task` has the columns `read` as the last writer left them, which may be newer than what the statement saw when it began.
+ */
+function lockedText(tasks: string, wanted: string, columns: string, read = 'id', condition = 'true'): string {
   return `locked AS MATERIALIZED (
-      SELECT lease.*, fence_before, group_before FROM ${items} CROSS JOIN LATERAL (
-        SELECT fence AS fence_before, group_name AS group_before FROM ${tasks} WHERE id = lease.id LIMIT 1 FOR NO KEY UPDATE
-      ) row_lock
+      SELECT ${columns} FROM ${wanted} CROSS JOIN LATERAL (
+        SELECT ${read} FROM ${tasks} WHERE id = wanted.id LIMIT 1 FOR NO KEY UPDATE
+      ) task WHERE ${condition}
     )`
 }
 
@@ -90,16 +97,36 @@ function createText(schema: string): string {
       group_name = excluded.group_name, group_limit = excluded.group_limit, wanted_at = excluded.wanted_at, outcome = NULL,
       version = 1, journal_from = t.journal_to
       WHERE t.expires_at <= ${NOW}
-    RETURNING id, created_at, fence, journal_from > 0 AS replaced`
+    RETURNING id, created_at, fence, group_name, journal_from > 0 AS replaced`
 }
 
-/** The columns of the arrays that `write` takes, in order. */
-export const WRITE_COLUMNS = {
+/**
+ * Appends, one lease per element of the arrays: $1 the ids, $2 the fences, $3 the entries. Returns the tasks whose lease was valid. It is
+ * the most frequent statement by far, so it does no more than that.
+ */
+function appendText(schema: string): string {
+  const tasks = `${schema}.tasks`
+  const wanted = 'unnest($1::text[], $2::bigint[], $3::text[]) AS wanted (id, fence, entries)'
+  const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
+  return `
+    WITH ${lockedText(tasks, wanted, 'wanted.*')}, written AS (
+      UPDATE ${tasks} t SET
+        journal = CASE WHEN ${fits} THEN concat_ws(',', NULLIF(t.journal, ''), NULLIF(w.entries, '')) ELSE t.journal END,
+        journal_to = CASE WHEN ${fits} THEN t.journal_to ELSE t.journal_to + 1 END
+      FROM locked w WHERE t.id = w.id AND t.fence = w.fence AND t.lease_until IS NOT NULL AND ${ALIVE} AND ${OPEN}
+      RETURNING t.id, t.journal_to, t.journal_from, w.entries
+    ), added AS (
+      INSERT INTO ${schema}.journal_entries (task, number, text)
+      SELECT id, journal_to, entries FROM written WHERE journal_to > journal_from
+    )
+    SELECT id FROM written`
+}
+
+/** The columns of the arrays that `change` takes, in order. */
+export const CHANGE_COLUMNS = {
   id: 'text',
   fence: 'bigint',
   version: 'bigint',
-  /** False for an append, which is not a change. */
-  is_change: 'boolean',
   status: 'text',
   has_message: 'boolean',
   message: 'text',
@@ -107,8 +134,6 @@ export const WRITE_COLUMNS = {
   outcome: 'text',
   /** Replaces the journal. */
   journal: 'text',
-  /** Is added to the journal. */
-  entries: 'text',
   has_due: 'boolean',
   due_ms: 'bigint',
   releases: 'boolean',
@@ -127,50 +152,38 @@ const CLAIMED_COLUMNS = [
   'journal',
 ]
 
-/** Changes and appends, one task per element of the arrays. Returns those that were written. */
-function writeText(schema: string): string {
+/** Changes, one task per element of the arrays. Returns those that were changed. */
+function changeText(schema: string): string {
   const tasks = `${schema}.tasks`
-  const entries = `${schema}.journal_entries`
-  const arrays = Object.values(WRITE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
-  const items = `unnest(${arrays.join(', ')}) AS lease (${Object.keys(WRITE_COLUMNS).join(', ')})`
-  const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
-  const due = `CASE WHEN w.has_due THEN CASE WHEN t.group_name IS NULL THEN ${NOW} + w.due_ms END ELSE t.due_at END`
-  const isClaimed = `w.lease_ms IS NOT NULL AND (t.lease_until IS NULL OR w.releases) AND ${due} <= ${NOW}`
+  const arrays = Object.values(CHANGE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
+  const wanted = `clock CROSS JOIN unnest(${arrays.join(', ')}) AS wanted (${Object.keys(CHANGE_COLUMNS).join(', ')})`
+  const due = `CASE WHEN has_due THEN CASE WHEN group_before IS NULL THEN now + due_ms END ELSE due_before END`
+  const columns = `wanted.*, now, group_before, ${due} AS due_at,
+        lease_ms IS NOT NULL AND (lease_before IS NULL OR releases) AND ${due} <= now AS claims`
+  const read = `fence AS fence_before, version AS version_before, lease_until AS lease_before, due_at AS due_before,
+          group_name AS group_before, status AS status_before, expires_at`
+  const condition = `(expires_at IS NULL OR expires_at > now) AND status_before IN ('working', 'input_required')
+        AND (fence IS NULL OR fence = fence_before AND lease_before IS NOT NULL) AND (version IS NULL OR version = version_before)`
   return `
-    WITH ${lockedText(tasks, items)}, written AS (
-      UPDATE ${tasks} t SET
-        status = coalesce(w.status, t.status),
-        message = CASE WHEN w.has_message THEN w.message ELSE t.message END,
-        state = coalesce(w.state, t.state),
-        outcome = coalesce(w.outcome, t.outcome),
-        journal = CASE
-          WHEN w.journal IS NOT NULL THEN w.journal
-          WHEN w.entries <> '' AND ${fits} THEN concat_ws(',', NULLIF(t.journal, ''), w.entries)
-          ELSE t.journal END,
-        journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
-        journal_to = CASE WHEN w.entries <> '' AND NOT (${fits}) THEN t.journal_to + 1 ELSE t.journal_to END,
-        due_at = ${due},
-        wanted_at = CASE WHEN w.has_due THEN CASE WHEN t.group_name IS NOT NULL THEN ${NOW} + w.due_ms END ELSE t.wanted_at END,
-        group_name = CASE WHEN w.status IN ('completed', 'failed', 'cancelled') THEN NULL ELSE t.group_name END,
-        fence = CASE WHEN ${isClaimed} THEN nextval('${schema}.fences') ELSE t.fence END,
-        lease_until = CASE WHEN ${isClaimed} THEN ${NOW} + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,
-        claimed_by = CASE WHEN ${isClaimed} THEN w.worker ELSE t.claimed_by END,
-        expires_at = CASE WHEN t.expires_at IS NOT NULL THEN greatest(t.expires_at, ${NOW} + w.keep_ms) END,
-        updated_at = CASE WHEN w.is_change THEN greatest(t.updated_at, ${NOW}) ELSE t.updated_at END,
-        version = t.version + w.is_change::int
-      FROM locked w
-      WHERE t.id = w.id AND ${ALIVE} AND t.status IN ('working', 'input_required')
-        AND (w.fence IS NULL OR t.fence = w.fence AND t.lease_until IS NOT NULL) AND (w.version IS NULL OR t.version = w.version)
-      RETURNING t.*, w.journal IS NOT NULL AS replaced, w.entries, t.fence <> w.fence_before AS is_claimed, w.group_before
-    ), added AS (
-      INSERT INTO ${entries} (task, number, text)
-      SELECT id, journal_to, entries FROM written WHERE entries <> '' AND journal_to > journal_from
-    ), dropped AS (
-      DELETE FROM ${entries} e USING written w
-      WHERE w.replaced AND w.journal_from > 0 AND e.task = w.id AND e.number <= w.journal_from
-    )
-    SELECT id, version, coalesce(ready_at <= ${NOW}, false) AS is_due, is_claimed, group_before,
-      ${CLAIMED_COLUMNS.map((name) => `CASE WHEN is_claimed THEN ${name} END AS ${name}`).join(', ')},
-      rest.text AS entries, ${WHOLE} AS whole
-    FROM written CROSS JOIN ${restText(schema, 'written', 'is_claimed')}`
+    WITH clock AS MATERIALIZED (SELECT ${NOW} AS now), ${lockedText(tasks, wanted, columns, read, condition)}
+    UPDATE ${tasks} t SET
+      status = coalesce(w.status, t.status),
+      message = CASE WHEN w.has_message THEN w.message ELSE t.message END,
+      state = coalesce(w.state, t.state),
+      outcome = coalesce(w.outcome, t.outcome),
+      journal = coalesce(w.journal, t.journal),
+      journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
+      due_at = w.due_at,
+      wanted_at = CASE WHEN w.has_due THEN CASE WHEN w.group_before IS NOT NULL THEN w.now + w.due_ms END ELSE t.wanted_at END,
+      group_name = CASE WHEN w.status IN ('completed', 'failed', 'cancelled') THEN NULL ELSE t.group_name END,
+      fence = CASE WHEN w.claims THEN nextval('${schema}.fences') ELSE t.fence END,
+      lease_until = CASE WHEN w.claims THEN w.now + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,
+      claimed_by = CASE WHEN w.claims THEN w.worker ELSE t.claimed_by END,
+      expires_at = CASE WHEN t.expires_at IS NOT NULL THEN greatest(t.expires_at, w.now + w.keep_ms) END,
+      updated_at = greatest(t.updated_at, w.now),
+      version = t.version + 1
+    FROM locked w WHERE t.id = w.id
+    RETURNING t.id, t.version, w.group_before AS group_name, w.claims, coalesce(t.ready_at <= w.now, false) AS is_due,
+      w.journal IS NOT NULL AND t.journal_from > 0 AS replaced, t.journal_to = t.journal_from AS whole,
+      ${CLAIMED_COLUMNS.map((name) => `CASE WHEN w.claims THEN t.${name} END AS ${name}`).join(', ')}`
 }

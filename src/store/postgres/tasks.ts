@@ -27,26 +27,17 @@ import type { PostgresDatabase, Row } from './database.ts'
 import { Groups } from './groups.ts'
 import { signals, type Listener } from './listener.ts'
 import { PostgresTaskQueries } from './operations.ts'
-import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
+import { CHANGE_COLUMNS, taskStatements, type TaskStatements } from './statements.ts'
 import { Sweeper } from './sweeper.ts'
 import { asName, fromText, toName, toSpan, toText } from './text.ts'
 
 const decoder: RowDecoder = { name: fromText, json: fromText }
 
-/** An operation of a batch: an element for each array of the statement. The first one is the task's id. */
-interface Values extends BatchItem {
+/** A write, which shares its statement with others. */
+interface Write extends BatchItem {
+  readonly statement: 'create' | 'append' | 'change'
+  /** An element for each array of the statement. The first one is the task's id. */
   readonly values: readonly unknown[]
-}
-
-interface Created {
-  readonly createdAt: number
-  readonly fence: number
-}
-
-interface Written {
-  readonly version: number
-  /** The task, if it was claimed too. `undefined` as well if that claim is lost already. */
-  readonly claimed: ClaimedTask | undefined
 }
 
 export class PostgresTasks implements TaskStore {
@@ -57,9 +48,8 @@ export class PostgresTasks implements TaskStore {
   readonly #groups: Groups
   readonly #queries: PostgresTaskQueries
   readonly #appends = new AppendQueue((lease, entries) => this.#append(lease, entries))
-  readonly #creates = new Batches<Values, Created>('writes', (items) => this.#runCreates(items))
-  readonly #writes = new Batches<Values, Written>('writes', (items) => this.#runWrites(items))
-  readonly #reads = new Batches<BatchItem, TaskRecord>('reads', (items) => this.#runReads(items))
+  readonly #writes = new Batches<Write, Row>('writes', (items) => this.#runWrites(items))
+  readonly #reads = new Batches<BatchItem, Row>('reads', (items) => this.#runReads(items))
   readonly #sweeper: Sweeper
   readonly #otherParts: readonly Pick<Sweeper, 'sweep'>[]
 
@@ -100,10 +90,10 @@ export class PostgresTasks implements TaskStore {
       group === undefined ? null : toSpan(group.limit),
     ]
     for (;;) {
-      const created = await this.#creates.add(batched(values))
-      if (created !== undefined) {
-        const record = newRecord(task, created.createdAt)
-        return leaseMs === null ? record : { ...record, fence: created.fence, journal, lost: false }
+      const row = await this.#writes.add(writing('create', values))
+      if (row !== undefined) {
+        const record = newRecord(task, Number(row['created_at']))
+        return leaseMs === null ? record : { ...record, fence: Number(row['fence']), journal, lost: false }
       }
       // It exists, or another caller created it during this statement. It may also expire before it is read.
       const existing = await this.read(id)
@@ -113,7 +103,8 @@ export class PostgresTasks implements TaskStore {
 
   async read(id: string): Promise<TaskRecord | undefined> {
     const key = asName(id)
-    return key === undefined ? undefined : this.#reads.add({ key, size: 0 })
+    const row = key === undefined ? undefined : await this.#reads.add({ key, size: 0, statement: 'read' })
+    return row && recordOf(row)
   }
 
   async versions(ids: readonly string[]): Promise<TaskVersion[]> {
@@ -166,7 +157,8 @@ export class PostgresTasks implements TaskStore {
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
-    return (await this.#change(id, precondition, change))?.version
+    const row = await this.#change(id, precondition, change)
+    return row && Number(row['version'])
   }
 
   async changeAndClaim(
@@ -176,8 +168,10 @@ export class PostgresTasks implements TaskStore {
     leaseMs: number,
     worker?: string,
   ): Promise<number | ClaimedTask | undefined> {
-    const written = await this.#change(id, precondition, change, { leaseMs: toSpan(leaseMs), worker })
-    return written?.claimed ?? written?.version
+    const row = await this.#change(id, precondition, change, { leaseMs: toSpan(leaseMs), worker })
+    // Without a task as well if that claim is lost already.
+    const claimed = row?.['claims'] === true ? await this.#claimed(row) : undefined
+    return claimed ?? (row && Number(row['version']))
   }
 
   async #change(
@@ -185,31 +179,34 @@ export class PostgresTasks implements TaskStore {
     precondition: TaskPrecondition,
     change: TaskChange,
     claim?: { readonly leaseMs: number; readonly worker: string | undefined },
-  ): Promise<Written | undefined> {
+  ): Promise<Row | undefined> {
     const name = asName(id)
     if (name === undefined) return undefined
     const { status, state, outcome, journal, dueMs, release = false, keepMs } = change
     const ends = status !== undefined && isEnd(status)
     const drops = ends && keepMs === undefined
+    const values: Readonly<Record<keyof typeof CHANGE_COLUMNS, unknown>> = {
+      id: name,
+      fence: precondition.fence ?? null,
+      version: precondition.version ?? null,
+      status: status ?? null,
+      has_message: 'message' in change,
+      message: textOrNull('message', change.message),
+      state: textOrNull('state', state),
+      outcome: textOrNull('outcome', outcome),
+      journal: drops ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
+      has_due: ends || dueMs !== undefined,
+      due_ms: ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
+      releases: ends || release,
+      lease_ms: claim?.leaseMs ?? null,
+      worker: textOrNull('worker', claim?.worker),
+      keep_ms: ends && keepMs !== undefined ? toSpan(keepMs) : null,
+    }
     return this.#writes.add(
-      writing({
-        id: name,
-        fence: precondition.fence ?? null,
-        version: precondition.version ?? null,
-        is_change: true,
-        status: status ?? null,
-        has_message: 'message' in change,
-        message: textOrNull('message', change.message),
-        state: textOrNull('state', state),
-        outcome: textOrNull('outcome', outcome),
-        journal: drops ? '' : journal === undefined ? null : toText('journal', entriesOf(journal)),
-        has_due: ends || dueMs !== undefined,
-        due_ms: ends || dueMs === null || dueMs === undefined ? null : toSpan(dueMs),
-        releases: ends || release,
-        lease_ms: claim?.leaseMs ?? null,
-        worker: textOrNull('worker', claim?.worker),
-        keep_ms: ends && keepMs !== undefined ? toSpan(keepMs) : null,
-      }),
+      writing(
+        'change',
+        CHANGE_NAMES.map((column) => values[column]),
+      ),
     )
   }
 
@@ -243,54 +240,31 @@ export class PostgresTasks implements TaskStore {
   async #append({ id, fence }: TaskLease, entries: string): Promise<boolean> {
     const name = asName(id)
     if (name === undefined) return false
-    const written = await this.#writes.add(writing({ id: name, fence, entries: toText('journal', entries) }))
-    return written !== undefined
+    const row = await this.#writes.add(writing('append', [name, fence, toText('journal', entries)]))
+    return row !== undefined
   }
 
-  /** Tasks that exist already have no result. */
-  async #runCreates(items: readonly Values[]): Promise<Map<string, Created>> {
-    const rows = await this.#database.run(this.#statements.create, columnsOf(items))
-    // Nobody waits for a task that is claimed already, nor for one that has no place yet.
-    const isDue = items.some(({ values }) => values[CREATE_LEASE] === null && values[CREATE_GROUP] === null)
-    if (rows.length > 0 && isDue) this.#listener.send([signals.due])
-    this.#groups.touch(
-      items.flatMap(({ values }) => (typeof values[CREATE_GROUP] === 'string' ? [values[CREATE_GROUP]] : [])),
-    )
-    for (const row of rows) {
-      if (row['replaced'] === true) await this.#database.run(this.#statements.dropReplaced, [row['id']])
+  /** A task that exists already has no row, nor has one whose precondition does not hold. */
+  async #runWrites(writes: readonly Write[]): Promise<Map<string, Row>> {
+    const { statement, values } = writes[0] as Write
+    const columns = values.map((_, i) => writes.map((write) => write.values[i]))
+    const rows = await this.#database.run(this.#statements[statement], columns)
+    if (statement !== 'append') {
+      this.#listener.send(statement === 'create' ? createdEvents(writes, rows) : changedEvents(rows))
+      this.#groups.touch(rows.flatMap(({ group_name: group }) => (typeof group === 'string' ? [group] : [])))
+      await this.#dropReplaced(rows)
     }
-    return new Map(
-      rows.map((row) => [String(row['id']), { createdAt: Number(row['created_at']), fence: Number(row['fence']) }]),
-    )
+    return byId(rows)
   }
 
-  async #runWrites(items: readonly Values[]): Promise<Map<string, Written>> {
-    const rows = await this.#database.run(this.#statements.write, columnsOf(items))
-    const written = new Map(rows.map((row) => [String(row['id']), row]))
-    const events = items.flatMap(({ key, values }) => {
-      const row = values[IS_CHANGE] === true ? written.get(key) : undefined
-      if (row === undefined) return []
-      return [`${row['is_due'] === true ? signals.changedAndDue : signals.changed}${Number(row['version'])} ${key}`]
-    })
-    this.#listener.send(events)
-    // An append is no change, and leaves the task where it is.
-    this.#groups.touch(
-      items.flatMap(({ key, values }) => {
-        const group = values[IS_CHANGE] === true ? written.get(key)?.['group_before'] : undefined
-        return typeof group === 'string' ? [group] : []
-      }),
-    )
-    const results = new Map<string, Written>()
-    for (const row of rows) {
-      const claimed = row['is_claimed'] === true ? await this.#claimed(row) : undefined
-      results.set(String(row['id']), { version: Number(row['version']), claimed })
-    }
-    return results
+  async #runReads(items: readonly BatchItem[]): Promise<Map<string, Row>> {
+    return byId(await this.#database.run(this.#statements.read, [items.map(({ key }) => key)]))
   }
 
-  async #runReads(items: readonly BatchItem[]): Promise<Map<string, TaskRecord>> {
-    const rows = await this.#database.run(this.#statements.read, [items.map(({ key }) => key)])
-    return new Map(rows.map((row) => [String(row['id']), recordOf(row)]))
+  /** Deletes the entries of journals that were replaced. Nobody reads these any more, so it does not matter if it fails. */
+  async #dropReplaced(rows: readonly Row[]): Promise<void> {
+    const ids = rows.flatMap((row) => (row['replaced'] === true ? [row['id']] : []))
+    if (ids.length > 0) await this.#database.run(this.#statements.dropReplaced, [ids]).catch(() => {})
   }
 
   /** The task in a row that a claim returned. `undefined` if the lease is already lost. */
@@ -323,24 +297,28 @@ function claimValues({ after, except, running = [], leaseMs, worker }: ClaimRequ
 const CREATE_LEASE = 8
 const CREATE_GROUP = 10
 
-type WriteColumn = keyof typeof WRITE_COLUMNS
-const WRITE_NAMES = Object.keys(WRITE_COLUMNS) as WriteColumn[]
-const IS_CHANGE = WRITE_NAMES.indexOf('is_change')
+const CHANGE_NAMES = Object.keys(CHANGE_COLUMNS) as (keyof typeof CHANGE_COLUMNS)[]
 
-/** An element for each array of the statement `write`. What is left out is null, or false. */
-function writing(given: Readonly<Partial<Record<WriteColumn, unknown>> & { id: string }>): Values {
-  return batched(WRITE_NAMES.map((name) => given[name] ?? (WRITE_COLUMNS[name] === 'boolean' ? false : null)))
-}
-
-function batched(values: readonly unknown[]): Values {
+function writing(statement: Write['statement'], values: readonly unknown[]): Write {
   const size = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
-  return { key: String(values[0]), size, values }
+  return { statement, key: String(values[0]), size, values }
 }
 
-/** The arrays of a statement, from the values of each item. */
-function columnsOf(items: readonly Values[]): unknown[][] {
-  const [first] = items
-  return first === undefined ? [] : first.values.map((_, i) => items.map(({ values }) => values[i]))
+function byId(rows: readonly Row[]): Map<string, Row> {
+  return new Map(rows.map((row) => [String(row['id']), row]))
+}
+
+/** Nobody waits for a task that is claimed already, nor for one that has no place yet. */
+function createdEvents(writes: readonly Write[], rows: readonly Row[]): string[] {
+  const isDue = writes.some(({ values }) => values[CREATE_LEASE] === null && values[CREATE_GROUP] === null)
+  return rows.length > 0 && isDue ? [signals.due] : []
+}
+
+function changedEvents(rows: readonly Row[]): string[] {
+  return rows.map((row) => {
+    const signal = row['is_due'] === true ? signals.changedAndDue : signals.changed
+    return `${signal}${Number(row['version'])} ${String(row['id'])}`
+  })
 }
 
 function recordOf(row: Row): TaskRecord {
@@ -348,7 +326,7 @@ function recordOf(row: Row): TaskRecord {
 }
 
 function partsOf(row: Row): string[] {
-  return [row['journal'], row['entries']].flatMap((part) => (part === null ? [] : [fromText(part)]))
+  return [row['journal'], row['entries']].flatMap((part) => (typeof part === 'string' ? [fromText(part)] : []))
 }
 
 function textOrNull(what: string, text: string | undefined): string | null {
