@@ -23,6 +23,7 @@ import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
 import type { TaskOperations } from './operations.ts'
 import { waitLimits } from './run.ts'
+import { ShownTasks, type ChangeableTask } from './shown-tasks.ts'
 import type { TaskRequest } from './state.ts'
 import { isByHand, newState, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
@@ -53,6 +54,7 @@ export class TaskEngine implements Tasks {
   readonly #worker: Worker
   readonly #followers: Followers
   readonly #usages: Usages
+  readonly #shown = new ShownTasks()
   readonly #eventTokens: EventTokens
   readonly #ttlMs: number | null
   readonly #pollMs: number
@@ -103,7 +105,7 @@ export class TaskEngine implements Tasks {
   }
 
   async get(taskId: unknown, principal: string | undefined): Promise<DetailedTask> {
-    return taskValue(await this.#find(readId(taskId), ownerOf(principal)))
+    return taskValue(await this.#show(taskId, principal))
   }
 
   async update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void> {
@@ -111,7 +113,8 @@ export class TaskEngine implements Tasks {
     const answers = readAnswers(inputResponses)
     if (answers === undefined) throw invalidParams('inputResponses must be an object, with an answer for each key')
     this.start()
-    await this.#change(id, ownerOf(principal), (task) => {
+    const owner = ownerOf(principal)
+    const answer = (task: ChangeableTask): TaskChange | undefined => {
       const state = readState(task.state)
       if (takeAnswers(state, answers, this.#host.now()) === 0) return undefined
       const waits = Object.keys(state.shown).length > 0
@@ -120,7 +123,8 @@ export class TaskEngine implements Tasks {
         status: waits ? 'input_required' : 'working',
         ...(!(waits && isByHand(state)) && { dueMs: 0 }),
       }
-    })
+    }
+    await this.#change(id, owner, answer, this.#shown.take(id, owner))
   }
 
   async cancel(taskId: unknown, principal: string | undefined): Promise<void> {
@@ -273,13 +277,20 @@ export class TaskEngine implements Tasks {
   }
 
   async #getText(taskId: unknown, principal: string | undefined): Promise<string> {
-    const task = await this.#find(readId(taskId), ownerOf(principal))
+    const task = await this.#show(taskId, principal)
     const meta = `{${metaText(task)}${this.#host.serverMeta.slice(1)}`
     return `{"resultType":"complete",${taskText(task)},"_meta":${meta}}`
   }
 
-  /** Changes the task as `make` says. A task that has ended stays as it is. */
-  async #change(id: string, owner: string, make: (task: TaskRecord) => TaskChange | undefined): Promise<void> {
+  /** Changes the task as `make` says. A task that has ended stays as it is. If it is still as `known`, it is not read. */
+  async #change(
+    id: string,
+    owner: string,
+    make: (task: ChangeableTask) => TaskChange | undefined,
+    known?: ChangeableTask,
+  ): Promise<void> {
+    const first = known && make(known)
+    if (known && first && (await this.#changeWithin(owner, known, first))) return
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const task = await this.#find(id, owner)
       if (isEnd(task.status)) return
@@ -291,7 +302,7 @@ export class TaskEngine implements Tasks {
   }
 
   /** Returns `false` if the task has changed meanwhile. Throws if the change makes it too large for its owner. */
-  async #changeWithin(owner: string, { id, version, state }: TaskRecord, change: TaskChange): Promise<boolean> {
+  async #changeWithin(owner: string, { id, version, state }: ChangeableTask, change: TaskChange): Promise<boolean> {
     const bytes = change.state === undefined ? 0 : Buffer.byteLength(change.state) - Buffer.byteLength(state)
     const wanted = { tasks: 0, bytes: Math.max(0, bytes) } as const
     if (bytes > 0) await this.#usages.add(owner, wanted)
@@ -318,6 +329,12 @@ export class TaskEngine implements Tasks {
     } finally {
       place.settle(claimed)
     }
+  }
+
+  async #show(taskId: unknown, principal: string | undefined): Promise<TaskRecord> {
+    const task = await this.#find(readId(taskId), ownerOf(principal))
+    this.#shown.add(task)
+    return task
   }
 
   async #find(id: string, owner: string): Promise<TaskRecord> {

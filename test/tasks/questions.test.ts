@@ -100,6 +100,28 @@ describe('questions', () => {
     expect(seen.toSorted()).toEqual(['a', 'b', 'c'])
   })
 
+  test('that this instance has shown are answered without another read of the task', async () => {
+    const { caller, instance } = opened(confirming)
+    const id = await caller.begin('ask')
+    await caller.asked(id, 'sure')
+    const reads: unknown[] = []
+    instance.view.before = (operation, ...args) => void (operation === 'read' && reads.push(args))
+    await caller.update(id, { sure: YES })
+    expect(reads).toEqual([])
+    expect(await caller.said(id)).toBe('true')
+  })
+
+  test('that have changed since this instance showed them keep the answers that others took', async () => {
+    const office = new Office()
+    const front = new Caller(office, office.instance(asking, { tasks: { concurrency: 0 } }).app)
+    const id = await front.begin('ask')
+    const other = new Caller(office, office.instance(asking).app)
+    await front.asked(id, 'a', 'b')
+    await other.update(id, { a: accept({ n: 1 }) })
+    await front.update(id, { a: accept({ n: 3 }), b: accept({ n: 2 }) })
+    expect(await front.said(id)).toBe('1 2')
+  })
+
   test('that are answered on one instance wake a parked task on another', async () => {
     const office = new Office()
     const { app, view } = office.instance(confirming)
