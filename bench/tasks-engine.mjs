@@ -33,7 +33,9 @@ export class Engine {
     this.#store = store
     // As in production: strict checks make every await slower.
     const keys = ['a secret of the benchmark of tasks']
-    this.#app = rally({ name: 'bench', version: '1.0.0', keys, store, tasks, strict: false })
+    // All tasks have one owner, and a run makes more of them than a caller may store.
+    const limits = { maxTaskBytes: 2 ** 40 }
+    this.#app = rally({ name: 'bench', version: '1.0.0', keys, store, tasks, limits, strict: false })
     this.#app.tool('deploy', { task: 'always', asks: { confirm: schema } }, async (_args, io) => {
       await io.step('build', async () => 'built')
       await io.step('test', async () => 'tested')
@@ -43,7 +45,7 @@ export class Engine {
       return confirm === true ? 'Deployed' : 'Left as it was'
     })
     store.tasks.watch((event) => {
-      if (event.type !== 'changed') return
+      if (event.type !== 'changed' || !this.#versions.has(event.id)) return
       this.#versions.set(event.id, event.version)
       this.#waiting.get(event.id)?.()
     })
@@ -75,6 +77,7 @@ export class Engine {
   /** Searches the response text instead of parsing it: parsing is the client's work, in a process of its own. */
   async life() {
     const [, taskId] = /"taskId":"([^"]+)"/.exec(await this.#ask('tools/call', { name: 'deploy', arguments: {} }))
+    this.#versions.set(taskId, 0)
     await this.#at(taskId, asked, '"inputRequests":{"confirm":')
     await this.#ask('tasks/update', { taskId, inputResponses: answers })
     await this.#at(taskId, completed, '"text":"Deployed"')
@@ -84,8 +87,8 @@ export class Engine {
   /** Reads the task when it has this version, and checks that it contains this text. */
   async #at(taskId, version, says) {
     for (const until = performance.now() + giveUpMilliseconds; ;) {
-      const isLate = (this.#versions.get(taskId) ?? 0) < version && (await this.#changed(taskId))
-      if (!isLate && (this.#versions.get(taskId) ?? 0) < version) continue
+      const isLate = this.#versions.get(taskId) < version && (await this.#changed(taskId))
+      if (!isLate && this.#versions.get(taskId) < version) continue
       const text = await this.#ask('tasks/get', { taskId })
       if (text.includes(says)) return
       if (!isLate || performance.now() > until) throw new Error(`The task should say ${says}: ${text}`)
