@@ -2,6 +2,7 @@
 // where a pooler may be in front of the database.
 import { hash } from 'node:crypto'
 import { RallyError } from '../../protocol/errors.ts'
+import { ArrayValue } from './array-value.ts'
 import type { ConnectionLike, NotifyMode, OwnPool, PoolLike } from './pool.ts'
 import { setUp } from './schema.ts'
 
@@ -46,8 +47,10 @@ export class PostgresDatabase {
     else this.#use(pool)
   }
 
-  async run({ name, text }: NamedQuery, values: unknown[]): Promise<Row[]> {
+  async run({ name, text }: NamedQuery, given: unknown[]): Promise<Row[]> {
     const pool = await this.#opened()
+    // Another pool than ours may not know how to encode them.
+    const values = this.#createPool === undefined ? given.map(asArray) : given
     // A pooler may give each statement another connection, which does not know the names of this one.
     const query = this.notify === 'poll' ? { text, values } : { name, text, values }
     return (await pool.query(query)).rows
@@ -101,6 +104,10 @@ export class PostgresDatabase {
     this.#pool = pool
     pool.on('error', ignore)
   }
+}
+
+function asArray(value: unknown): unknown {
+  return value instanceof ArrayValue ? value.elements : value
 }
 
 function ignore(): void {}

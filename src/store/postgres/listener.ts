@@ -14,27 +14,21 @@ import { backoff } from '../../protocol/backoff.ts'
 import type { TaskEvent } from '../tasks.ts'
 import { KeyedWatchers, Watchers } from '../watchers.ts'
 import { namedQuery, type NamedQuery, type PostgresDatabase } from './database.ts'
-import type { ConnectionLike } from './pool.ts'
-import { fromText } from './text.ts'
+import { packSignals, SignalQueue, unpackSignals, type StoreSignal } from './signals.ts'
+import type { ConnectionLike, QueryLike, RowsLike } from './pool.ts'
 
 /** With jitter, so that not all instances reconnect together after the database restarts. */
 const RECONNECT: Backoff = { firstMs: 100, maxMs: 10_000, jitter: [0.5, 1] }
 /** How often the connection is checked, and how long a check may take. */
 const CHECK_MS = 30_000
-const CHECK_TIMEOUT_MS = 10_000
+/** For each query on the connection that listens. */
+const QUERY_TIMEOUT_MS = 10_000
 /** Events within this time go together, except the first. */
-const SEND_EVERY_MS = 5
+const SEND_EVERY_MS = 20
 /** With jitter, so that instances do not poll in step. */
 const POLL: Backoff = { firstMs: 1_000, jitter: [0.75, 1.25] }
-const SEND_TIMEOUT_MS = 10_000
 /** How long `close` waits for events that are not sent yet. */
 const CLOSE_MS = 1_000
-
-/**
- * The first character of a NOTIFY payload. After `mailbox` follows the digest of the channel. After `changed` and `changedAndDue` follow
- * the version, a space and the task's id.
- */
-export const signals = { due: 'd', changed: 'c', changedAndDue: 'b', mailbox: 'm' } as const
 
 export class Listener {
   /** The PostgreSQL channel of NOTIFY and LISTEN. */
@@ -48,7 +42,8 @@ export class Listener {
   #connection: ConnectionLike | undefined
   /** The id of the server process of that connection, once it listens. */
   #processId: unknown
-  readonly #unsent = new Set<string>()
+  #lastAsked: Promise<unknown> = Promise.resolve()
+  readonly #unsent = new SignalQueue()
   #sending: Promise<void> | undefined
   #endPause: (() => void) | undefined
 
@@ -62,14 +57,14 @@ export class Listener {
   }
 
   /** Tells the watchers of this and of other instances. Call it when the write has been committed. */
-  send(payloads: readonly string[]): void {
-    if (this.#isClosed || payloads.length === 0) return
+  send(signals: readonly StoreSignal[]): void {
+    if (this.#isClosed || signals.length === 0) return
     // After the caller of the write has learned of it.
     setImmediate(() => {
-      for (const payload of payloads) this.#notify(payload)
+      for (const signal of signals) this.#notify(signal)
     })
     if (this.#database.notify === 'poll') return
-    for (const payload of payloads) this.#unsent.add(payload)
+    for (const signal of signals) this.#unsent.add(signal)
     this.#sending ??= this.#sendAll()
   }
 
@@ -97,12 +92,11 @@ export class Listener {
 
   async #sendAll(): Promise<void> {
     while (this.#unsent.size > 0) {
-      const values = [[...this.#unsent]]
-      this.#unsent.clear()
+      const values = [packSignals(this.#unsent.take())]
       try {
         // On the connection that listens, so that this instance can tell its own events.
-        const query = { ...this.#send, values, query_timeout: SEND_TIMEOUT_MS }
-        if (this.#processId !== undefined && this.#connection !== undefined) await this.#connection.query(query)
+        const query = { ...this.#send, values }
+        if (this.#processId !== undefined && this.#connection !== undefined) await this.#ask(this.#connection, query)
         else await this.#database.run(this.#send, values)
       } catch {
         // The others poll. Queries report that the database is away.
@@ -131,8 +125,8 @@ export class Listener {
         const connection = await this.#database.connect()
         const lost = this.#receive(connection)
         try {
-          await connection.query({ text: `LISTEN "${this.channel}"` })
-          const { rows } = await connection.query({ text: 'SELECT pg_backend_pid() AS id' })
+          await this.#ask(connection, { text: `LISTEN "${this.channel}"` })
+          const { rows } = await this.#ask(connection, { text: 'SELECT pg_backend_pid() AS id' })
           this.#processId = rows[0]?.['id']
           tries = 1
           this.#notifyAll()
@@ -153,7 +147,7 @@ export class Listener {
     connection.unref?.()
     return new Promise((resolve) => {
       const checks = setInterval(() => {
-        connection.query({ text: 'SELECT 1', query_timeout: CHECK_TIMEOUT_MS }).catch(lost)
+        this.#ask(connection, { text: 'SELECT 1' }).catch(lost)
       }, CHECK_MS).unref()
       function lost(): void {
         clearInterval(checks)
@@ -161,12 +155,20 @@ export class Listener {
       }
       connection.on('notification', ({ payload, processId }) => {
         // Its own watchers have been told already.
-        if (processId === undefined || processId !== this.#processId) this.#notify(payload ?? '')
+        if (processId !== undefined && processId === this.#processId) return
+        for (const signal of unpackSignals(payload)) this.#notify(signal)
       })
       connection.on('error', lost)
       connection.on('end', lost)
       if (this.#isClosed) lost()
     })
+  }
+
+  /** A connection takes one query at a time. */
+  #ask(connection: ConnectionLike, query: QueryLike): Promise<RowsLike> {
+    const asked = this.#lastAsked.then(() => connection.query({ ...query, query_timeout: QUERY_TIMEOUT_MS }))
+    this.#lastAsked = asked.catch(() => undefined)
+    return asked
   }
 
   #drop(connection: ConnectionLike | undefined): void {
@@ -176,16 +178,9 @@ export class Listener {
     connection.release(true)
   }
 
-  #notify(payload: string): void {
-    if (this.#tasks.size === 0 && this.#mailbox.size === 0) return
-    const [signal, rest] = [payload[0], payload.slice(1)]
-    if (signal === signals.mailbox) return this.#mailbox.notify(rest)
-    if (signal === signals.changed || signal === signals.changedAndDue) {
-      const [version = ''] = rest.split(' ', 1)
-      const id = fromText(rest.slice(version.length + 1))
-      this.#tasks.notify({ type: 'changed', id, version: Number(version) })
-    }
-    if (signal === signals.due || signal === signals.changedAndDue) this.#tasks.notify({ type: 'due' })
+  #notify(signal: StoreSignal): void {
+    if (signal.type === 'mail') this.#mailbox.notify(signal.channel)
+    else this.#tasks.notify(signal)
   }
 
   #notifyAll(): void {

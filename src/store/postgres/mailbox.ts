@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Mailbox, StoredEvent } from '../mailbox.ts'
 import { namedQuery, NOW, type NamedQuery, type PostgresDatabase } from './database.ts'
-import { signals, type Listener } from './listener.ts'
+import type { Listener } from './listener.ts'
 import { Sweeper } from './sweeper.ts'
 import { asName, fromText, toName, toSpan, toText } from './text.ts'
 
@@ -32,7 +32,7 @@ export class PostgresMailbox implements Mailbox {
     const values = [name, number, toText('event', text), toSpan(keepMs)]
     this.#sweeper.countRow()
     const isFirst = (await this.#database.run(this.#leave, values)).length > 0
-    if (isFirst) this.#listener.send([signals.mailbox + digestOf(channel)])
+    if (isFirst) this.#listener.send([{ type: 'mail', channel: digestOf(channel) }])
     return isFirst
   }
 

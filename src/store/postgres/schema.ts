@@ -139,6 +139,9 @@ function lockOf(name: string): string {
  * Times are milliseconds since 1970. `lease_until` is set while a worker has a lease. `due_at` is when the task falls due after that. A
  * task with neither has no `ready_at`, so it is not in the index that claims read. The journal of a task is the column `journal`,
  * followed by the entries with numbers from `journal_from` + 1 to `journal_to`. No fence is used twice. `letters` is the mailbox.
+ *
+ * `fillfactor`: tasks that are created together are changed together. So their page needs room for a second version of each: a version
+ * that moves to another page needs entries in all indexes, and is written to the log as a whole.
  */
 function version1(schema: string): string {
   return `
@@ -164,7 +167,7 @@ function version1(schema: string): string {
       journal text NOT NULL,
       journal_from bigint NOT NULL,
       journal_to bigint NOT NULL
-    ) WITH (fillfactor = 70);
+    ) WITH (fillfactor = 40);
     CREATE INDEX tasks_due ON ${schema}.tasks (owner, ready_at) WHERE ready_at IS NOT NULL;
     CREATE INDEX tasks_of_owner ON ${schema}.tasks (owner, created_at, id);
     CREATE INDEX tasks_expiry ON ${schema}.tasks (expires_at) WHERE expires_at IS NOT NULL;

@@ -3,6 +3,7 @@
 // The journal of a task is the column `journal`, followed by rows of `journal_entries`. New entries go into the column while it is
 // short: that is one row version instead of two rows. Instances of earlier versions put each into a row, and read both.
 import { RECORD_COLUMNS } from '../task-row.ts'
+import type { ElementType } from './array-value.ts'
 import { ALIVE, namedQuery, NOW, type NamedQuery } from './database.ts'
 
 /** True for a row that has not ended. */
@@ -54,9 +55,9 @@ export function taskStatements(schema: string): TaskStatements {
     usage: namedQuery(`
       SELECT count(*) FILTER (WHERE ${OPEN} AND ${ALIVE}) AS open,
         coalesce(sum(octet_length(request) + octet_length(state) + octet_length(journal) + coalesce(octet_length(outcome), 0)
-          + coalesce((
-            SELECT sum(octet_length(e.text)) FROM ${entries} e WHERE e.task = t.id AND e.number > t.journal_from
-          ), 0)), 0) AS bytes
+          + CASE WHEN journal_to > journal_from THEN (
+            SELECT coalesce(sum(octet_length(e.text)), 0) FROM ${entries} e WHERE e.task = t.id AND e.number > t.journal_from
+          ) ELSE 0 END), 0) AS bytes
       FROM ${tasks} t WHERE owner = $1`),
   }
 }
@@ -73,10 +74,32 @@ function lockedText(tasks: string, wanted: string, columns: string, read = 'id',
     )`
 }
 
-/**
- * One task per element of the arrays. Replaces a task that has outlived its ttl. Returns those that it created. $9 is the lease with
- * which it claims them, or null, $10 who claims them, and $11 and $12 the group and its limit, or null.
- */
+/** The columns of the rows that a statement is given, as arrays: `$1` is the first one. */
+type Columns = Readonly<Record<string, ElementType>>
+
+/** The rows, as `alias`. */
+function given(columns: Columns, alias: string): string {
+  const arrays = Object.values(columns).map((type, i) => `$${i + 1}::${type}[]`)
+  return `unnest(${arrays.join(', ')}) AS ${alias} (${Object.keys(columns).join(', ')})`
+}
+
+const CREATE_COLUMNS = {
+  id: 'text',
+  owner: 'text',
+  request: 'text',
+  state: 'text',
+  journal: 'text',
+  message: 'text',
+  poll_ms: 'bigint',
+  ttl_ms: 'bigint',
+  /** The lease with which it is claimed, or null. */
+  lease_ms: 'bigint',
+  claimed_by: 'text',
+  group_name: 'text',
+  group_limit: 'bigint',
+} as const
+
+/** Creates tasks. Replaces one that has outlived its ttl. Returns those that it created. */
 function createText(schema: string): string {
   return `
     INSERT INTO ${schema}.tasks AS t (
@@ -86,9 +109,7 @@ function createText(schema: string): string {
     SELECT id, owner, request, state, journal, message, poll_ms, ttl_ms, ${NOW} + ttl_ms, 'working', ${NOW}, ${NOW},
       CASE WHEN group_name IS NULL THEN ${NOW} END, 1, CASE WHEN lease_ms IS NULL THEN 0 ELSE nextval('${schema}.fences') END,
       ${NOW} + lease_ms, claimed_by, group_name, group_limit, CASE WHEN group_name IS NOT NULL THEN ${NOW} END, 0, 0
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[],
-      $10::text[], $11::text[], $12::bigint[]) AS made (id, owner, request, state, journal, message, poll_ms, ttl_ms, lease_ms,
-      claimed_by, group_name, group_limit)
+    FROM ${given(CREATE_COLUMNS, 'made')}
     ON CONFLICT (id) DO UPDATE SET
       owner = excluded.owner, request = excluded.request, state = excluded.state, journal = excluded.journal,
       message = excluded.message, poll_ms = excluded.poll_ms, ttl_ms = excluded.ttl_ms, expires_at = excluded.expires_at,
@@ -100,16 +121,14 @@ function createText(schema: string): string {
     RETURNING id, created_at, fence, group_name, journal_from > 0 AS replaced`
 }
 
-/**
- * Appends, one lease per element of the arrays: $1 the ids, $2 the fences, $3 the entries. Returns the tasks whose lease was valid. It is
- * the most frequent statement by far, so it does no more than that.
- */
+const APPEND_COLUMNS = { id: 'text', fence: 'bigint', entries: 'text' } as const
+
+/** Appends to journals. Returns the tasks whose lease was valid. It is the most frequent statement by far, so it does no more than that. */
 function appendText(schema: string): string {
   const tasks = `${schema}.tasks`
-  const wanted = 'unnest($1::text[], $2::bigint[], $3::text[]) AS wanted (id, fence, entries)'
   const fits = `t.journal_to = t.journal_from AND octet_length(t.journal) + octet_length(w.entries) < ${MAX_JOURNAL_IN_ROW}`
   return `
-    WITH ${lockedText(tasks, wanted, 'wanted.*')}, written AS (
+    WITH ${lockedText(tasks, given(APPEND_COLUMNS, 'wanted'), 'wanted.*')}, written AS (
       UPDATE ${tasks} t SET
         journal = CASE WHEN ${fits} THEN concat_ws(',', NULLIF(t.journal, ''), NULLIF(w.entries, '')) ELSE t.journal END,
         journal_to = CASE WHEN ${fits} THEN t.journal_to ELSE t.journal_to + 1 END
@@ -122,8 +141,7 @@ function appendText(schema: string): string {
     SELECT id FROM written`
 }
 
-/** The columns of the arrays that `change` takes, in order. */
-export const CHANGE_COLUMNS = {
+const CHANGE_COLUMNS = {
   id: 'text',
   fence: 'bigint',
   version: 'bigint',
@@ -145,6 +163,9 @@ export const CHANGE_COLUMNS = {
   keep_ms: 'bigint',
 } as const
 
+/** What a write is given, by its statement. */
+export const WRITE_COLUMNS = { create: CREATE_COLUMNS, append: APPEND_COLUMNS, change: CHANGE_COLUMNS }
+
 /** A task that the statement claims is returned as a whole. */
 const CLAIMED_COLUMNS = [
   ...RECORD_COLUMNS.split(', ').filter((name) => name !== 'id' && name !== 'version'),
@@ -152,11 +173,10 @@ const CLAIMED_COLUMNS = [
   'journal',
 ]
 
-/** Changes, one task per element of the arrays. Returns those that were changed. */
+/** Changes tasks, and claims them. Returns those that were changed. */
 function changeText(schema: string): string {
   const tasks = `${schema}.tasks`
-  const arrays = Object.values(CHANGE_COLUMNS).map((type, i) => `$${i + 1}::${type}[]`)
-  const wanted = `clock CROSS JOIN unnest(${arrays.join(', ')}) AS wanted (${Object.keys(CHANGE_COLUMNS).join(', ')})`
+  const wanted = `clock CROSS JOIN ${given(CHANGE_COLUMNS, 'wanted')}`
   const due = `CASE WHEN has_due THEN CASE WHEN group_before IS NULL THEN now + due_ms END ELSE due_before END`
   const columns = `wanted.*, now, group_before, ${due} AS due_at,
         lease_ms IS NOT NULL AND (lease_before IS NULL OR releases) AND ${due} <= now AS claims`

@@ -21,23 +21,26 @@ import type {
 } from '../tasks.ts'
 import { entriesOf, isEnd, journalOf, MAX_LIST, newRecord } from '../tasks.ts'
 import { AppendQueue } from './append-queue.ts'
+import { ArrayValue } from './array-value.ts'
 import { Batches, type BatchItem } from './batches.ts'
 import { ClaimQueries, type ClaimValues } from './claim.ts'
 import type { PostgresDatabase, Row } from './database.ts'
 import { Groups } from './groups.ts'
-import { signals, type Listener } from './listener.ts'
+import type { Listener } from './listener.ts'
 import { PostgresTaskQueries } from './operations.ts'
-import { CHANGE_COLUMNS, taskStatements, type TaskStatements } from './statements.ts'
+import { taskStatements, WRITE_COLUMNS, type TaskStatements } from './statements.ts'
 import { Sweeper } from './sweeper.ts'
 import { asName, fromText, toName, toSpan, toText } from './text.ts'
 
 const decoder: RowDecoder = { name: fromText, json: fromText }
 
+type WriteColumns = typeof WRITE_COLUMNS
+
 /** A write, which shares its statement with others. */
 interface Write extends BatchItem {
-  readonly statement: 'create' | 'append' | 'change'
-  /** An element for each array of the statement. The first one is the task's id. */
-  readonly values: readonly unknown[]
+  readonly statement: keyof WriteColumns
+  /** By column. */
+  readonly values: Readonly<Record<string, unknown>>
 }
 
 export class PostgresTasks implements TaskStore {
@@ -59,7 +62,7 @@ export class PostgresTasks implements TaskStore {
     this.#listener = listener
     this.#statements = taskStatements(database.schema)
     this.#claims = new ClaimQueries(database)
-    this.#groups = new Groups(database, () => listener.send([signals.due]))
+    this.#groups = new Groups(database, () => listener.send([{ type: 'due' }]))
     this.#queries = new PostgresTaskQueries(database)
     this.#sweeper = new Sweeper(database, 'tasks', ['id'])
     this.#otherParts = otherParts
@@ -75,22 +78,22 @@ export class PostgresTasks implements TaskStore {
 
   async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
     const { id, owner, request, state, journal, message, pollMs, ttlMs, group } = task
-    const values = [
-      toName('id of a task', id),
-      toName('owner of a task', owner),
-      toText('request', request),
-      toText('state', state),
-      toText('journal', entriesOf(journal)),
-      textOrNull('message', message),
-      toSpan(pollMs),
-      ttlMs === null ? null : toSpan(ttlMs),
-      leaseMs,
-      textOrNull('worker', worker),
-      group === undefined ? null : toName('group of a task', group.name),
-      group === undefined ? null : toSpan(group.limit),
-    ]
+    const write = writing('create', {
+      id: toName('id of a task', id),
+      owner: toName('owner of a task', owner),
+      request: toText('request', request),
+      state: toText('state', state),
+      journal: toText('journal', entriesOf(journal)),
+      message: textOrNull('message', message),
+      poll_ms: toSpan(pollMs),
+      ttl_ms: ttlMs === null ? null : toSpan(ttlMs),
+      lease_ms: leaseMs,
+      claimed_by: textOrNull('worker', worker),
+      group_name: group === undefined ? null : toName('group of a task', group.name),
+      group_limit: group === undefined ? null : toSpan(group.limit),
+    })
     for (;;) {
-      const row = await this.#writes.add(writing('create', values))
+      const row = await this.#writes.add(write)
       if (row !== undefined) {
         const record = newRecord(task, Number(row['created_at']))
         return leaseMs === null ? record : { ...record, fence: Number(row['fence']), journal, lost: false }
@@ -185,7 +188,7 @@ export class PostgresTasks implements TaskStore {
     const { status, state, outcome, journal, dueMs, release = false, keepMs } = change
     const ends = status !== undefined && isEnd(status)
     const drops = ends && keepMs === undefined
-    const values: Readonly<Record<keyof typeof CHANGE_COLUMNS, unknown>> = {
+    const write = writing('change', {
       id: name,
       fence: precondition.fence ?? null,
       version: precondition.version ?? null,
@@ -201,13 +204,8 @@ export class PostgresTasks implements TaskStore {
       lease_ms: claim?.leaseMs ?? null,
       worker: textOrNull('worker', claim?.worker),
       keep_ms: ends && keepMs !== undefined ? toSpan(keepMs) : null,
-    }
-    return this.#writes.add(
-      writing(
-        'change',
-        CHANGE_NAMES.map((column) => values[column]),
-      ),
-    )
+    })
+    return this.#writes.add(write)
   }
 
   async usage(owner: string): Promise<TaskUsage> {
@@ -240,14 +238,17 @@ export class PostgresTasks implements TaskStore {
   async #append({ id, fence }: TaskLease, entries: string): Promise<boolean> {
     const name = asName(id)
     if (name === undefined) return false
-    const row = await this.#writes.add(writing('append', [name, fence, toText('journal', entries)]))
+    const row = await this.#writes.add(writing('append', { id: name, fence, entries: toText('journal', entries) }))
     return row !== undefined
   }
 
   /** A task that exists already has no row, nor has one whose precondition does not hold. */
   async #runWrites(writes: readonly Write[]): Promise<Map<string, Row>> {
-    const { statement, values } = writes[0] as Write
-    const columns = values.map((_, i) => writes.map((write) => write.values[i]))
+    const { statement } = writes[0] as Write
+    const columns = Object.entries(WRITE_COLUMNS[statement]).map(([name, type]) => {
+      const column = writes.map(({ values }) => values[name])
+      return new ArrayValue(type, column)
+    })
     const rows = await this.#database.run(this.#statements[statement], columns)
     if (statement !== 'append') {
       this.#listener.send(statement === 'create' ? createdEvents(writes, rows) : changedEvents(rows))
@@ -258,7 +259,8 @@ export class PostgresTasks implements TaskStore {
   }
 
   async #runReads(items: readonly BatchItem[]): Promise<Map<string, Row>> {
-    return byId(await this.#database.run(this.#statements.read, [items.map(({ key }) => key)]))
+    const ids = items.map(({ key }) => key)
+    return byId(await this.#database.run(this.#statements.read, [new ArrayValue('text', ids)]))
   }
 
   /** Deletes the entries of journals that were replaced. Nobody reads these any more, so it does not matter if it fails. */
@@ -293,15 +295,13 @@ function claimValues({ after, except, running = [], leaseMs, worker }: ClaimRequ
   }
 }
 
-/** The lease and the group among the values of `create`. */
-const CREATE_LEASE = 8
-const CREATE_GROUP = 10
-
-const CHANGE_NAMES = Object.keys(CHANGE_COLUMNS) as (keyof typeof CHANGE_COLUMNS)[]
-
-function writing(statement: Write['statement'], values: readonly unknown[]): Write {
-  const size = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
-  return { statement, key: String(values[0]), size, values }
+function writing<Name extends keyof WriteColumns>(
+  statement: Name,
+  values: Readonly<Record<keyof WriteColumns[Name], unknown>> & { readonly id: string },
+): Write {
+  let size = 0
+  for (const value of Object.values(values)) if (typeof value === 'string') size += value.length
+  return { statement, key: values.id, size, values }
 }
 
 function byId(rows: readonly Row[]): Map<string, Row> {
@@ -309,16 +309,16 @@ function byId(rows: readonly Row[]): Map<string, Row> {
 }
 
 /** Nobody waits for a task that is claimed already, nor for one that has no place yet. */
-function createdEvents(writes: readonly Write[], rows: readonly Row[]): string[] {
-  const isDue = writes.some(({ values }) => values[CREATE_LEASE] === null && values[CREATE_GROUP] === null)
-  return rows.length > 0 && isDue ? [signals.due] : []
+function createdEvents(writes: readonly Write[], rows: readonly Row[]): TaskEvent[] {
+  const isDue = writes.some(({ values }) => values['lease_ms'] === null && values['group_name'] === null)
+  return rows.length > 0 && isDue ? [{ type: 'due' }] : []
 }
 
-function changedEvents(rows: readonly Row[]): string[] {
-  return rows.map((row) => {
-    const signal = row['is_due'] === true ? signals.changedAndDue : signals.changed
-    return `${signal}${Number(row['version'])} ${String(row['id'])}`
+function changedEvents(rows: readonly Row[]): TaskEvent[] {
+  const changed = rows.map((row): TaskEvent => {
+    return { type: 'changed', id: fromText(row['id']), version: Number(row['version']) }
   })
+  return rows.some((row) => row['is_due'] === true) ? [...changed, { type: 'due' }] : changed
 }
 
 function recordOf(row: Row): TaskRecord {
