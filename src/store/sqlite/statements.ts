@@ -24,9 +24,9 @@ export const SQL = {
   /** Marks tasks whose time has come, those that have waited longest first. */
   markDue: `UPDATE rally_task SET is_due = 1 WHERE seq IN (
     SELECT seq FROM rally_task WHERE is_due = 0 AND ready_at IS NOT NULL AND ready_at <= ? ORDER BY ready_at LIMIT ?)`,
-  dueAfter: `SELECT seq, owner, lease_until, expires_at, claimed_by FROM rally_task
+  dueAfter: `SELECT seq, owner, fence, lease_until, expires_at, claimed_by FROM rally_task
     WHERE is_due = 1 AND owner > ? ORDER BY owner, ready_at LIMIT 1`,
-  dueFrom: `SELECT seq, owner, lease_until, expires_at, claimed_by FROM rally_task
+  dueFrom: `SELECT seq, owner, fence, lease_until, expires_at, claimed_by FROM rally_task
     WHERE is_due = 1 AND owner >= ? ORDER BY owner, ready_at LIMIT 1`,
 
   /** The next group, in the order of their names, of which a task waits. */
@@ -39,22 +39,29 @@ export const SQL = {
   places: `SELECT count(*) AS number FROM rally_task WHERE group_name = ? AND ready_at IS NOT NULL AND ${ALIVE}`,
   admit: 'UPDATE rally_task SET due_at = wanted_at, wanted_at = NULL, is_due = 1, change_number = ? WHERE seq = ?',
 
-  nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS number',
+  nextFence: 'UPDATE rally_count SET claims = claims + 1 RETURNING claims AS fence',
   claim: 'UPDATE rally_task SET fence = ?, lease_until = ?, is_due = 0, claimed_by = ? WHERE seq = ?',
   readClaimed: `SELECT ${RECORD} WHERE seq = ?`,
   entries: 'SELECT text FROM rally_task_entry WHERE task = ? ORDER BY number',
 
   renew: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${LEASED} RETURNING version`,
-  renewExpired: `UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE ${LEASED} AND lease_until <= ? RETURNING version`,
+  extend: 'UPDATE rally_task SET lease_until = ?, is_due = 0 WHERE seq = ?',
   leased: `SELECT seq FROM rally_task WHERE ${LEASED}`,
-  append: `INSERT INTO rally_task_entry
+  addEntries: `INSERT INTO rally_task_entry
     VALUES (?1, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = ?1), ?2)`,
+  append: `INSERT INTO rally_task_entry
+    SELECT seq, (SELECT coalesce(max(number), 0) + 1 FROM rally_task_entry WHERE task = seq), ? FROM rally_task WHERE ${LEASED}`,
 
-  current: `SELECT seq, status, message, version, fence, lease_until, due_at, group_name, wanted_at FROM rally_task WHERE id = ? AND ${ALIVE}`,
-  change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, lease_until = ?, due_at = ?,
-    is_due = ?, expires_at = max(expires_at, ?), change_number = ?, group_name = ?, wanted_at = ? WHERE seq = ?`,
+  current: `SELECT seq, status, message, version, fence, lease_until, claimed_by, due_at, group_name, wanted_at FROM rally_task
+    WHERE id = ? AND ${ALIVE}`,
+  change: `UPDATE rally_task SET status = ?, message = ?, updated_at = ?, version = version + 1, fence = ?, lease_until = ?,
+    claimed_by = ?, due_at = ?, is_due = ?, expires_at = max(expires_at, ?), change_number = ?, group_name = ?, wanted_at = ?
+    WHERE seq = ?`,
   changeText: 'UPDATE rally_task_text SET state = coalesce(?, state), outcome = coalesce(?, outcome) WHERE task = ?',
   nextChange: 'UPDATE rally_count SET changes = changes + 1 RETURNING changes AS number',
+  /** For a change that also claims the task. */
+  nextBoth:
+    'UPDATE rally_count SET changes = changes + 1, claims = claims + 1 RETURNING changes AS number, claims AS fence',
 
   expired: 'SELECT seq FROM rally_task WHERE expires_at <= ? ORDER BY expires_at LIMIT ?',
   expiredOfId: 'SELECT seq FROM rally_task WHERE id = ? AND expires_at <= ?',
@@ -71,6 +78,7 @@ export const SQL = {
 export interface DueRow {
   readonly seq: number
   readonly owner: string
+  readonly fence: number
   readonly lease_until: number | null
   readonly expires_at: number | null
   readonly claimed_by: string | null
@@ -88,6 +96,7 @@ export interface CurrentRow {
   readonly version: number
   readonly fence: number
   readonly lease_until: number | null
+  readonly claimed_by: string | null
   readonly due_at: number | null
   readonly group_name: string | null
   readonly wanted_at: number | null

@@ -38,11 +38,8 @@ const MAX_SWEPT = 500
 
 const decoder: RowDecoder = { name: fromPlain, json: (stored) => stored }
 
-interface NewLease {
-  readonly fence: number
-  readonly until: number
-  readonly worker: string | undefined
-}
+/** Who claims a task, and for how long. */
+type NewLease = Pick<ClaimRequest, 'leaseMs' | 'worker'>
 
 interface Changed {
   readonly version: number
@@ -70,36 +67,36 @@ export class SqliteTasks implements TaskStore {
     this.#sql = Object.fromEntries(prepared) as Statements
     this.#queries = new SqliteTaskQueries(database)
     this.#feed = new ChangeFeed(externalWrites, {
-      last: () => this.#counter('lastChange'),
+      last: () => this.#count('lastChange').number,
       report: (after) => this.#report(after),
     })
   }
 
   create(task: NewTask): Promise<TaskRecord> {
-    return this.#create(task, null)
+    return this.#create(task, undefined)
   }
 
   createAndClaim(task: NewTask, leaseMs: number, worker?: string): Promise<TaskRecord | ClaimedTask> {
-    return this.#create(task, task.group === undefined ? leaseMs : null, worker)
+    return this.#create(task, task.group === undefined ? { leaseMs, worker } : undefined)
   }
 
-  async #create(task: NewTask, leaseMs: number | null, worker?: string): Promise<TaskRecord | ClaimedTask> {
+  async #create(task: NewTask, lease: NewLease | undefined): Promise<TaskRecord | ClaimedTask> {
     const entries = entriesOf(task.journal)
     const [record, isNew] = await this.#commits.write((): [TaskRecord | ClaimedTask, boolean] => {
       const now = this.#now()
-      const lease = leaseMs === null ? undefined : { fence: this.#counter('nextFence'), until: now + leaseMs, worker }
-      if (!this.#insert(task, entries, now, lease)) {
+      const { number, fence = 0 } = this.#count(lease === undefined ? 'nextChange' : 'nextBoth')
+      if (!this.#insert(task, entries, now, number, fence, lease)) {
         const [existing] = this.#sql.read.all([toPlain(task.id), now]) as TaskRow[]
         if (existing !== undefined) return [toRecord(existing, decoder), false]
         this.#dropExpired(task.id, now)
-        this.#insert(task, entries, now, lease)
+        this.#insert(task, entries, now, number, fence, lease)
       }
       if (task.group !== undefined) this.#fillPlaces(toPlain(task.group.name), now)
       const created = newRecord(task, now)
       if (lease === undefined) return [created, true]
-      return [{ ...created, fence: lease.fence, journal: journalOf([entries]), lost: false }, true]
+      return [{ ...created, fence, journal: journalOf([entries]), lost: false }, true]
     })
-    if (isNew && leaseMs === null) this.#watchers.notify({ type: 'due' })
+    if (isNew && lease === undefined) this.#watchers.notify({ type: 'due' })
     return record
   }
 
@@ -130,14 +127,14 @@ export class SqliteTasks implements TaskStore {
 
   claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
     return this.#commits.write(() => {
-      this.#beforeClaim(request)
+      if (request.groups === true) this.#fillAllPlaces(this.#now())
       return this.#claimNext(request)
     })
   }
 
   claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
     return this.#commits.write(() => {
-      this.#beforeClaim(request)
+      if (request.groups === true) this.#fillAllPlaces(this.#now())
       return claimOneByOne(request, limit, (each) => this.#claimNext(each))
     })
   }
@@ -154,14 +151,14 @@ export class SqliteTasks implements TaskStore {
 
   append({ id, fence }: TaskLease, entriesText: string): Promise<boolean> {
     return this.#commits.write(() => {
-      const [task] = this.#sql.leased.all([toPlain(id), fence, this.#now()]) as { seq: number }[]
-      if (task !== undefined && entriesText !== '') this.#sql.append.run([task.seq, entriesText])
-      return task !== undefined
+      const lease = [toPlain(id), fence, this.#now()]
+      if (entriesText === '') return this.#sql.leased.all(lease).length > 0
+      return this.#sql.append.run([entriesText, ...lease]).changes > 0
     })
   }
 
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
-    return (await this.#change(id, precondition, change, null))?.version
+    return (await this.#change(id, precondition, change))?.version
   }
 
   async changeAndClaim(
@@ -179,12 +176,12 @@ export class SqliteTasks implements TaskStore {
     id: string,
     precondition: TaskPrecondition,
     change: TaskChange,
-    claim: Pick<ClaimRequest, 'leaseMs' | 'worker'> | null,
+    lease?: NewLease,
   ): Promise<Changed | undefined> {
     const journal = change.journal === undefined ? undefined : entriesOf(change.journal)
     const changed = await this.#commits.write(() => {
       const [task] = this.#sql.current.all([toPlain(id), this.#now()]) as CurrentRow[]
-      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, claim) : undefined
+      return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, lease) : undefined
     })
     if (changed === undefined) return undefined
     this.#watchers.notify({ type: 'changed', id, version: changed.version })
@@ -240,28 +237,30 @@ export class SqliteTasks implements TaskStore {
   }
 
   /** Returns whether it was inserted: `false` if a task of this id exists. */
-  #insert(task: NewTask, entries: string, now: number, lease: NewLease | undefined): boolean {
+  #insert(
+    task: NewTask,
+    entries: string,
+    now: number,
+    number: number,
+    fence: number,
+    lease: NewLease | undefined,
+  ): boolean {
     const { id, owner, request, state, message, pollMs, ttlMs, group } = task
     const names = [toPlain(id), toPlain(owner), message === undefined ? null : toPlain(message)]
     const times = [pollMs, ttlMs, now, now, ttlMs === null ? null : now + ttlMs]
     const dueAt = group === undefined ? now : null
     const isDue = Number(lease === undefined && group === undefined)
-    const due = [lease?.fence ?? 0, dueAt, this.#counter('nextChange'), lease?.until ?? null, isDue]
-    const worker = lease?.worker === undefined ? null : toPlain(lease.worker)
+    const due = [fence, dueAt, number, lease === undefined ? null : now + lease.leaseMs, isDue]
+    const worker = workerOf(lease)
     const place = group === undefined ? [null, null, null] : [toPlain(group.name), group.limit, now]
     const [row] = this.#sql.create.all([...names, ...times, ...due, worker, ...place]) as { seq: number }[]
     if (row === undefined) return false
     this.#sql.createText.run([row.seq, request, state])
-    if (entries !== '') this.#sql.append.run([row.seq, entries])
+    if (entries !== '') this.#sql.addEntries.run([row.seq, entries])
     return true
   }
 
-  #apply(
-    task: CurrentRow,
-    change: TaskChange,
-    journal: string | undefined,
-    claim: Pick<ClaimRequest, 'leaseMs' | 'worker'> | null,
-  ): Changed {
+  #apply(task: CurrentRow, change: TaskChange, journal: string | undefined, lease: NewLease | undefined): Changed {
     const { seq } = task
     const now = this.#now()
     const { status = task.status, state = null, outcome = null, dueMs, release = false, keepMs } = change
@@ -277,42 +276,36 @@ export class SqliteTasks implements TaskStore {
     const isDue = readyAt !== null && readyAt <= now
     // The statement takes the later of this and the present end. 0 changes nothing. A task without an end keeps none.
     const keepUntil = ends && keepMs !== undefined ? now + keepMs : 0
-    const number = this.#counter('nextChange')
-    const place = [ends ? null : group, wantedAt]
-    this.#sql.change.run([status, message, now, leaseUntil, dueAt, Number(isDue), keepUntil, number, ...place, seq])
+    const claims = lease !== undefined && group === null && isDue && leaseUntil === null
+    const { number, fence = task.fence } = this.#count(claims ? 'nextBoth' : 'nextChange')
+    const held = claims ? [fence, now + lease.leaseMs, workerOf(lease)] : [fence, leaseUntil, task.claimed_by]
+    const due = [dueAt, Number(isDue && !claims), keepUntil, number, ends ? null : group, wantedAt]
+    this.#sql.change.run([status, message, now, ...held, ...due, seq])
     const fills = group !== null && this.#fillPlaces(group, now)
     if (state !== null || outcome !== null) this.#sql.changeText.run([state, outcome, seq])
     const drops = ends && keepMs === undefined
     if (drops || journal !== undefined) this.#sql.dropEntries.run([seq])
-    if (!drops && journal !== undefined && journal !== '') this.#sql.append.run([seq, journal])
-    const claims = claim !== null && group === null && isDue && leaseUntil === null
-    const claimed = claims ? this.#lease(seq, claim) : undefined
+    if (!drops && journal !== undefined && journal !== '') this.#sql.addEntries.run([seq, journal])
+    const claimed = claims ? this.#claimed(seq, fence) : undefined
     return { version: task.version + 1, isDue: (isDue && claimed === undefined) || fills, claimed }
   }
 
   #claimNext(request: ClaimRequest): ClaimedTask | undefined {
-    const { after, except } = request
-    const due = this.#nextDue(toPlain(after), except === undefined ? undefined : toPlain(except))
-    return due && this.#lease(due.seq, request, due.lease_until === null ? undefined : due)
+    const due = this.#nextDue(request)
+    if (due === undefined) return undefined
+    const { fence = 0 } = this.#count('nextFence')
+    this.#sql.claim.run([fence, this.#now() + request.leaseMs, workerOf(request), due.seq])
+    return this.#claimed(due.seq, fence, due.lease_until === null ? undefined : due)
   }
 
   /** `lost` is the row as the worker left it that was lost. */
-  #lease(seq: number, { leaseMs, worker }: Pick<ClaimRequest, 'leaseMs' | 'worker'>, lost?: DueRow): ClaimedTask {
-    const fence = this.#counter('nextFence')
-    this.#sql.claim.run([fence, this.#now() + leaseMs, worker === undefined ? null : toPlain(worker), seq])
+  #claimed(seq: number, fence: number, lost?: DueRow): ClaimedTask {
     const [row] = this.#sql.readClaimed.all([seq]) as TaskRow[]
     if (row === undefined) throw new Error('The row of the claimed task is missing.')
     const entries = this.#sql.entries.all([seq]) as { text: string }[]
     const journal = journalOf(entries.map(({ text }) => text))
     const lostWorker = typeof lost?.claimed_by === 'string' ? fromPlain(lost.claimed_by) : undefined
     return { ...toRecord(row, decoder), fence, journal, lost: lost !== undefined, lostWorker }
-  }
-
-  #beforeClaim({ running = [], leaseMs, groups = false }: ClaimRequest): void {
-    const now = this.#now()
-    if (groups) this.#fillAllPlaces(now)
-    // Renewed in the same transaction as the claim, they are not due.
-    for (const { id, fence } of running) this.#sql.renewExpired.all([now + leaseMs, toPlain(id), fence, now, now])
   }
 
   /** Gives the free places of a group to those tasks that have waited longest. Returns whether there were any. */
@@ -323,7 +316,7 @@ export class SqliteTasks implements TaskStore {
     const free = first.group_limit - (places?.number ?? 0)
     if (free <= 0) return false
     const next = this.#sql.wanted.all([group, now, now, free]) as { seq: number }[]
-    for (const { seq } of next) this.#sql.admit.run([this.#counter('nextChange'), seq])
+    for (const { seq } of next) this.#sql.admit.run([this.#count('nextChange').number, seq])
     return true
   }
 
@@ -337,16 +330,18 @@ export class SqliteTasks implements TaskStore {
     }
   }
 
-  /** The next task to claim. Deletes the tasks on the way that have outlived their ttl. */
-  #nextDue(after: string, except: string | undefined): DueRow | undefined {
+  /** The next task to claim. Deletes the tasks on the way that have outlived their ttl, and renews the leases of those that run. */
+  #nextDue({ after, except, running = [], leaseMs }: ClaimRequest): DueRow | undefined {
     const now = this.#now()
+    const exceptOwner = except === undefined ? undefined : toPlain(except)
     for (;;) {
       const { changes: marked } = this.#sql.markDue.run([now, MAX_MARKED])
-      const due = this.#dueOf('dueAfter', after, except) ?? this.#dueOf('dueFrom', '', except)
+      const due = this.#dueOf('dueAfter', toPlain(after), exceptOwner) ?? this.#dueOf('dueFrom', '', exceptOwner)
       if (due === undefined && marked < MAX_MARKED) return undefined
       if (due === undefined) continue
-      if (due.expires_at === null || due.expires_at > now) return due
-      this.#drop(due.seq)
+      if (due.expires_at !== null && due.expires_at <= now) this.#drop(due.seq)
+      else if (due.lease_until === null || !running.some(({ fence }) => fence === due.fence)) return due
+      else this.#sql.extend.run([now + leaseMs, due.seq])
     }
   }
 
@@ -367,10 +362,15 @@ export class SqliteTasks implements TaskStore {
     this.#sql.drop.run([seq])
   }
 
-  #counter(count: 'nextChange' | 'nextFence' | 'lastChange'): number {
-    const [row] = this.#sql[count].all([]) as { number: number }[]
-    return row?.number ?? 0
+  /** The row of counters. `fence` is there if the statement is for a claim. */
+  #count(statement: 'nextChange' | 'nextFence' | 'nextBoth' | 'lastChange'): { number: number; fence?: number } {
+    const [row] = this.#sql[statement].all([]) as { number: number; fence?: number }[]
+    return row ?? { number: 0 }
   }
+}
+
+function workerOf(lease: NewLease | undefined): string | null {
+  return lease?.worker === undefined ? null : toPlain(lease.worker)
 }
 
 function holds({ fence, version }: TaskPrecondition, task: CurrentRow): boolean {
