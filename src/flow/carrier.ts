@@ -151,8 +151,8 @@ export interface Flow {
   readonly startedAt: number
   /** 0 in the first round. */
   readonly round: number
-  /** A digest of the task's id, if the store carries the flow. */
-  readonly task?: string
+  /** If the store carries the flow. A secret of the caller: logs have a digest of it. */
+  readonly taskId?: string
   readonly revision: string
   /** What the client declared in the first round: the same in every pass. */
   declared(capability: Capability): boolean

@@ -41,8 +41,8 @@ export type OnError = (error: unknown, context: ErrorContext) => void
 /** Where something failed. */
 export interface FailurePlace {
   readonly target: TargetName
-  /** `task` is a digest, if it is one. */
-  readonly flow: { readonly id: string; readonly round: number; readonly task?: string }
+  /** `taskId` if it is a task. */
+  readonly flow: { readonly id: string; readonly round: number; readonly taskId?: string }
   readonly caller: Caller | undefined
   readonly logger: Logger
   readonly onError: OnError | undefined
@@ -149,7 +149,7 @@ const KINDS: Readonly<Record<string, string>> = {
   'completion/complete': 'completion',
 }
 
-/** The details of a log entry. The flow's id is a secret, so they contain only a digest of it. */
+/** The details of a log entry. The ids of the flow and of the task are secrets, so they contain only digests of them. */
 export function detailsOf(
   { target, flow, caller }: Pick<FailurePlace, 'target' | 'flow'> & Partial<Pick<FailurePlace, 'caller'>>,
   error?: unknown,
@@ -162,7 +162,7 @@ export function detailsOf(
     ...(key !== undefined && { key }),
     flow: flowDigest(flow.id),
     round: flow.round,
-    ...(flow.task !== undefined && { task: flow.task }),
+    ...(flow.taskId !== undefined && { task: flowDigest(flow.taskId) }),
     ...(caller !== undefined && { principal: caller.principal }),
     ...(error !== undefined && { error }),
   }

@@ -1,6 +1,6 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
 import { storedSource } from '../server/source.ts'
-import { createHmac } from 'node:crypto'
+import { taskIdOf } from '../flow/derive.ts'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
@@ -220,8 +220,7 @@ export class TaskEngine implements Tasks {
       ...(group !== undefined && { group }),
     }
     const newTask: NewTask = {
-      // Derived from the secret flow id, so that a repeated last round of a flow finds the same task.
-      id: createHmac('sha256', flowId).update('task').digest('hex'),
+      id: taskIdOf(flowId),
       owner: ownerOf(source.caller?.principal),
       request: JSON.stringify(request),
       state: writeState(newState(version, carry, answers)),

@@ -189,11 +189,12 @@ export class TaskRun implements JournalWriter, TroubledRun {
   async #run(): Promise<void> {
     try {
       const request = JSON.parse(this.task.request) as TaskRequest
-      this.#beginHistory(request)
+      const journal = Journal.read(this.task.journal)
+      this.#beginHistory(request, journal)
       if (!(await mayRun(this, request.tool))) return
       const tool = this.host.app.registry.tools.get(request.tool)
       if (tool === undefined) return await leave(this, `This instance has no tool "${request.tool}".`)
-      await this.#runPasses(tool, request)
+      await this.#runPasses(tool, request, journal)
     } catch (error) {
       if (error instanceof LeaseLost) this.#outcome = 'lost'
       else await releaseAfter(this, error)
@@ -203,14 +204,14 @@ export class TaskRun implements JournalWriter, TroubledRun {
     }
   }
 
-  #beginHistory({ startedAt, flowId }: TaskRequest): void {
+  #beginHistory({ startedAt, flowId }: TaskRequest, journal: Journal): void {
     const { app, worker } = this.host
-    const { lost, lostWorker, journal } = this.task
+    const { lost, lostWorker } = this.task
     const receivedAt = (key: string): number | undefined => this.#inbox.receivedAt(key)
     const referenceOf = app.showErrors ? undefined : (key: string) => failureReference(flowId, key)
     const history = new TaskHistory(this.#lease.state.history, app.now, receivedAt, referenceOf)
     history.claimed(worker, lost ? (readClaimNote(lostWorker) ?? 'unknown') : undefined)
-    if (journal !== '[]') history.addEntries(Journal.read(journal), startedAt)
+    history.addEntries(journal, startedAt)
     this.#history = history
     this.#observers = (app.observers ?? new Observers([], new ObserverLog(app.logger))).with(history)
   }
@@ -225,9 +226,9 @@ export class TaskRun implements JournalWriter, TroubledRun {
     }
   }
 
-  async #runPasses(tool: RegisteredTool, request: TaskRequest): Promise<void> {
+  async #runPasses(tool: RegisteredTool, request: TaskRequest, journal: Journal): Promise<void> {
     const { state } = this.#lease
-    const saved = { version: state.version, journal: Journal.read(this.task.journal), flowState: flowStateOf(state) }
+    const saved = { version: state.version, journal, flowState: flowStateOf(state) }
     let from: SavedFlow
     try {
       from = resumable(tool, saved)
@@ -262,7 +263,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
         id: flowId,
         startedAt,
         round: round + passes,
-        task: this.digest,
+        taskId: this.task.id,
         revision,
         declared: (capability) => hasCapability(declared, capability),
       },
@@ -285,7 +286,8 @@ export class TaskRun implements JournalWriter, TroubledRun {
         this.#pass = pass
       },
       suspended: (outcome) => this.#suspended(outcome),
-      ended: (outcome) => this.#ended(tool, outcome, { id: flowId, round: round + passes, task: this.digest }, source),
+      ended: (outcome) =>
+        this.#ended(tool, outcome, { id: flowId, round: round + passes, taskId: this.task.id }, source),
       cancelled: () => {
         this.#pass = undefined
         this.#outcome = 'lost'
@@ -470,8 +472,9 @@ export class TaskRun implements JournalWriter, TroubledRun {
 
   /** Gives new answers to the pass that runs. */
   #offerAnswers(): void {
+    if (this.#pass === undefined || this.#pass.ended) return
     const { state } = this.#lease
-    if (this.#pass === undefined || this.#pass.ended || isByHand(state)) return
+    if (isByHand(state)) return
     const answers = this.#inbox.take(state)
     for (const key of Object.keys(answers)) this.#open.delete(key)
     this.#pass.offer(answers, this.#inbox.takeAwaited(state))

@@ -3,7 +3,8 @@
 //
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
-import { createHmac, hash } from 'node:crypto'
+import { hash } from 'node:crypto'
+import { retryTaskId } from '../flow/derive.ts'
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
@@ -121,14 +122,11 @@ export function endedState(
 export function readState(text: string): TaskFlowState {
   const state = JSON.parse(text) as TaskFlowState
   // Clients choose keys, so these objects have no prototype: a key such as "constructor" must not find an inherited member.
-  return {
-    ...state,
-    version: state.version,
-    shown: Object.assign(bare<TaskQuestion>(), state.shown),
-    wires: Object.assign(bare<number>(), state.wires),
-    answers: Object.assign(bare<TaskAnswer>(), state.answers),
-    ...(state.events !== undefined && { events: Object.assign(bare<TaskEvent>(), state.events) }),
-  }
+  state.shown = Object.assign(bare<TaskQuestion>(), state.shown)
+  state.wires = Object.assign(bare<number>(), state.wires)
+  state.answers = Object.assign(bare<TaskAnswer>(), state.answers)
+  if (state.events !== undefined) state.events = Object.assign(bare<TaskEvent>(), state.events)
+  return state
 }
 
 /** The questions that clients see now, by wire key. */
@@ -201,7 +199,7 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
 /** The id of the task that retries this one, whether it exists or not. */
 export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
   const { flowId } = JSON.parse(request) as TaskRequest
-  return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
+  return retryTaskId(flowId, id)
 }
 
 /** The store can tell owners apart, but never learns their names. */

@@ -13,7 +13,7 @@ import type { AppServices } from '../server/context.ts'
 import { logUnlessOutage } from '../store/outages.ts'
 import type { EventTokens } from './events.ts'
 import { writeClaimNote } from './history.ts'
-import { TaskRun } from './run.ts'
+import { TaskRun, type RunHost } from './run.ts'
 import type { ClaimedTask, TaskStore } from '../store/tasks.ts'
 import { Trials } from './trials.ts'
 import type { TroubledRun } from './trouble.ts'
@@ -68,6 +68,7 @@ export class Worker {
   #polling: NodeJS.Timeout | undefined
   readonly #trials: Trials
   readonly #watchdog: Watchdog
+  readonly #runHost: RunHost
   /** The run that is, or waits to be, the only one. */
   #alone: TroubledRun | undefined
   #unwatch: (() => void) | undefined
@@ -96,6 +97,22 @@ export class Worker {
     this.#options = options
     this.#trials = new Trials(options.leaseMs)
     this.#watchdog = new Watchdog(options.watchdogMs, app.logger)
+    const { maxJournalBytes, eventTokens, eventsUrl, timeoutMs, keepFailedMs, worker } = options
+    this.#runHost = {
+      app,
+      store,
+      underway: this.#underway,
+      maxJournalBytes,
+      eventTokens,
+      eventsUrl,
+      timeoutMs,
+      keepFailedMs,
+      worker,
+      trials: this.#trials,
+      draining: (run) => this.#isDraining || (this.#alone !== undefined && this.#alone !== run),
+      alone: (run) => this.#waitUntilAlone(run),
+      endTrial: (run) => this.#endTrial(run),
+    }
   }
 
   start(): void {
@@ -218,21 +235,7 @@ export class Worker {
   }
 
   #begin(task: ClaimedTask): void {
-    const run = new TaskRun(task, {
-      app: this.#app,
-      store: this.#store,
-      underway: this.#underway,
-      maxJournalBytes: this.#options.maxJournalBytes,
-      eventTokens: this.#options.eventTokens,
-      eventsUrl: this.#options.eventsUrl,
-      timeoutMs: this.#options.timeoutMs,
-      keepFailedMs: this.#options.keepFailedMs,
-      worker: this.#options.worker,
-      trials: this.#trials,
-      draining: (each) => this.#isDraining || (this.#alone !== undefined && this.#alone !== each),
-      alone: (each) => this.#waitUntilAlone(each),
-      endTrial: (each) => this.#endTrial(each),
-    })
+    const run = new TaskRun(task, this.#runHost)
     // If the task was running here, another worker has claimed it since. That run must not continue beside this one.
     this.#runs.get(task.id)?.stop()
     this.#runs.set(task.id, run)
