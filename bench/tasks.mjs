@@ -1,5 +1,5 @@
 // `npm run bench -- tasks`: tasks per second from creation to completion, with four steps and a question in between, through the engine.
-// On PostgreSQL beside others that do the same, on SQLite beside the same SQL statements by hand through the same driver.
+// On PostgreSQL beside others that do the same, on both stores beside the same SQL statements by hand through the same driver.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { circumstances } from './circumstances.mjs'
@@ -42,47 +42,56 @@ export async function benchTasks(args) {
 
 async function benchSqlite(rounds) {
   const sides = sqliteSides()
+  const oneByOne = await repetition(sides, 640, 1)
   const measured = []
   for (const { atATime, lives } of cases) {
-    const trace = await sides.record(lives, atATime)
     const engine = async () => {
       const fresh = sides.engine()
       const rate = await perSecond(lives, () => fresh.lives(lives, atATime))
       await fresh.close()
       return rate
     }
-    const byHand = async () => {
-      const { run, completed } = await sides.byHand(trace)
-      const rate = await perSecond(lives, run)
-      if (completed() !== lives) throw new Error('By hand, the tasks should be completed.')
-      return rate
-    }
+    const replay = atATime === 1 ? oneByOne : await repetition(sides, lives, atATime)
     for (let i = 0; i < warmUps; i++) await engine()
-    await byHand()
-    const statements = Math.round(trace.length / lives)
-    measured.push(await compare({ store: sides.name, atATime, statements }, rounds, { engine, byHand }))
+    await oneByOne.rate()
+    await replay.rate()
+    const rates = { engine, byHand: oneByOne.rate, replay: replay.rate }
+    measured.push(await compare({ store: sides.name, atATime, statements: replay.statements }, rounds, rates))
   }
   sides.close()
   return measured
 }
 
-/** Each ratio is the median of the ratios within the rounds. A round measures both sides one after the other, in changing order. */
-async function compare(what, rounds, { engine, byHand }) {
+/** What a run of the engine does on the connection, to be repeated by hand. */
+async function repetition(sides, lives, atATime) {
+  const trace = await sides.record(lives, atATime)
+  const rate = async () => {
+    const { run, completed } = await sides.byHand(trace)
+    const measured = await perSecond(lives, run)
+    if (completed() !== lives) throw new Error('By hand, the tasks should be completed.')
+    return measured
+  }
+  return { statements: Math.round(trace.length / lives), rate }
+}
+
+/** Each ratio is the median of the ratios within the rounds. A round measures all sides one after the other, in changing order. */
+async function compare(what, rounds, sides) {
   const measured = []
   for (let round = 0; round < rounds; round++) {
-    if (round % 2) {
-      const one = await byHand()
-      measured.push({ byHand: one, engine: await engine() })
-    } else {
-      const one = await engine()
-      measured.push({ engine: one, byHand: await byHand() })
-    }
+    const names = Object.keys(sides)
+    const rates = {}
+    for (const name of round % 2 ? names.toReversed() : names) rates[name] = await sides[name]()
+    measured.push(rates)
   }
+  const perSecondOf = (name) => Math.round(median(measured.map((each) => each[name])))
+  const ratioTo = (name) => Number(median(measured.map((each) => each.engine / each[name])).toFixed(2))
   return {
     ...what,
-    enginePerSecond: Math.round(median(measured.map((each) => each.engine))),
-    byHandPerSecond: Math.round(median(measured.map((each) => each.byHand))),
-    ratio: Number(median(measured.map((each) => each.engine / each.byHand)).toFixed(2)),
+    enginePerSecond: perSecondOf('engine'),
+    byHandPerSecond: perSecondOf('byHand'),
+    replayPerSecond: perSecondOf('replay'),
+    ratio: ratioTo('byHand'),
+    replayRatio: ratioTo('replay'),
   }
 }
 
@@ -95,13 +104,15 @@ async function perSecond(lives, run) {
 function print(results) {
   console.log(
     table(
-      ['tasks per second', 'statements', 'engine', 'by hand', 'ratio'],
-      results.map(({ store, atATime, statements, enginePerSecond, byHandPerSecond, ratio }) => [
+      ['tasks per second', 'statements', 'engine', 'by hand', 'ratio', 'same run', 'ratio'],
+      results.map(({ store, atATime, statements, ratio, replayRatio, ...rates }) => [
         `${store}, ${atATime} at a time`,
         statements,
-        enginePerSecond.toLocaleString('en'),
-        byHandPerSecond.toLocaleString('en'),
+        rates.enginePerSecond.toLocaleString('en'),
+        rates.byHandPerSecond.toLocaleString('en'),
         ratio.toFixed(2),
+        rates.replayPerSecond.toLocaleString('en'),
+        replayRatio.toFixed(2),
       ]),
     ),
   )
