@@ -14,7 +14,7 @@ export interface NamedQuery {
 export type Row = Record<string, unknown>
 
 /** Milliseconds since 1970 when the statement began, by the database's clock. It is constant in a statement, so an index can be used. */
-export const NOW = 'floor(extract(epoch FROM now()) * 1000)::bigint'
+export const NOW = "floor(date_part('epoch', now()) * 1000)::bigint"
 
 /** True for a row that has not expired. */
 export const ALIVE = `(expires_at IS NULL OR expires_at > ${NOW})`
