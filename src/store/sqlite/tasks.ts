@@ -41,6 +41,13 @@ const decoder: RowDecoder = { name: fromPlain, json: (stored) => stored }
 /** Who claims a task, and for how long. */
 type NewLease = Pick<ClaimRequest, 'leaseMs' | 'worker'>
 
+interface Counts {
+  /** Of the change. */
+  readonly number: number
+  /** For a claim. */
+  readonly fence?: number
+}
+
 interface Changed {
   readonly version: number
   readonly isDue: boolean
@@ -84,17 +91,17 @@ export class SqliteTasks implements TaskStore {
     const entries = entriesOf(task.journal)
     const [record, isNew] = await this.#commits.write((): [TaskRecord | ClaimedTask, boolean] => {
       const now = this.#now()
-      const { number, fence = 0 } = this.#count(lease === undefined ? 'nextChange' : 'nextBoth')
-      if (!this.#insert(task, entries, now, number, fence, lease)) {
+      const counts = this.#count(lease === undefined ? 'nextChange' : 'nextBoth')
+      if (!this.#insert(task, entries, now, counts, lease)) {
         const [existing] = this.#sql.read.all([toPlain(task.id), now]) as TaskRow[]
         if (existing !== undefined) return [toRecord(existing, decoder), false]
         this.#dropExpired(task.id, now)
-        this.#insert(task, entries, now, number, fence, lease)
+        this.#insert(task, entries, now, counts, lease)
       }
       if (task.group !== undefined) this.#fillPlaces(toPlain(task.group.name), now)
       const created = newRecord(task, now)
       if (lease === undefined) return [created, true]
-      return [{ ...created, fence, journal: journalOf([entries]), lost: false }, true]
+      return [{ ...created, fence: counts.fence ?? 0, journal: journalOf([entries]), lost: false }, true]
     })
     if (isNew && lease === undefined) this.#watchers.notify({ type: 'due' })
     return record
@@ -241,8 +248,7 @@ export class SqliteTasks implements TaskStore {
     task: NewTask,
     entries: string,
     now: number,
-    number: number,
-    fence: number,
+    { number, fence = 0 }: Counts,
     lease: NewLease | undefined,
   ): boolean {
     const { id, owner, request, state, message, pollMs, ttlMs, group } = task
@@ -362,9 +368,8 @@ export class SqliteTasks implements TaskStore {
     this.#sql.drop.run([seq])
   }
 
-  /** The row of counters. `fence` is there if the statement is for a claim. */
-  #count(statement: 'nextChange' | 'nextFence' | 'nextBoth' | 'lastChange'): { number: number; fence?: number } {
-    const [row] = this.#sql[statement].all([]) as { number: number; fence?: number }[]
+  #count(statement: 'nextChange' | 'nextFence' | 'nextBoth' | 'lastChange'): Counts {
+    const [row] = this.#sql[statement].all([]) as Counts[]
     return row ?? { number: 0 }
   }
 }
