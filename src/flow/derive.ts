@@ -9,16 +9,6 @@ export function visitToken(flowId: string, key: string): string {
   return derive(flowId, 'visit', key, 'base64url').slice(0, 22)
 }
 
-/** Of the task that the flow becomes. A repeated request of the flow finds the same task. */
-export function taskIdOf(flowId: string): string {
-  return derive(flowId, 'task', '', 'hex')
-}
-
-/** Of the task that retries this one. */
-export function retryTaskId(flowId: string, taskId: string): string {
-  return derive(flowId, 'retry', taskId, 'hex')
-}
-
 /** Names a flow in logs. The id itself is a secret. */
 export function flowDigest(flowId: string): string {
   return derive(flowId, 'log', '', 'base64url').slice(0, 11)

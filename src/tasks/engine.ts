@@ -1,6 +1,6 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
 import { storedSource } from '../server/source.ts'
-import { taskIdOf } from '../flow/derive.ts'
+import { createHmac } from 'node:crypto'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
@@ -220,7 +220,8 @@ export class TaskEngine implements Tasks {
       ...(group !== undefined && { group }),
     }
     const newTask: NewTask = {
-      id: taskIdOf(flowId),
+      // Derived from the secret flow id, so that a repeated last round of a flow finds the same task, also on another version.
+      id: createHmac('sha256', flowId).update('task').digest('hex'),
       owner: ownerOf(source.caller?.principal),
       request: JSON.stringify(request),
       state: writeState(newState(version, carry, answers)),

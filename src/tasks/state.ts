@@ -3,8 +3,7 @@
 //
 // A wire key names a question for clients. It is used once in a task's life: a question that is shown again, because its answer was
 // not valid or because the question has changed, gets a new wire key.
-import { hash } from 'node:crypto'
-import { retryTaskId } from '../flow/derive.ts'
+import { createHmac, hash } from 'node:crypto'
 import type { FlowState, OpenQuestion } from '../flow/flow-state.ts'
 import { emptyState, isByHandState, readFlowState, readWaits, writeFlowState } from '../flow/flow-state.ts'
 import type { ShownQuestion } from '../flow/flow-state.ts'
@@ -199,7 +198,7 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
 /** The id of the task that retries this one, whether it exists or not. */
 export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
   const { flowId } = JSON.parse(request) as TaskRequest
-  return retryTaskId(flowId, id)
+  return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
 }
 
 /** The store can tell owners apart, but never learns their names. */
