@@ -1,6 +1,6 @@
 // The store as carrier: creates tasks from flows, reports them to clients, takes answers and cancellations, and runs a worker.
-import { storedSource } from '../server/source.ts'
 import { createHmac } from 'node:crypto'
+import { storedSource } from '../server/source.ts'
 import { noTask } from '../flow/errors.ts'
 import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'

@@ -15,6 +15,8 @@ export interface DrillOptions {
   readonly pollMs: number
   /** False if the workers have no events. Default true. */
   readonly hasEvents?: boolean
+  /** How many tasks of a group have a place, at most. Looked at again and again. */
+  readonly mostOfGroup?: () => Promise<number>
   /** Goes on as long as the drill does, and makes trouble. */
   readonly disturb: (drill: Course) => Promise<void>
 }
@@ -45,12 +47,15 @@ export interface Report extends Tally {
   readonly refusals: Readonly<Record<string, number>>
   /** The longest time from a state to the task that was made of it. */
   readonly oldestStateSeconds: number
+  /** The most tasks of a group that had a place at the same time. */
+  readonly mostOfGroup: number
   readonly seconds: number
 }
 
 const PRINCIPALS = 8
 /** Requests that the client has under way. */
 const HANDS = 24
+const LOOK_MS = 100
 
 export async function killDrill(workers: Workers, ledger: Ledger, options: DrillOptions): Promise<Report> {
   const { name, steps, pollMs, hasEvents = true } = options
@@ -63,10 +68,16 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
   const wrong: string[] = []
   const over = new AbortController()
   let done = 0
+  let mostOfGroup = 0
   const gates = jobs.map(() => gate())
   const disturbing = options.disturb({
     reached: (share) => gates[Math.floor((jobs.length - 1) * share)]?.promise ?? Promise.resolve(),
     signal: over.signal,
+  })
+  const looking = every(LOOK_MS, over.signal, async () => {
+    // The database may be away.
+    const most = await options.mostOfGroup?.().catch(() => 0)
+    mostOfGroup = Math.max(mostOfGroup, most ?? 0)
   })
   await Promise.all(
     jobs.map(async (job) => {
@@ -77,7 +88,7 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
     }),
   )
   over.abort()
-  await disturbing
+  await Promise.all([disturbing, looking])
   const total = (count: (job: Job) => number): number => jobs.reduce((sum, job) => sum + count(job), 0)
   return {
     name,
@@ -92,6 +103,7 @@ export async function killDrill(workers: Workers, ledger: Ledger, options: Drill
     gaveUp: wrong.filter((text) => text.includes('workers were lost while they ran it')).length,
     tasks: new Set(jobs.map(({ taskId }) => taskId)).size,
     refusals: workers.refusals,
+    mostOfGroup,
     oldestStateSeconds: Math.round(Math.max(...jobs.map(({ stateMs }) => stateMs)) / 1000),
     ...(await ledger.tally()),
     seconds: Math.round((performance.now() - began) / 100) / 10,
@@ -108,8 +120,8 @@ export async function every(ms: number, signal: AbortSignal, run: () => Promise<
   await Promise.all(running)
 }
 
-/** All results right, each effect exactly once, nothing stuck, and nothing seen by another. */
-export function expectClean(report: Report, steps: number): void {
+/** All results right, each effect exactly once, nothing stuck, no group beyond its limit, and nothing seen by another. */
+export function expectClean(report: Report, steps: number, groupLimit = 0): void {
   const { jobs, tasks, wrong, admitted, refusals, probes, effects, runs, kills, takeovers } = report
   expect(refusals).toEqual({})
   expect(wrong).toEqual([])
@@ -118,6 +130,7 @@ export function expectClean(report: Report, steps: number): void {
   expect(tasks).toBe(jobs)
   expect({ effects, steps: report.steps }).toEqual({ effects: jobs * steps, steps: jobs * steps })
   expect(runs).toBeGreaterThanOrEqual(effects)
+  expect(report.mostOfGroup).toBe(groupLimit)
   expect(kills).toBeGreaterThan(0)
   expect(takeovers).toBeGreaterThan(0)
 }

@@ -20,6 +20,8 @@ export interface PostgresDrillOptions {
   readonly pollMs: number
   readonly dists?: readonly string[]
   readonly hasEvents?: boolean
+  /** How many jobs of a group run at a time. Default: jobs are in no group. */
+  readonly groupLimit?: number
   /** Takes the database away for a moment. */
   readonly restart: () => Promise<void>
   /** The shares of the jobs after which that happens. */
@@ -54,12 +56,23 @@ export async function killOnPostgres(
   schema: string,
   options: PostgresDrillOptions,
 ): Promise<PostgresReport> {
-  const { leaseMs, stepMs, steps, killEveryMs, ripe, dists, hasEvents = true, restart, restartsAt } = options
+  const {
+    leaseMs,
+    stepMs,
+    steps,
+    killEveryMs,
+    ripe,
+    dists,
+    hasEvents = true,
+    groupLimit,
+    restart,
+    restartsAt,
+  } = options
   const before = await deadlocks(url)
   const ledger = new PostgresLedger(url, schema)
   await ledger.setUp()
   const keys = ['a secret of the kill drill, long enough']
-  const own = { keys, leaseMs, stepMs, steps, hasEvents }
+  const own = { keys, leaseMs, stepMs, steps, hasEvents, ...(groupLimit && { groupLimit }) }
   const workers = new Workers({ store: { url, schema }, ...own, ...(dists && { dists }) })
   let turns = 0
   const disturb = (): Promise<void> => {
@@ -71,6 +84,7 @@ export async function killOnPostgres(
     const report = await killDrill(workers, ledger, {
       name: `PostgreSQL, ${options.workers} workers`,
       ...options,
+      ...(groupLimit && { mostOfGroup: () => mostOfGroup(url, schema) }),
       disturb: async ({ reached, signal }) => {
         const disturbing = every(killEveryMs, signal, disturb)
         for (const share of restartsAt) {
@@ -89,14 +103,23 @@ export async function killOnPostgres(
 }
 
 /** As `expectClean`, and all tasks are completed, without any deadlock. */
-export function expectCleanDatabase(report: PostgresReport, steps: number): void {
-  expectClean(report, steps)
+export function expectCleanDatabase(report: PostgresReport, steps: number, groupLimit?: number): void {
+  expectClean(report, steps, groupLimit)
   expect(report.standing).toEqual([{ status: 'completed', count: report.jobs }])
   expect(report.deadlocks).toBe(0)
 }
 
 async function standing(url: string, schema: string): Promise<unknown> {
   return ask(url, `SELECT status, count(*)::int FROM "${schema}".tasks GROUP BY status`)
+}
+
+async function mostOfGroup(url: string, schema: string): Promise<number> {
+  const [row] = await ask(
+    url,
+    `SELECT count(*)::int AS most FROM "${schema}".tasks WHERE group_name IS NOT NULL AND ready_at IS NOT NULL
+     GROUP BY group_name ORDER BY 1 DESC LIMIT 1`,
+  )
+  return Number(row?.['most'] ?? 0)
 }
 
 /** Since the statistics of the database began. A server process adds what it counted at its end at the latest. */

@@ -7,6 +7,7 @@ import { killOnSqlite } from './kill-sqlite.ts'
 import { outage } from './outage.ts'
 
 const STEPS = 10
+const GROUP_LIMIT = 1
 
 describe('workers that are killed again and again', () => {
   let database: TestDatabase
@@ -25,10 +26,11 @@ describe('workers that are killed again and again', () => {
       leaseMs: 1_000,
       stepMs: 20,
       pollMs: 200,
+      groupLimit: GROUP_LIMIT,
       restart: () => outage(database),
       restartsAt: [0.5],
     })
-    expectCleanDatabase(report, STEPS)
+    expectCleanDatabase(report, STEPS, GROUP_LIMIT)
   })
 })
 
@@ -37,8 +39,16 @@ test(
   { timeout: 120_000 },
   async () => {
     const kills = 3
-    const report = await killOnSqlite({ jobs: 16, steps: STEPS, kills, leaseMs: 1_000, stepMs: 20, pollMs: 200 })
-    expectClean(report, STEPS)
+    const report = await killOnSqlite({
+      jobs: 16,
+      steps: STEPS,
+      kills,
+      leaseMs: 1_000,
+      stepMs: 20,
+      pollMs: 200,
+      groupLimit: GROUP_LIMIT,
+    })
+    expectClean(report, STEPS, GROUP_LIMIT)
     expect(report.kills).toBe(kills)
   },
 )

@@ -1,4 +1,5 @@
 // The kill drill on one machine: one worker, a SQLite file, and the worker killed so often.
+import { openExisting } from '../../src/store/sqlite/driver.ts'
 import { Folder } from '../stores/folder.ts'
 import type { Report } from './kill-drill.ts'
 import { killDrill } from './kill-drill.ts'
@@ -13,19 +14,23 @@ export interface SqliteDrillOptions {
   readonly leaseMs: number
   readonly stepMs: number
   readonly pollMs: number
+  /** How many jobs of a group run at a time. */
+  readonly groupLimit: number
 }
 
 export async function killOnSqlite(options: SqliteDrillOptions): Promise<Report> {
-  const { jobs, steps, kills, leaseMs, stepMs } = options
+  const { jobs, steps, kills, leaseMs, stepMs, groupLimit } = options
   const folder = new Folder()
   const ledger = new MemoryLedger()
   const keys = ['a secret of the kill drill, long enough']
-  const workers = new Workers({ store: { file: folder.file() }, keys, leaseMs, stepMs, steps }, ledger)
+  const file = folder.file()
+  const workers = new Workers({ store: { file }, keys, leaseMs, stepMs, steps, groupLimit }, ledger)
   try {
     await workers.start(1)
     return await killDrill(workers, ledger, {
       name: 'SQLite, 1 worker',
       ...options,
+      mostOfGroup: async () => mostOfGroup(file),
       disturb: async () => {
         for (let kill = 1; kill <= kills; kill += 1) {
           await ledger.reaches(Math.floor((kill * jobs * steps) / (kills + 1)))
@@ -36,5 +41,20 @@ export async function killOnSqlite(options: SqliteDrillOptions): Promise<Report>
   } finally {
     await workers.stop()
     folder.remove()
+  }
+}
+
+function mostOfGroup(file: string): number {
+  const database = openExisting(file)
+  try {
+    const [row] = database
+      .prepare(
+        `SELECT count(*) AS most FROM rally_task WHERE group_name IS NOT NULL AND ready_at IS NOT NULL
+         GROUP BY group_name ORDER BY 1 DESC LIMIT 1`,
+      )
+      .all([]) as { most: number }[]
+    return row?.most ?? 0
+  } finally {
+    database.close()
   }
 }

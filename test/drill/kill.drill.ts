@@ -8,6 +8,8 @@ import { killOnSqlite } from './kill-sqlite.ts'
 import { outage } from './outage.ts'
 
 const JOBS = 500
+/** Of each group of jobs, so many run at a time. */
+const GROUP_LIMIT = 8
 /** How long the drill on PostgreSQL repeats, for at least one round. */
 const MINUTES = Number(process.env['RALLY_DRILL_MINUTES'] ?? 0)
 const LIMIT_MS = 900_000 + MINUTES * 60_000
@@ -33,6 +35,7 @@ function row({ jobs, kills, stops, takeovers, effects, runs, retries, probes, se
     retries,
     probes,
     'oldest state, s': others.oldestStateSeconds,
+    'most of a group': others.mostOfGroup,
     'given up': others.gaveUp,
     seconds,
     ...('deadlocks' in others && { deadlocks: others.deadlocks }),
@@ -48,10 +51,11 @@ test(
       const report = await killOnPostgres(database, database.nextSchema(), {
         ...FULL_SIZE,
         jobs: JOBS,
+        groupLimit: GROUP_LIMIT,
         restart: () => outage(database),
       })
       reports.push({ ...report, name: `${report.name}, round ${round}` })
-      expectCleanDatabase(report, FULL_SIZE.steps)
+      expectCleanDatabase(report, FULL_SIZE.steps, GROUP_LIMIT)
     }
   },
 )
@@ -59,8 +63,8 @@ test(
 test('1 worker on SQLite, killed 20 times', { timeout: LIMIT_MS }, async () => {
   const kills = 20
   const { steps, leaseMs, stepMs, pollMs } = FULL_SIZE
-  const report = await killOnSqlite({ jobs: JOBS, steps, kills, leaseMs, stepMs, pollMs })
+  const report = await killOnSqlite({ jobs: JOBS, steps, kills, leaseMs, stepMs, pollMs, groupLimit: GROUP_LIMIT })
   reports.push(report)
-  expectClean(report, steps)
+  expectClean(report, steps, GROUP_LIMIT)
   expect(report.kills).toBe(kills)
 })

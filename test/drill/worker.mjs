@@ -3,7 +3,16 @@ import pg from 'pg'
 import { z } from 'zod'
 import { importBuilt, openStore } from './open-store.mjs'
 
-const { store: where, keys, leaseMs, stepMs, steps, dist, hasEvents = true } = JSON.parse(process.env.OPTIONS)
+const {
+  store: where,
+  keys,
+  leaseMs,
+  stepMs,
+  steps,
+  dist,
+  hasEvents = true,
+  groupLimit,
+} = JSON.parse(process.env.OPTIONS)
 const { rally, AuthenticationError } = await importBuilt('index', dist)
 const { serve } = await importBuilt('node', dist)
 const { postgres } = await importBuilt('postgres', dist)
@@ -64,6 +73,10 @@ app.tool(
       'Adds numbers in steps that fail at random, with a sleep, a deadline, a question and an event in the middle',
     input: z.object({ job: z.number().int() }),
     asks: { begin: z.object({ from: z.number().int() }), go_on: z.object({ plus: z.number().int() }) },
+    // Every second job is in one of three groups.
+    ...(groupLimit && {
+      task: { concurrency: { limit: groupLimit, key: ({ args }) => (args.job % 2 ? undefined : `${args.job % 3}`) } },
+    }),
   },
   async ({ job }, io) => {
     // Asked in the call, so that its last round can be sent again and still makes one task.

@@ -17,6 +17,8 @@ export interface WorkerOptions {
   readonly dists?: readonly string[]
   /** False for builds that have no events. Default true. */
   readonly hasEvents?: boolean
+  /** How many jobs of a group run at a time. Default: jobs are in no group. */
+  readonly groupLimit?: number
 }
 
 interface Said {
