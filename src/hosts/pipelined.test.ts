@@ -87,11 +87,13 @@ test('past `maxInFlight` requests that wait for `authenticate`, further ones get
 
 test('bodies behind a call that waits are given back as soon as the client has left', async () => {
   const { port } = await served()
+  // Other tests of this process may have left requests that wait.
+  const before = load.bytes.used
   const connection = await Connection.open(port)
   connection.write(post(call('wait')) + EMPTY.replace('Length: 0', 'Length: 20000') + 'x'.repeat(16_000))
-  await expect.poll(() => load.bytes.used).toBeGreaterThan(16_000)
+  await expect.poll(() => load.bytes.used).toBeGreaterThan(before + 16_000)
   connection.socket.destroy()
-  await expect.poll(() => load.bytes.used).toBe(0)
+  await expect.poll(() => load.bytes.used).toBeLessThanOrEqual(before)
 })
 
 test('an event stream behind a call that waits gets no comments once the client has left', async () => {
