@@ -15,6 +15,14 @@ export class Watchers<T> {
     return () => void this.#listeners.delete(own)
   }
 
+  /**
+   * For a write of this process: after its caller has learned of it. So a worker that releases a task has a free place before anybody
+   * hears of the release.
+   */
+  notifySoon(event: T): void {
+    process.nextTick(() => this.notify(event))
+  }
+
   notify(event: T): void {
     for (const listener of this.#listeners) {
       try {

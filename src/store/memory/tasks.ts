@@ -62,7 +62,7 @@ export class MemoryTasks implements TaskStore {
     const existing = this.#find(newTask.id)
     if (existing !== undefined) return existing.record
     const task = this.#insert(newTask)
-    this.#watchers.notify({ type: 'due' })
+    this.#watchers.notifySoon({ type: 'due' })
     return task.record
   }
 
@@ -185,7 +185,8 @@ export class MemoryTasks implements TaskStore {
   async change(id: string, precondition: TaskPrecondition, change: TaskChange): Promise<number | undefined> {
     const task = this.#change(id, precondition, change)
     // A task of a group may have left its place to another.
-    if (task !== undefined && (this.#isDue(task) || task.group !== undefined)) this.#watchers.notify({ type: 'due' })
+    if (task !== undefined && (this.#isDue(task) || task.group !== undefined))
+      this.#watchers.notifySoon({ type: 'due' })
     return task?.record.version
   }
 
@@ -201,7 +202,7 @@ export class MemoryTasks implements TaskStore {
     const changed = this.#change(id, precondition, change)
     if (changed === undefined) return undefined
     if (changed.leaseUntil === null && this.#isDue(changed)) return this.#lease(changed, leaseMs, worker)
-    if (this.#isDue(changed)) this.#watchers.notify({ type: 'due' })
+    if (this.#isDue(changed)) this.#watchers.notifySoon({ type: 'due' })
     return changed.record.version
   }
 
@@ -224,7 +225,7 @@ export class MemoryTasks implements TaskStore {
       else if (task.expiresAt !== null) task.expiresAt = Math.max(task.expiresAt, now + change.keepMs)
     }
     this.#schedule(task)
-    this.#watchers.notify({ type: 'changed', id, version })
+    this.#watchers.notifySoon({ type: 'changed', id, version })
     return task
   }
 

@@ -103,7 +103,7 @@ export class SqliteTasks implements TaskStore {
       if (lease === undefined) return [created, true]
       return [{ ...created, fence: counts.fence ?? 0, journal: journalOf([entries]), lost: false }, true]
     })
-    if (isNew && lease === undefined) this.#watchers.notify({ type: 'due' })
+    if (isNew && lease === undefined) this.#watchers.notifySoon({ type: 'due' })
     return record
   }
 
@@ -133,16 +133,13 @@ export class SqliteTasks implements TaskStore {
   }
 
   claim(request: ClaimRequest): Promise<ClaimedTask | undefined> {
-    return this.#commits.write(() => {
-      if (request.groups === true) this.#fillAllPlaces(this.#now())
-      return this.#claimNext(request)
-    })
+    return this.#commits.write(() => this.#claimNext(request, this.#beforeClaim(request)))
   }
 
   claimMany(request: ClaimRequest, limit: number): Promise<ClaimedTask[]> {
     return this.#commits.write(() => {
-      if (request.groups === true) this.#fillAllPlaces(this.#now())
-      return claimOneByOne(request, limit, (each) => this.#claimNext(each))
+      const marked = this.#beforeClaim(request)
+      return claimOneByOne(request, limit, (each) => this.#claimNext(each, marked))
     })
   }
 
@@ -191,8 +188,8 @@ export class SqliteTasks implements TaskStore {
       return task !== undefined && holds(precondition, task) ? this.#apply(task, change, journal, lease) : undefined
     })
     if (changed === undefined) return undefined
-    this.#watchers.notify({ type: 'changed', id, version: changed.version })
-    if (changed.isDue) this.#watchers.notify({ type: 'due' })
+    this.#watchers.notifySoon({ type: 'changed', id, version: changed.version })
+    if (changed.isDue) this.#watchers.notifySoon({ type: 'due' })
     return changed
   }
 
@@ -296,8 +293,19 @@ export class SqliteTasks implements TaskStore {
     return { version: task.version + 1, isDue: (isDue && claimed === undefined) || fills, claimed }
   }
 
-  #claimNext(request: ClaimRequest): ClaimedTask | undefined {
-    const due = this.#nextDue(request)
+  /** Marks the tasks whose time has come. Returns how many there were. */
+  #beforeClaim({ groups }: ClaimRequest): number {
+    const now = this.#now()
+    if (groups === true) this.#fillAllPlaces(now)
+    return this.#markDue(now)
+  }
+
+  #markDue(now: number): number {
+    return this.#sql.markDue.run([now, MAX_MARKED]).changes
+  }
+
+  #claimNext(request: ClaimRequest, marked: number): ClaimedTask | undefined {
+    const due = this.#nextDue(request, marked)
     if (due === undefined) return undefined
     const { fence = 0 } = this.#count('nextFence')
     this.#sql.claim.run([fence, this.#now() + request.leaseMs, workerOf(request), due.seq])
@@ -336,16 +344,19 @@ export class SqliteTasks implements TaskStore {
     }
   }
 
-  /** The next task to claim. Deletes the tasks on the way that have outlived their ttl, and renews the leases of those that run. */
-  #nextDue({ after, except, running = [], leaseMs }: ClaimRequest): DueRow | undefined {
+  /**
+   * The next task to claim. Deletes the tasks on the way that have outlived their ttl, and renews the leases of those that run.
+   * `marked` is how many tasks were marked as due last: if they were as many as possible, there may be more.
+   */
+  #nextDue({ after, except, running = [], leaseMs }: ClaimRequest, marked: number): DueRow | undefined {
     const now = this.#now()
     const exceptOwner = except === undefined ? undefined : toPlain(except)
-    for (;;) {
-      const { changes: marked } = this.#sql.markDue.run([now, MAX_MARKED])
+    for (let last = marked; ;) {
       const due = this.#dueOf('dueAfter', toPlain(after), exceptOwner) ?? this.#dueOf('dueFrom', '', exceptOwner)
-      if (due === undefined && marked < MAX_MARKED) return undefined
-      if (due === undefined) continue
-      if (due.expires_at !== null && due.expires_at <= now) this.#drop(due.seq)
+      if (due === undefined) {
+        if (last < MAX_MARKED) return undefined
+        last = this.#markDue(now)
+      } else if (due.expires_at !== null && due.expires_at <= now) this.#drop(due.seq)
       else if (due.lease_until === null || !running.some(({ fence }) => fence === due.fence)) return due
       else this.#sql.extend.run([now + leaseMs, due.seq])
     }

@@ -38,6 +38,25 @@ export function telling(hands: () => Hands): void {
       expect(await read).toMatchObject({ message: 'Hello.' })
     })
 
+    test('come after the caller of the change has learned of it', async () => {
+      const { tasks, made } = hands()
+      await made('t')
+      const heard: string[] = []
+      const ear = new Promise<void>((resolve) => {
+        const stop = tasks.watch(({ type }) => {
+          if (type !== 'changed') return
+          stop()
+          heard.push('watcher')
+          resolve()
+        })
+      })
+      // As a worker does, which frees a place a few promises later.
+      const caller = async (): Promise<unknown> => tasks.change('t', {}, { message: 'Hello.' })
+      await caller().then(() => heard.push('caller'))
+      await ear
+      expect(heard).toEqual(['caller', 'watcher'])
+    })
+
     test('come to nobody that has stopped watching, and to the others still', async () => {
       const { tasks, made } = hands()
       let heard = 0
