@@ -432,6 +432,33 @@ describe('a task that waits', () => {
   })
 })
 
+test('a task that has ended is garbage that a minor collection takes', async () => {
+  const { office, caller } = opened((app) =>
+    app.tool('work', { task: 'always' }, async (_args, io) => {
+      await io.step('one', () => 1)
+      return 'done'
+    }),
+  )
+  const leftBy = async (count: number): Promise<number> => {
+    minorCollections()
+    const before = process.memoryUsage().heapUsed
+    for (let i = 0; i < count; i += 1) await caller.said(await caller.begin('work'))
+    office.elapse(86_400_000)
+    while ((await office.tasks.sweep()) > 0);
+    minorCollections()
+    return (process.memoryUsage().heapUsed - before) / count
+  }
+  await leftBy(1_000)
+  const bytes = [await leftBy(300), await leftBy(300), await leftBy(300)]
+  expect(bytes.toSorted((a, b) => a - b)[1]).toBeLessThan(11_000)
+})
+
+function minorCollections(): void {
+  const { gc } = globalThis
+  if (gc === undefined) throw new Error('Run the tests with --expose-gc.')
+  for (let i = 0; i < 3; i += 1) gc({ type: 'minor' })
+}
+
 function untilAborted({ signal }: { signal: AbortSignal }): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve()))
 }

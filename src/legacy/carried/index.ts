@@ -108,9 +108,7 @@ export class CarriedCalls {
       channel,
       segment: 0,
       ask,
-      get refusal() {
-        return exchange.refusal
-      },
+      refusal: () => exchange.refusal,
     })
   }
 

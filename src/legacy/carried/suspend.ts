@@ -16,7 +16,7 @@ export interface QuestionOutlet {
   /** How many questions the call asked before. */
   readonly segment: number
   /** Why a question cannot be sent, if a limit is the reason. */
-  readonly refusal?: string | undefined
+  readonly refusal?: () => string | undefined
   /** Returns false if the question was not sent. */
   readonly ask: (text: string) => Promise<boolean>
 }
@@ -57,7 +57,7 @@ export function suspenderTo(
         const token = await states.mint(state, session, principal, () => journal.largest(3))
         if (states.ephemeral) app.mintedEphemeral(channel !== undefined)
         const text = JSON.stringify({ jsonrpc: '2.0', id: askId, ...withState(question.request, token) })
-        if (!(await ask(text))) throw noStream(question.key, outlet)
+        if (!(await ask(text))) throw noStream(question.key, { refusal: outlet.refusal?.() })
       }
     },
   }
