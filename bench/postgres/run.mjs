@@ -36,7 +36,6 @@ export async function benchPostgres({
   inFlight = IN_FLIGHT,
   peers = Object.keys(PEERS),
 }) {
-  install()
   const before = peers.includes('before') ? buildOfCommit(BEFORE) : undefined
   const server = await startServer()
   try {
@@ -54,7 +53,7 @@ export async function benchPostgres({
 export function peerVersions() {
   const { dependencies } = JSON.parse(readFileSync(new URL('package.json', import.meta.url), 'utf8'))
   return {
-    node: spawnSync(node(), ['--version'], { encoding: 'utf8' }).stdout.trim(),
+    node: spawnSync(peerNode(), ['--version'], { encoding: 'utf8' }).stdout.trim(),
     versions: { dbos: dependencies['@dbos-inc/dbos-sdk'], graphile: dependencies['graphile-worker'] },
   }
 }
@@ -156,7 +155,7 @@ class Group {
         name,
         new URL(`peers/${file}.mjs`, import.meta.url),
         { ...env, ...dist, BENCH_PEER: JSON.stringify(options) },
-        node(),
+        peerNode(),
       )
       group.#processes.push(process)
       await process.next(60_000)
@@ -235,14 +234,16 @@ async function setSetting(client, name, value) {
 
 const own = fileURLToPath(new URL('.', import.meta.url))
 
-function install() {
+/** Installs the peers, unless they are installed. */
+export function install() {
   if (existsSync(`${own}node_modules`)) return
   const args = ['install', '--no-save', '--no-package-lock', '--no-engine-strict', '--ignore-scripts', '--prefix', own]
   const { status } = spawnSync('npm', args, { stdio: 'inherit' })
   if (status !== 0) throw new Error(`npm ${args.join(' ')} failed.`)
 }
 
-function node() {
+/** The Node that all peers run in. */
+export function peerNode() {
   const installed = `${own}node_modules/node24/bin/node`
   return existsSync(installed) ? installed : process.execPath
 }
