@@ -111,18 +111,27 @@ export class TaskHistory implements Observer {
   addEntries(journal: Journal, startedAt: number): this {
     const retriedAt = this.#rows.findLast(({ type }) => type === 'retry')?.at ?? 0
     const settled = new Map<string, HistoryRow>()
-    for (const row of this.#rows) if (row.until !== undefined) settled.set(row.key, row)
+    const unfinished = new Map<string, HistoryRow>()
+    /** Until when rows were written. What is older and in none of them is among those that were dropped. */
+    let writtenUntil = -Infinity
+    for (const row of this.#rows) {
+      if (row.until === undefined) unfinished.set(`${row.type} ${row.key}`, row)
+      else settled.set(row.key, row)
+      if (this.#dropped > 0 && row.type !== 'claim') writtenUntil = Math.max(writtenUntil, row.until ?? row.at)
+    }
     for (let i = 0; i < journal.length; i += 1) {
       const entry = journal.at(i)
       const type = entry && ENTRY_TYPES[entry.tag[0] ?? '']
       if (entry === undefined || type === undefined) continue
       const at = startedAt + entry.at
       const how = howOf(entry)
-      const open = this.#openRow(type, entry.key) ?? (type === 'ask' ? this.#openRow('wait', entry.key) : undefined)
+      const open =
+        unfinished.get(`${type} ${entry.key}`) ?? (type === 'ask' ? unfinished.get(`wait ${entry.key}`) : undefined)
       const known = settled.get(entry.key)
       // A row before a retry tells nothing of an entry after it, and a failed attempt nothing of a result.
       const isKnown = known !== undefined && (known.at >= retriedAt || at <= retriedAt) && known.how !== 'failed'
-      if (open === undefined && (isKnown || (known?.how === 'failed' && how === 'failed'))) continue
+      const wasDropped = known === undefined && at <= writtenUntil
+      if (open === undefined && (isKnown || wasDropped || (known?.how === 'failed' && how === 'failed'))) continue
       const row = open ?? this.#add(type, entry.key, at)
       row.until = Math.max(at, row.at)
       if (open === undefined) row.worker = this.#workerAt(at)
@@ -148,7 +157,7 @@ export class TaskHistory implements Observer {
     }
   }
 
-  step({ key, attempt }: ObservedStep): Observation<StepEnd> {
+  step({ key, attempt }: ObservedStep): (end: StepEnd) => void {
     const row = this.#add('step', key, this.#now(), attempt)
     return ({ outcome, error }) => {
       row.until = this.#now()
