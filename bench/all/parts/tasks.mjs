@@ -46,8 +46,28 @@ many short jobs.${versionsText(tasks.postgres)}`,
         ]),
       ),
       costs(cases),
+      sqlite(tasks.sqlite),
     ),
   }
+}
+
+/** Records of earlier commits have no driver. */
+function sqlite(recorded) {
+  const cases = (recorded?.cases ?? []).filter(({ driver }) => driver !== undefined)
+  if (cases.length === 0) return undefined
+  return `The same on SQLite, with \`synchronous = full\`. "By hand" are the statements of one task after the other, through the same driver.
+"Same run" are the statements of this very run, with the transactions that its tasks share, and without tasks, requests and handlers:
+
+${markdownTable(
+  ['driver', 'in flight', 'Rally per second', 'Rally / by hand', 'Rally / same run'],
+  cases.map(({ node, driver, atATime, enginePerSecond, ratio, replayRatio }) => [
+    `${driver}, Node ${node.slice(1)}`,
+    rounded(atATime),
+    rounded(enginePerSecond),
+    ratioText(ratio),
+    ratioText(replayRatio),
+  ]),
+)}`
 }
 
 function versionsText({ versions }) {
