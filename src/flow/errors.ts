@@ -4,7 +4,7 @@ import type { ForeignErrorCode } from '../protocol/errors.ts'
 import { MISSING_CAPABILITY, ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { ClientCapabilities } from '../protocol/messages.ts'
 import { TASKS_EXTENSION } from '../protocol/revisions/2026-07-28.ts'
-import { quoted } from '../protocol/text.ts'
+import { quoted, shown } from '../protocol/text.ts'
 
 /** A rule of the flow was broken. The pass has failed, even if the handler caught the error. */
 export class FlowError extends RallyError {
@@ -314,6 +314,14 @@ export function waitTooLong(what: string, ms: number, limitMs: number, advice: s
   return new FlowError(
     'WAIT_TOO_LONG',
     `${what} waits ${Math.round(ms)} ms, and the limit here is ${limitMs} ms. ${advice}`,
+  )
+}
+
+/** `usage` is how the call is written. */
+export function functionMissing(key: string, got: unknown, usage: string): RallyError {
+  return new RallyError(
+    'OPTION_INVALID',
+    `"${key}": the second argument must be the function to run, got ${shown(got)}. Write ${usage}.`,
   )
 }
 

@@ -7,7 +7,7 @@ import { retryPolicy } from './retry.ts'
 import { asInputRequired, byHandOutcome, InputRequired, RoundResponses } from './by-hand.ts'
 import { parked } from './call.ts'
 import type { Caller, ClientInfo } from './caller.ts'
-import { Declined, questionInvalid } from './errors.ts'
+import { Declined, functionMissing, questionInvalid } from './errors.ts'
 import type { OutsideEvent } from './event.ts'
 import { outsideEvent } from './event.ts'
 import type { Kept, Recordable } from './lossless.ts'
@@ -247,6 +247,8 @@ export class Io<A extends Asks = {}> {
     const pass = this.#pass
     if (!pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
+    if (typeof run !== 'function')
+      return pass.fail(functionMissing(fullKey, run, 'io.step(key, run, options)'), fullKey)
     const policy = this.#policyOf(key, options)
     const { once } = options ?? NO_OPTIONS
     if (once === undefined) return pass.step(fullKey, (attempt) => run(new StepScene(pass, fullKey, attempt)), policy)
@@ -309,6 +311,7 @@ export class Io<A extends Asks = {}> {
   scope<T>(key: string, run: (io: Io<A>) => Recordable<T>): Promise<T> {
     if (!this.#pass.checkKey(key)) return parked()
     const fullKey = this.#prefix + key
+    if (typeof run !== 'function') return this.#pass.fail(functionMissing(fullKey, run, 'io.scope(key, run)'), fullKey)
     const inner = new Io<A>(this.#pass, fullKey + SCOPE_SEPARATOR, this.#forms)
     return this.#pass.scope(fullKey, () => run(inner))
   }

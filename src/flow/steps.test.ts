@@ -8,6 +8,18 @@ import type { Io } from './io.ts'
 
 const NUMBER = z.object({ n: z.number() })
 
+// As JavaScript may call it.
+const notFunction = { retries: 3 } as unknown as () => string
+
+test.each([
+  { call: (io: Io) => io.step('ship', notFunction), usage: 'io.step(key, run, options)' },
+  { call: (io: Io) => io.scope('ship', notFunction), usage: 'io.scope(key, run)' },
+])('without its function, the flow fails and names $usage, although the handler catches', async ({ call, usage }) => {
+  const outcome = await new Rounds().next((io) => call(io).catch(() => 'caught'))
+  const message = `"ship": the second argument must be the function to run, got an object. Write ${usage}.`
+  expect(outcome).toMatchObject({ kind: 'failed', error: { code: 'OPTION_INVALID', message } })
+})
+
 describe('rule 8: results pass through JSON, the first time too', () => {
   test.each([
     { name: 'a Map', value: new Map(), place: '$ is a Map' },
