@@ -31,9 +31,9 @@ export function tasksPart(tasks) {
       `## Tasks
 
 A task takes two steps, asks, is answered, takes two more steps and completes, on PostgreSQL. \`npm run bench -- tasks\` measures it, and
-[bench/](../bench/README.md#postgresql) says how. The processes share the tasks in flight. graphile-worker does less than the others: it
-records no step, no question and no result. "Batched" is graphile-worker with the settings that its documentation recommends for
-many short jobs.${versionsText(tasks.postgres)}`,
+[bench/](../bench/README.md#postgresql) says how. The processes share the tasks in flight, and each may work on 256 at a time
+(\`tasks.concurrency\`, 32 by default). graphile-worker does less than the others: it records no step, no question and no result. "Batched"
+is graphile-worker with the settings that its documentation recommends for many short jobs.${versionsText(tasks.postgres)}`,
       picture(file, 'Tasks per second of one process, beside others'),
       markdownTable(
         ['case', 'Rally per second', ...others.map((name) => `Rally / ${nameOf(name)}`)],
