@@ -112,7 +112,7 @@ export class TaskHistory implements Observer {
     const retriedAt = this.#rows.findLast(({ type }) => type === 'retry')?.at ?? 0
     const settled = new Map<string, HistoryRow>()
     const unfinished = new Map<string, HistoryRow>()
-    /** Until when rows were written. What is older and in none of them is among those that were dropped. */
+    // If rows were dropped: an entry that is older than this and has no row was among them.
     let writtenUntil = -Infinity
     for (const row of this.#rows) {
       if (row.until === undefined) unfinished.set(`${row.type} ${row.key}`, row)

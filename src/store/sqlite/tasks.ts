@@ -293,7 +293,7 @@ export class SqliteTasks implements TaskStore {
     return { version: task.version + 1, isDue: (isDue && claimed === undefined) || fills, claimed }
   }
 
-  /** Marks the tasks whose time has come. Returns how many there were. */
+  /** Gives free places of groups to their tasks, if the claim wants that. Marks the tasks that are due, and returns how many it marked. */
   #beforeClaim({ groups }: ClaimRequest): number {
     const now = this.#now()
     if (groups === true) this.#fillAllPlaces(now)
@@ -346,7 +346,7 @@ export class SqliteTasks implements TaskStore {
 
   /**
    * The next task to claim. Deletes the tasks on the way that have outlived their ttl, and renews the leases of those that run.
-   * `marked` is how many tasks were marked as due last: if they were as many as possible, there may be more.
+   * `marked` is how many tasks were just marked as due. If that is MAX_MARKED, there may be more to mark.
    */
   #nextDue({ after, except, running = [], leaseMs }: ClaimRequest, marked: number): DueRow | undefined {
     const now = this.#now()
