@@ -10,6 +10,7 @@ import type { Call } from './call.ts'
 import { derivedRandom } from './derive.ts'
 import { Declined, Fatal, FlowError, StepTimeout, ToolError } from './errors.ts'
 import { detailsOf, nameOf } from './failure-log.ts'
+import type { Begun, StepEnd } from './observer.ts'
 import type { Attempt, RetryPolicy } from './retry.ts'
 import { scheduler as defaultScheduler } from './scheduler.ts'
 import type { StepHost } from './step-run.ts'
@@ -19,7 +20,10 @@ import type { Waits } from './waits.ts'
 /** A quarter more or less, so that many flows do not retry together. */
 const JITTER = 0.25
 
-type TimedAttempt = { -readonly [K in keyof Attempt]: Attempt[K] }
+type TimedAttempt = { -readonly [K in keyof Attempt]: Attempt[K] } & {
+  /** Present if an observer watches the attempt. */
+  observation?: Begun<StepEnd> | undefined
+}
 
 /** What the attempts of a step need from their pass. */
 export interface AttemptHost extends StepHost {
@@ -72,7 +76,7 @@ export class Attempts {
       attempt.state = 'over'
       report()
     }
-    runStep(
+    attempt.observation = runStep(
       host,
       this.#call,
       () => this.#run(attempt),
@@ -96,9 +100,12 @@ export class Attempts {
   }
 
   #timedOut(attempt: TimedAttempt, ms: number): void {
+    const error = new StepTimeout(this.#call.key, ms)
+    // The function may still run, or never end.
+    attempt.observation?.end({ outcome: 'failed', error })
     if (this.#host.ended) return
     attempt.state = 'timed out'
-    this.#failed(attempt.number, new StepTimeout(this.#call.key, ms))
+    this.#failed(attempt.number, error)
   }
 
   #failed(number: number, error: unknown): void {

@@ -31,22 +31,24 @@ export interface StepHost {
   fail(error: unknown, key?: string): Promise<never>
 }
 
-/** Runs the function of the step. */
+/** Runs the function of the step. Returns how observers know it. */
 export function runStep(
   host: StepHost,
   call: Call,
   run: () => unknown,
   returned: (value: unknown) => void,
   threw: (error: unknown) => void,
-): void {
+): Begun<StepEnd> | undefined {
   host.busy(1)
   call.running = true
   host.insideStep = call.key
   const { strict, observed } = host.input
   const work = strict ? () => runInStep(host, call.key, run) : run
-  if (observed === undefined) attempt(work, returned, threw)
-  else attemptObserved(observed.step(call.key, host.attemptOf(call)), work, returned, threw)
+  const observation = observed?.step(call.key, host.attemptOf(call))
+  if (observation === undefined) attempt(work, returned, threw)
+  else attemptObserved(observation, work, returned, threw)
   host.insideStep = undefined
+  return observation
 }
 
 /** The function does not run any more, or its result is not wanted. With an error, the signal of the attempt is aborted. */

@@ -13,6 +13,7 @@ import { z } from 'zod'
 import { accepted, callThrough, openCarrying } from '../legacy/carried.ts'
 import { Caller as TaskCaller } from '../tasks/caller.ts'
 import { LEASE_MS, Office } from '../tasks/office.ts'
+import { gate } from '../../src/testing/manual-scheduler.ts'
 import { accept, askedIn, call, errorOf, request, resultOf, textOf } from '../wire/messages.ts'
 
 const KEYS = ['a secret of the tests of observers, long enough']
@@ -250,6 +251,30 @@ test('each attempt of a step is one, and the time between them is a wait', async
     '} wait time s: over',
     'step s 2 {',
     '} step s 2: completed',
+  ])
+})
+
+test('an attempt that takes longer than its `timeoutMs` has failed at that moment, whether its function ever ends or not', async () => {
+  const ends: unknown[] = []
+  const late = gate()
+  const observer: Observer = {
+    step: ({ key, attempt }) => {
+      return ({ outcome, error }) => void ends.push([key, attempt, outcome, error instanceof Error ? error.name : ''])
+    },
+  }
+  const app = newApp(observer).tool('slow', {}, async (_args, io) => {
+    const options = { timeoutMs: 20, retries: 1, backoff: { firstMs: 5 } }
+    await io.step('late', ({ attempt }) => (attempt === 1 ? late.promise : undefined), options)
+    late.open()
+    await io.step('next', () => 1)
+    return io.step('never', () => new Promise<string>(() => {}), { timeoutMs: 20 }).catch(() => 'handled')
+  })
+  expect(textOf(await send(app, call('slow')))).toBe('handled')
+  expect(ends).toEqual([
+    ['late', 1, 'failed', 'StepTimeout'],
+    ['late', 2, 'completed', ''],
+    ['next', 1, 'completed', ''],
+    ['never', 1, 'failed', 'StepTimeout'],
   ])
 })
 
