@@ -132,15 +132,15 @@ export class Attempts {
 
   /** The wait before the next attempt; `undefined` if there is none. */
   #delayMs(number: number, error: unknown): number | undefined {
-    const { ended, input, leftMs } = this.#host
+    const { ended, input, leftMs, waits } = this.#host
     const { retries } = this.#policy
     if (ended || number > retries || isFinal(error) || this.#host.isResult(error)) return undefined
     if (this.#host.isInClosedScope(this.#call.key)) return undefined
     // Derived, not random: a test that is repeated has the same waits.
     const jitter = 1 - JITTER + 2 * JITTER * derivedRandom(input.flow.id, `${this.#call.key} attempt ${number}`)
     const delayMs = Math.ceil(backoff(number, this.#policy.backoff) * jitter)
-    const mayRelease = input.journalWriter !== undefined
-    return mayRelease || delayMs < leftMs ? delayMs : undefined
+    const mostMs = input.journalWriter === undefined ? leftMs : waits.longestSleepMs
+    return delayMs < mostMs ? delayMs : undefined
   }
 
   #logLate(number: number): void {

@@ -173,6 +173,8 @@ export interface WaitLimits {
   readonly sleepMs?: number
   /** The longest deadline of a question, in milliseconds. */
   readonly askMs: number
+  /** When the carrier gives the flow up, in milliseconds since 1970. No wait is due later. Default: never. */
+  readonly endsAt?: number
   /** What to do about a longer wait. */
   readonly advice: string
 }

@@ -310,11 +310,24 @@ export function waitInvalid(what: string, got: string): FlowError {
   return new FlowError('WAIT_INVALID', `${what} must wait a number of milliseconds, or until a valid Date, got ${got}.`)
 }
 
-export function waitTooLong(what: string, ms: number, limitMs: number, advice: string): FlowError {
+export function waitTooLong(
+  what: string,
+  ms: number,
+  { limitMs, leftMs }: { readonly limitMs: number; readonly leftMs: number },
+  advice: string,
+): FlowError {
+  // A wait that is longer than the whole limit never fits. Any other would have, earlier in the flow.
+  const left = ms > limitMs ? '' : `, of which ${Math.floor(leftMs)} ms are left`
   return new FlowError(
     'WAIT_TOO_LONG',
-    `${what} waits ${Math.round(ms)} ms, and the limit here is ${limitMs} ms. ${advice}`,
+    `${what} waits ${Math.round(ms)} ms, and the limit here is ${limitMs} ms${left}. ${advice}`,
   )
+}
+
+/** Beyond the times that a `Date` can hold. */
+export function waitTooLate(what: string, ms: number, kind: 'sleep' | 'ask'): FlowError {
+  const advice = kind === 'ask' ? 'Leave out `withinMs` for no deadline.' : 'Wait less.'
+  return new FlowError('WAIT_TOO_LONG', `${what} waits ${ms} ms, which ends after the year 255000. ${advice}`)
 }
 
 /** `usage` is how the call is written. */

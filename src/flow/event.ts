@@ -78,7 +78,7 @@ function tokenOf(
     throw eventInvalid(key, `its JSON Schema has ${bytes} bytes, and the limit is ${MAX_SCHEMA_BYTES}`)
   }
   const what = `The deadline of the event "${key}"`
-  const dueAt = within === undefined ? Infinity : waits.dueAt(key, within.withinMs, 'askMs', what)
+  const dueAt = within === undefined ? Infinity : waits.dueAt(key, within.withinMs, 'ask', what)
   const token = events.mint(key, dueAt)
   waits.carry(key, { dueAt, event: { token, schema: json } })
   return token

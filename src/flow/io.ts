@@ -288,7 +288,7 @@ export class Io<A extends Asks = {}> {
    * then the result is `otherwise`, or `Expired` is thrown. Default: no deadline.
    *
    * @example
-   * const paid = io.event('paid', z.object({ amount: z.number() }), { withinMs: 86_400_000 })
+   * const paid = io.event('paid', z.object({ amount: z.number() }), { withinMs: 12 * 3_600_000 })
    * await io.step('invoice', () => sendInvoice(paid.url))
    * const { amount } = await paid
    */

@@ -255,7 +255,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     // A task is released while it sleeps. Otherwise another instance may as well wait.
     if (this.input.journalWriter === undefined) this.isLeaving()
     try {
-      wakeAt(this, call, this.waits.dueAt(key, until, 'sleepMs', `The sleep "${key}"`))
+      wakeAt(this, call, this.waits.dueAt(key, until, 'sleep', `The sleep "${key}"`))
     } catch (error) {
       return this.fail(error, key)
     }
@@ -424,7 +424,7 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   }
 
   get waits(): Waits {
-    return (this.#lazyWaits ??= new Waits(this.input, (error) => void this.fail(error)))
+    return (this.#lazyWaits ??= new Waits(this))
   }
 
   /** By the clock of the process. A test has a clock of its own, and sets no limit. */

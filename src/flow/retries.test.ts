@@ -109,6 +109,14 @@ describe('a step with retries', () => {
     expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'db down' } })
   })
 
+  test('is not waited for beyond the last date: the last error is the outcome', async () => {
+    const flaky = new Flaky(1)
+    const outcome = await new Rounds({ task: 'always' }).next(
+      flaky.handler({ retries: 1, backoff: { firstMs: 1e300 } }),
+    )
+    expect(outcome).toMatchObject({ kind: 'failed', error: { message: 'db down' } })
+  })
+
   test('is handed over with its count and its due time', async () => {
     const flaky = new Flaky(3)
     const rounds = new Rounds()

@@ -121,6 +121,28 @@ describe('io.sleep', () => {
     expect(outcome).toMatchObject({ error: { code: 'WAIT_INVALID', message: expect.stringMatching(says) } })
   })
 
+  test.each<{ of: string; run: (io: Io) => unknown; says: RegExp }>([
+    {
+      of: 'a sleep',
+      run: (io) => io.sleep('s', Number.MAX_SAFE_INTEGER),
+      says: /^The sleep "s" waits 9007199254740991 ms, which ends after the year 255000\. Wait less\.$/,
+    },
+    { of: 'a sleep until a date', run: (io) => io.sleep('s', new Date(8.64e15)), says: /^The sleep "s" waits/ },
+    {
+      of: 'a question',
+      run: (io) => io.ask('q', 'Q?', NUMBER, { withinMs: 1e300, otherwise: { n: 1 } }),
+      says: /^The deadline of the question "q" waits 1e\+300 ms, .* Leave out `withinMs` for no deadline\.$/,
+    },
+    {
+      of: 'an event',
+      run: async (io) => await io.event('e', NUMBER, { withinMs: Number.MAX_SAFE_INTEGER }),
+      says: /^The deadline of the event "e" waits .* Leave out `withinMs`/,
+    },
+  ])('$of that ends after the last date is refused in a task that lives for ever', async ({ run, says }) => {
+    const outcome = await new Rounds({ task: 'always' }).next(run)
+    expect(outcome).toMatchObject({ error: { code: 'WAIT_TOO_LONG', message: expect.stringMatching(says) } })
+  })
+
   test('that is longer than a call may take is an error that says to detach', async () => {
     const limits = { journalBytes: 1_000, passMs: 1_000 }
     const outcome = await new Rounds().next((io) => io.sleep('night', HOUR), undefined, { waiting: CLIENT, limits })

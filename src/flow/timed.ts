@@ -34,7 +34,7 @@ export function wakeAt(host: TimedHost, call: Call, dueAt: number): void {
 
 /** Set once, when the question is first reached. */
 export function deadlineOf(waits: Waits, key: string, { withinMs, otherwise }: Deadline): Asking['deadline'] {
-  const dueAt = waits.dueAt(key, withinMs, 'askMs', `The deadline of the question "${key}"`)
+  const dueAt = waits.dueAt(key, withinMs, 'ask', `The deadline of the question "${key}"`)
   const expiredText = otherwise === undefined ? '[]' : toJsonText([otherwise], `\`otherwise\` of "${key}"`)
   return { dueAt, expiredText }
 }

@@ -6,7 +6,7 @@
 // 4. Before it is recorded that something is due, the carrier looks for what came until then, because an event may have been lost.
 import { shown } from '../protocol/text.ts'
 import type { PassInput } from './carrier.ts'
-import { waitInvalid, waitTooLong } from './errors.ts'
+import { waitInvalid, waitTooLate, waitTooLong } from './errors.ts'
 import type { Wait } from './flow-state.ts'
 import type { Begun, FlowObserver, WaitEnd } from './observer.ts'
 import { MAX_TIMER_MS, scheduler as defaultScheduler } from './scheduler.ts'
@@ -23,9 +23,20 @@ export interface PendingWait {
   readonly observation?: Begun<WaitEnd>
 }
 
+/** What waiting needs from its pass. */
+export interface WaitHost {
+  readonly input: PassInput
+  /** How long the pass may still take, in milliseconds. */
+  readonly leftMs: number
+  fail(error: unknown): unknown
+}
+
+/** No wait is due later. A `Date` ends at 8.64e15, and the clocks of instances and stores differ. */
+const LATEST_DUE_AT = 8e15
+
 export class Waits {
+  readonly #host: WaitHost
   readonly #input: PassInput
-  readonly #fail: (error: unknown) => void
   readonly #carried: Map<string, Wait>
   readonly #pending = new Map<string, PendingWait>()
   #timer: { readonly dueAt: number; readonly cancel: () => void } | undefined
@@ -34,10 +45,10 @@ export class Waits {
   /** True if something was carried since the last `show`. */
   unshown = false
 
-  constructor(input: PassInput, fail: (error: unknown) => void) {
-    this.#input = input
-    this.#fail = fail
-    this.#carried = input.flowState.waits ??= new Map()
+  constructor(host: WaitHost) {
+    this.#host = host
+    this.#input = host.input
+    this.#carried = host.input.flowState.waits ??= new Map()
   }
 
   get now(): number {
@@ -67,7 +78,7 @@ export class Waits {
    * When the call is due: as it was set when the call was first reached, or from now on. Throws if the carrier cannot wait so long.
    * `what` names the call for messages.
    */
-  dueAt(key: string, until: number | Date, limit: 'sleepMs' | 'askMs', what: string): number {
+  dueAt(key: string, until: number | Date, kind: 'sleep' | 'ask', what: string): number {
     const carried = this.#carried.get(key)
     if (carried !== undefined) return carried.dueAt
     const { now } = this
@@ -75,11 +86,25 @@ export class Waits {
     if (typeof ms !== 'number' || !Number.isFinite(ms))
       throw waitInvalid(what, shown(until instanceof Date ? ms : until))
     const { waiting, limits } = this.#input
-    const limitMs = waiting === undefined ? Infinity : (waiting[limit] ?? limits.passMs)
-    if (waiting !== undefined && ms > limitMs) throw waitTooLong(what, ms, limitMs, waiting.advice)
+    const limitMs = waiting === undefined ? Infinity : (waiting[`${kind}Ms`] ?? limits.passMs)
+    const leftMs = Math.min(limitMs, this.#leftMs)
+    if (waiting !== undefined && ms > leftMs) throw waitTooLong(what, ms, { limitMs, leftMs }, waiting.advice)
     const dueAt = now + Math.max(0, Math.ceil(ms))
+    if (dueAt > LATEST_DUE_AT) throw waitTooLate(what, ms, kind)
     this.carry(key, { dueAt })
     return dueAt
+  }
+
+  /** The longest sleep that the flow may still begin, in milliseconds. */
+  get longestSleepMs(): number {
+    const { sleepMs = Infinity } = this.#input.waiting ?? {}
+    return Math.min(sleepMs, this.#leftMs, LATEST_DUE_AT - this.now)
+  }
+
+  /** How long it is until the carrier gives the flow up. */
+  get #leftMs(): number {
+    const { endsAt = Infinity } = this.#input.waiting ?? {}
+    return Math.max(0, endsAt - this.now)
   }
 
   /** Fires when it is due: at once if it is due already. */
@@ -161,7 +186,7 @@ export class Waits {
     try {
       await this.#input.journalWriter?.refresh?.()
     } catch (error) {
-      return this.#fail(error)
+      return void this.#host.fail(error)
     }
     this.#isLooking = false
     this.fireDue(now + 1)

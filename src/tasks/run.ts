@@ -274,7 +274,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
       source,
       maxJournalBytes,
       timeoutMs,
-      waiting: waitLimits(this.task.ttlMs),
+      waiting: this.#waitLimits(),
       underway,
       cancel: this.#cancel,
       progress: this.#status.progress,
@@ -294,6 +294,15 @@ export class TaskRun implements JournalWriter, TroubledRun {
         return undefined
       },
     }
+  }
+
+  /** Of a task that has lived for some time. */
+  #waitLimits(): WaitLimits {
+    const { ttlMs, createdAt } = this.task
+    const limits = waitLimits(ttlMs)
+    const endsAt = createdAt + (ttlMs ?? Infinity)
+    // The store gave out a task that lives. If our clock says that it does not, the clocks differ, and nobody knows what is left.
+    return endsAt > this.host.app.now() ? { ...limits, endsAt } : limits
   }
 
   async #ended(
@@ -516,7 +525,7 @@ function noKeys(): readonly string[] {
   return []
 }
 
-/** The store deletes a task at the end of its ttl, whatever it waits for. How much is left, only the clock of the store tells. */
+/** Of a new task: the store deletes it at the end of its ttl, whatever it waits for. */
 export function waitLimits(ttlMs: number | null): WaitLimits {
   const mostMs = ttlMs ?? Infinity
   const advice = 'The task is deleted before that: raise `tasks.ttlMs`, or wait less.'

@@ -68,6 +68,14 @@ describe('a step with retries in a task', () => {
     expect(new Set(seen.map(({ idempotencyKey }) => idempotencyKey)).size).toBe(1)
   })
 
+  test('fails when the next attempt is due after the end of the task', async () => {
+    const office = timed()
+    const { app } = office.instance(tool('first'), { tasks: { ttlMs: 30_000 } })
+    const caller = new Caller(office, app)
+    const { result } = await caller.ended(await caller.begin('load'))
+    expect(result).toMatchObject({ isError: true, content: [{ text: 'db down' }] })
+  })
+
   test('keeps its count when the worker dies while another step runs', async () => {
     const office = timed()
     const attempts: number[] = []
@@ -182,6 +190,39 @@ describe('a sleep in a task', () => {
     office.elapse(HOUR / 2)
     expect(await new Caller(office, second.app).said(id)).toBe('done')
     expect(woke).toEqual([began + HOUR])
+  })
+
+  test.each<{ of: string; wait: (io: Io) => unknown; what: string }>([
+    { of: 'a sleep', wait: (io) => io.sleep('w', 0.75 * HOUR), what: 'The sleep "w"' },
+    {
+      of: 'a question',
+      wait: (io) => io.ask('w', 'Sure?', FORM, { withinMs: 0.75 * HOUR }),
+      what: 'The deadline of the question "w"',
+    },
+    {
+      of: 'an event',
+      wait: async (io) => await io.event('w', FORM, { withinMs: 0.75 * HOUR }),
+      what: 'The deadline of the event "w"',
+    },
+  ])('that leaves less of the life of the task than $of needs makes that fail', async ({ wait, what }) => {
+    const office = timed()
+    const tools = (app: Rally): void => {
+      app.tool('twice', { task: 'always' }, async (_args, io) => {
+        await io.sleep('nap', HOUR / 2)
+        await wait(io)
+        return 'woke'
+      })
+    }
+    const instance = office.instance(tools, { tasks: { ttlMs: HOUR } })
+    const caller = new Caller(office, instance.app)
+    const release = released(instance)
+    const id = await caller.begin('twice')
+    office.elapse((await release) ?? 0)
+    const { error } = await caller.ended(id)
+    expect(error).toMatchObject({
+      message: `${what} waits 2700000 ms, and the limit here is 3600000 ms, of which 1800000 ms are left. The task is deleted before that: raise \`tasks.ttlMs\`, or wait less.`,
+      data: { code: 'WAIT_TOO_LONG' },
+    })
   })
 
   test('longer than the task lives fails it, and says so', async () => {
