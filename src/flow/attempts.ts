@@ -60,8 +60,7 @@ export class Attempts {
 
   #wait(number: number, dueAt: number): void {
     const { waits, input } = this.#host
-    const { journalWriter, waiting } = input
-    const holds = journalWriter === undefined || waiting === undefined || dueAt - waits.now < waiting.releaseFromMs
+    const holds = input.journalWriter === undefined || !waits.releases(dueAt)
     waits.add(this.#call.key, { dueAt, holds, recorded: false, fire: () => this.#start(number) })
   }
 

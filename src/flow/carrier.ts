@@ -167,7 +167,10 @@ export interface PassLimits {
 
 /** How a carrier waits. */
 export interface WaitLimits {
-  /** A wait of at least so long ends the pass, and the carrier runs the next one when it is due. `Infinity`: no wait does. */
+  /**
+   * A wait of at least so long ends the pass, and the carrier runs the next one when it is due. So does a shorter one that would end in
+   * the second half of the pass's time. `Infinity`: no wait does.
+   */
   readonly releaseFromMs: number
   /** The longest sleep, in milliseconds. Default: the time limit of the pass. */
   readonly sleepMs?: number

@@ -284,13 +284,21 @@ export function tooLarge(bytes: number, allowed: number, largest: string[]): Flo
 }
 
 /** `nested` is a step that was running while a question was open, if there was one. */
-export function timeLimit(ms: number, waitingFor: string, nested?: { step: string; ask: string }): FlowError {
+export function timeLimit(
+  ms: number,
+  waitingFor: string,
+  isTask: boolean,
+  nested?: { step: string; ask: string },
+): FlowError {
+  const advice = isTask
+    ? 'Raise `tasks.timeoutMs`, or `timeoutMs` of the tool.'
+    : 'Split long work into several steps, run it as a task, or raise timeoutMs.'
   const hint =
     nested &&
     `The question "${nested.ask}" may be inside the step "${nested.step}", which then never ends: ask before the step, or use io.scope. Otherwise: `
   return new FlowError(
     'TIME_LIMIT',
-    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. ${hint ?? ''}Split long work into several steps, run it as a task, or raise timeoutMs.`,
+    `The pass took longer than ${ms} ms${waitingFor && `, waiting for ${waitingFor}`}. ${hint ?? ''}${advice}`,
   )
 }
 

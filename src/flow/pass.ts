@@ -358,10 +358,11 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
 
   /** Called when the time limit has passed. */
   expire(): void {
-    const { limits, strict } = this.input
+    const { limits, strict, journalWriter } = this.input
     // Strict passes find a question inside a step by themselves.
     const nested = strict ? undefined : maybeNested(this.#calls.values())
-    void this.fail(timeLimit(limits.passMs, unsettledKeys(this.#calls.values()), nested))
+    const keys = unsettledKeys(this.#calls.values())
+    void this.fail(timeLimit(limits.passMs, keys, journalWriter !== undefined, nested))
   }
 
   /** The instance stops now: hands over what is recorded, and aborts the signal of a running step. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { accept, harsh } from '../testing.ts'
 import { Rounds } from '../testing/rounds.ts'
@@ -141,6 +141,27 @@ describe('io.sleep', () => {
   ])('$of that ends after the last date is refused in a task that lives for ever', async ({ run, says }) => {
     const outcome = await new Rounds({ task: 'always' }).next(run)
     expect(outcome).toMatchObject({ error: { code: 'WAIT_TOO_LONG', message: expect.stringMatching(says) } })
+  })
+
+  test.each([
+    { napMs: 499, usedMs: 0, ends: false },
+    { napMs: 501, usedMs: 0, ends: true },
+    { napMs: 1, usedMs: 490, ends: false },
+    { napMs: 1, usedMs: 510, ends: true },
+  ])('of $napMs ms in a task ends a pass that has used $usedMs of 1000 ms: $ends', async ({ napMs, usedMs, ends }) => {
+    const began = performance.now()
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(began)
+    onTestFinished(() => clock.mockRestore())
+    const input = { limits: { journalBytes: 1_000, passMs: 1_000 } }
+    const outcome = await new Rounds({ task: 'always' }).next(
+      async (io) => {
+        await io.step('work', () => void clock.mockReturnValue(began + usedMs))
+        await io.sleep('nap', napMs)
+      },
+      undefined,
+      input,
+    )
+    expect(outcome.kind).toBe(ends ? 'waiting' : 'done')
   })
 
   test('that is longer than a call may take is an error that says to detach', async () => {

@@ -29,6 +29,15 @@ describe('rule 2: a pass ends when its time limit passes', () => {
     })
   })
 
+  test.each([
+    { task: 'never' as const, advice: 'Split long work into several steps, run it as a task, or raise timeoutMs.' },
+    { task: 'always' as const, advice: 'Raise `tasks.timeoutMs`, or `timeoutMs` of the tool.' },
+  ])('the error says what to do about it (task: $task)', async ({ task, advice }) => {
+    const outcome = new Rounds({ task }).next(() => never, undefined, { limits })
+    vi.advanceTimersByTime(5_100)
+    expect(await outcome).toMatchObject({ error: { message: `The pass took longer than 5000 ms. ${advice}` } })
+  })
+
   test('rule 10: an ask inside a step that nothing else finds ends by the time limit', async () => {
     const outcome = new Rounds().next(
       (io) =>

@@ -158,10 +158,18 @@ export class Waits {
     const { nextDueAt } = this
     if (nextDueAt === undefined) return hasOpen
     for (const { holds } of this.#pending.values()) if (holds) return false
-    const { journalWriter, waiting } = this.#input
+    const { journalWriter } = this.#input
     // Without a writer, a question reaches the client only when the pass ends.
     if (hasOpen && journalWriter === undefined) return true
-    return waiting !== undefined && nextDueAt - this.now >= waiting.releaseFromMs
+    return this.releases(nextDueAt)
+  }
+
+  /** True if the pass ends rather than waits until then. A wait that is short may not use the half of its time that is left for work. */
+  releases(dueAt: number): boolean {
+    const { waiting, limits } = this.#input
+    if (waiting === undefined || waiting.releaseFromMs === Infinity) return false
+    const ms = dueAt - this.now
+    return ms >= waiting.releaseFromMs || this.#host.leftMs - ms < limits.passMs / 2
   }
 
   stop(): void {

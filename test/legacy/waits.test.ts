@@ -35,6 +35,10 @@ async function call(
     await io.sleep('pause', 1_000)
     return JSON.stringify(await io.ask('only', 'Only?', FORM, { withinMs: 1_300, otherwise: 'nobody' }))
   })
+  app.tool('naps', { timeoutMs: 400 }, async (_args, io) => {
+    for (let nap = 0; nap < 8; nap += 1) await io.sleep(`nap[${nap}]`, 100)
+    return 'slept'
+  })
   const server = await serve(app, { port: 0 })
   onTestFinished(() => server.close())
   const asked: string[] = []
@@ -51,6 +55,10 @@ async function call(
 
 test('a sleep ends the pass, and the next one begins when it is due', async () => {
   expect(await call('long')).toEqual({ text: 'slept in 2025-11-25', asked: [] })
+})
+
+test('short sleeps do not add up to the time limit of a pass', async () => {
+  expect(await call('naps')).toEqual({ text: 'slept', asked: [] })
 })
 
 test('a sleep that is longer than legacy.callMs is an error that says so', async () => {

@@ -1,5 +1,7 @@
 // What a task waits for: sleeps, deadlines, the next attempt of a step. The worker is released meanwhile, and any instance continues.
 import type { Io, Rally } from 'mcp-rally'
+import { MemoryStore, rally } from 'mcp-rally'
+import { connect } from 'mcp-rally/client'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { TaskChange } from '../../src/store/tasks.ts'
@@ -145,6 +147,29 @@ const napping = (app: Rally): void => {
     return String((await io.step('after', () => Date.now())) - before)
   })
 }
+
+test.each<{ of: string; wait: (io: Io, key: string) => Promise<unknown> }>([
+  { of: 'sleeps', wait: (io, key) => io.sleep(key, 100) },
+  {
+    of: 'waits of retries',
+    wait: (io, key) =>
+      io.step(
+        key,
+        ({ attempt }) => {
+          if (attempt === 1) throw new Error('busy')
+        },
+        { retries: 1, backoff: { firstMs: 100 } },
+      ),
+  },
+])('short $of do not add up to the time limit of a pass', async ({ wait }) => {
+  const app = rally({ name: 'waits', version: '1', store: new MemoryStore(), tasks: { timeoutMs: 400, pollMs: 50 } })
+  app.tool('poll', { task: 'always' }, async (_args, io) => {
+    for (let look = 0; look < 6; look += 1) await wait(io, `look[${look}]`)
+    return 'done'
+  })
+  const client = await connect(app)
+  expect(await client.callTool('poll')).toMatchObject({ content: [{ text: 'done' }] })
+})
 
 describe('a sleep in a task', () => {
   test('releases the worker, and another instance wakes it when it is due: not before, and not later', async () => {
