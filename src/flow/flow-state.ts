@@ -135,13 +135,18 @@ export function keepAnswers(journal: Journal, flowState: FlowState): FlowState {
   for (let i = 0; i < journal.length; i += 1) {
     const entry = journal.at(i)
     // What was due stays due: nobody waits for it again.
-    if (entry?.tag === 't' || entry?.tag === 'ax') waits.set(entry.key, { dueAt: 0 })
+    if (entry?.tag === 't' || entry?.tag === 'ax') waits.set(entry.key, withDueAt(0, waits.get(entry.key)))
     if (entry?.tag !== 'a') continue
     const [pin, asked, action, value] = entry.payload as AnswerPayload
     held.set(entry.key, { pin, asked, answer: { action, value } })
   }
   // As in `readFlowState`: a flow without due times has no `waits`.
   return { ...flowState, held, ...(waits.size > 0 && { waits }) }
+}
+
+/** A wait with this due time, and the token of an event that the call has had before. */
+export function withDueAt(dueAt: number, before: Wait | undefined): Wait {
+  return before?.event === undefined ? { dueAt } : { dueAt, event: before.event }
 }
 
 function readRow(row: unknown): [string, string, number, ...unknown[]] {

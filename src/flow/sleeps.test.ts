@@ -315,6 +315,35 @@ describe('a question with a deadline', () => {
   })
 })
 
+describe('an event that expired', () => {
+  test('keeps its token when a question before it is asked again, because the token may be part of a later question', async () => {
+    const rounds = new Rounds({ task: 'always' })
+    const began = rounds.now
+    let minted = 0
+    const events = {
+      mint: () => `token ${(minted += 1)}`,
+      urlOf: () => undefined,
+      take: () => undefined,
+      refuse: () => {},
+    }
+    let text = 'First?'
+    const handler = async (io: Io): Promise<unknown> => {
+      const event = io.event('event', NUMBER, { withinMs: HOUR, otherwise: { n: 0 } })
+      await io.ask('first', text, NUMBER)
+      await event
+      await io.ask('second', `Use ${event.token}?`, NUMBER)
+      return event.token
+    }
+    await rounds.next(handler, undefined, { events })
+    rounds.advanceTo(began + 2 * HOUR)
+    await rounds.next(handler, { first: accept({ n: 1 }) }, { events })
+    text = 'First, again?'
+    expect(await rounds.next(handler, undefined, { events })).toMatchObject({ kind: 'asks' })
+    await rounds.next(handler, { first: accept({ n: 1 }) }, { events })
+    expect(valueOf(await rounds.next(handler, { second: accept({ n: 2 }) }, { events }))).toBe('token 1')
+  })
+})
+
 describe('the carried state', () => {
   test('holds due times and receipts, and reads states without them', () => {
     const state = {
@@ -342,11 +371,16 @@ describe('the carried state', () => {
   })
 
   test('of another version keeps what was due: it is not waited for again', () => {
-    const journal = Journal.read('["t","night",5,null,"ax","a",6,[]]')
+    const journal = Journal.read('["t","night",5,null,"ax","a",6,[],"ax","event",7,[]]')
     expect(journal.hasEffects()).toBe(false)
-    const { waits } = keepAnswers(journal, readFlowState([[], []]))
+    const event = { token: 'a token that was handed out' }
+    const { waits } = keepAnswers(journal, {
+      ...readFlowState([[], []]),
+      waits: new Map([['event', { dueAt: 7, event }]]),
+    })
     expect(waits).toEqual(
       new Map([
+        ['event', { dueAt: 0, event }],
         ['night', { dueAt: 0 }],
         ['a', { dueAt: 0 }],
       ]),

@@ -4,6 +4,7 @@
 import { toJsonText } from '../protocol/json.ts'
 import type { Asking, Call } from './call.ts'
 import type { PassInput } from './carrier.ts'
+import { withDueAt } from './flow-state.ts'
 import type { Entry } from './journal.ts'
 import type { Settlement } from './settling.ts'
 import type { Waits } from './waits.ts'
@@ -54,7 +55,7 @@ export function expires(host: TimedHost, call: Call, { deadline }: Asking): bool
 /** The call had settled because it was due, and its entry was removed. It settles again. */
 export function dueAgain(host: TimedHost, { key, at, payload }: Entry): void {
   const dueAt = host.input.flow.startedAt + at
-  host.waits.carry(key, { dueAt })
+  host.waits.carry(key, withDueAt(dueAt, host.waits.carried(key)))
   const call = host.find(key)
   if (call?.kind === 'sleep') wakeAt(host, call, dueAt)
   else if (call !== undefined) host.settleAt({ call, tag: 'ax', payloadText: JSON.stringify(payload), at: dueAt })
