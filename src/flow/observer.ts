@@ -160,7 +160,10 @@ export interface ObservedWait {
 
 /** How a wait ended on this instance. */
 export interface WaitEnd {
-  /** `released`: nothing waits here any more. The flow continues in another pass, perhaps elsewhere. */
+  /**
+   * `over`: its time has come, or what waited for it has ended otherwise, as a question whose answer came. `released`: nothing waits here
+   * any more. The flow continues in another pass, perhaps elsewhere.
+   */
   readonly outcome: 'over' | 'released'
 }
 

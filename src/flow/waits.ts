@@ -112,7 +112,7 @@ export class Waits {
     const isDue = wait.dueAt <= this.now
     if (isDue && !this.#mustLook(wait)) return wait.fire()
     const { observed } = this.#input
-    this.#pending.set(key, observed === undefined ? wait : observedWait(observed, key, wait))
+    this.#pending.set(key, observed === undefined ? wait : this.#observed(observed, key, wait))
     if (isDue) void this.#look()
     else this.#arm()
   }
@@ -124,7 +124,7 @@ export class Waits {
 
   /** The call has settled. */
   settled(key: string): void {
-    this.#pending.delete(key)
+    this.#stopWaiting(key)
     const { dueAt, event } = this.#carried.get(key) ?? {}
     // A later pass has the token again, which may be part of a question.
     if (event !== undefined && dueAt !== undefined) this.#carried.set(key, { dueAt, event: { token: event.token } })
@@ -135,7 +135,7 @@ export class Waits {
     for (const key of [...this.#carried.keys(), ...this.#pending.keys()]) {
       if (!key.startsWith(prefix)) continue
       this.#carried.delete(key)
-      this.#pending.delete(key)
+      this.#stopWaiting(key)
     }
   }
 
@@ -181,6 +181,23 @@ export class Waits {
     this.#pending.clear()
   }
 
+  /** Nothing waits for this any more: the call has settled without it, or the scope around it has. */
+  #stopWaiting(key: string): void {
+    this.#pending.get(key)?.observation?.end({ outcome: 'over' })
+    this.#pending.delete(key)
+  }
+
+  /** A question that is still open after a wrong answer waits on: for observers, that is the same wait. */
+  #observed(observed: FlowObserver, key: string, wait: PendingWait): PendingWait {
+    const before = this.#pending.get(key)?.observation
+    const observation = before ?? observed.wait({ for: 'time', keys: [key], dueAt: wait.dueAt })
+    const fire = (): void => {
+      observation.end({ outcome: 'over' })
+      wait.fire()
+    }
+    return { ...wait, fire, observation }
+  }
+
   #mustLook({ dueAt, recorded }: Pick<PendingWait, 'dueAt' | 'recorded'>): boolean {
     const { knownAt = Infinity } = this.#input.journalWriter ?? {}
     return recorded && knownAt < dueAt
@@ -216,13 +233,4 @@ export class Waits {
     const ms = Math.min(Math.max(nextDueAt - this.now, 0), MAX_TIMER_MS)
     this.#timer = { dueAt: nextDueAt, cancel: scheduler.after(ms, wake) }
   }
-}
-
-function observedWait(observed: FlowObserver, key: string, wait: PendingWait): PendingWait {
-  const observation = observed.wait({ for: 'time', keys: [key], dueAt: wait.dueAt })
-  const fire = (): void => {
-    observation.end({ outcome: 'over' })
-    wait.fire()
-  }
-  return { ...wait, fire, observation }
 }

@@ -278,6 +278,46 @@ test('an attempt that takes longer than its `timeoutMs` has failed at that momen
   ])
 })
 
+test('the wait for a deadline is one, and ends with the answer, though the pass goes on and an answer before it was wrong', async () => {
+  const lines: string[] = []
+  const busy = gate()
+  const office = new Office()
+  const { app } = office.instance(
+    (each) =>
+      each.tool('both', { task: 'always' }, async (_args, io) => {
+        const ask = io.ask('q', 'How many?', N, { withinMs: 3_600_000 })
+        const [{ n }] = await Promise.all([ask, io.step('work', () => busy.promise)])
+        return String(n)
+      }),
+    { observers: [writing(lines)] },
+  )
+  const caller = new TaskCaller(office, app)
+  const id = await caller.begin('both')
+  await caller.asked(id, 'q')
+  await caller.update(id, { q: accept({ n: 'many' }) })
+  await caller.asked(id, 'q~2')
+  await caller.update(id, { 'q~2': accept({ n: 3 }) })
+  const times = (): string[] => lines.filter((line) => line.includes('time'))
+  await expect.poll(times).toEqual(['wait time q {', '} wait time q: over'])
+  busy.open()
+  expect(await caller.said(id)).toBe('3')
+  expect(times()).toHaveLength(2)
+})
+
+test('a sleep that nobody waits for, because the scope around it has settled, is over', async () => {
+  const lines: string[] = []
+  const app = newApp(writing(lines)).tool('race', {}, async (_args, io) => {
+    await io.scope('first', (inner) =>
+      Promise.race([inner.sleep('night', 3_600).then(() => 0), inner.step('fast', () => 1)]),
+    )
+    return io.step('after', () => 'done')
+  })
+  expect(textOf(await send(app, call('race')))).toBe('done')
+  const over = lines.indexOf('} wait time first>night: over')
+  expect(over).toBeGreaterThan(lines.indexOf('wait time first>night {'))
+  expect(over).toBeLessThan(lines.indexOf('step after 1 {'))
+})
+
 test('rounds that are no flow, errors, and failures of tools', async () => {
   const ends: unknown[] = []
   const app = newApp({
