@@ -1,6 +1,6 @@
 // What a pass writes to the log: failures that nothing records, questions that have changed, calls that were dropped.
 import type { Asking, Call } from './call.ts'
-import { isFloatingFailure, lineOfUnsettled, unsettledKeys } from './call.ts'
+import { isFloating, isFloatingFailure, lineOfUnsettled, unsettledKeys } from './call.ts'
 import type { PassInput } from './carrier.ts'
 import { visitToken } from './derive.ts'
 import type { FailurePlace } from './failure-log.ts'
@@ -62,14 +62,20 @@ export function warnOfSkipped(input: PassInput, key: string): void {
 export function warnOfDropped(input: PassInput, calls: ReadonlyMap<string, Call>): void {
   if (calls.size === 0) return
   for (const call of calls.values()) if (call.settled && isFloatingFailure(call)) warnOfFloating(input, call)
-  const keys = unsettledKeys(calls.values())
+  const dropped = [...calls.values()].filter(isDropped)
+  const keys = unsettledKeys(dropped)
   if (keys === '') return
-  const line = lineOfUnsettled(calls.values())
+  const line = lineOfUnsettled(dropped)
   const at = line === undefined ? '' : ` The first was called at ${line}.`
   input.logger.warn(
     `${nameOf(input.target)}: the handler returned before ${keys} settled. The results are dropped. Did you forget \`await\`?${at}`,
     detailsOf(placeOf(input)),
   )
+}
+
+/** A question, a sleep or a scope that something awaits has lost a race. A step goes on, and has its effect all the same. */
+function isDropped(call: Call): boolean {
+  return call.kind === 'step' || isFloating(call)
 }
 
 /** The call has failed, and the handler does not know. */

@@ -264,6 +264,27 @@ describe('rule 3: what comes after the end', () => {
     ])
   })
 
+  test.each([{ strict: true }, { strict: false }])(
+    'a question, a sleep or a scope that has lost a race is not named there, and a step is (strict: $strict)',
+    async ({ strict }) => {
+      const rounds = new Rounds()
+      const outcome = await rounds.next(
+        (io) =>
+          Promise.race([
+            io.ask('a', 'A?', NUMBER),
+            io.sleep('night', 3_600_000),
+            io.scope('asks', (inner) => inner.ask('b', 'B?', NUMBER)),
+            io.step('slow', () => new Promise(() => {})),
+            io.step('fast', () => 'fast'),
+          ]),
+        undefined,
+        { strict },
+      )
+      expect(outcome).toEqual({ kind: 'done', value: 'fast' })
+      expect(rounds.warnings).toEqual([expect.stringContaining('the handler returned before "slow" settled.')])
+    },
+  )
+
   test('of many calls left open the log names the first five', async () => {
     const rounds = new Rounds()
     await rounds.next((io) => {
