@@ -80,7 +80,11 @@ export class Attempts {
       this.#call,
       () => this.#run(attempt),
       (value) => ended(() => stepReturned(host, this.#call, value)),
-      (error) => ended(() => this.#failed(number, error)),
+      (error) => {
+        // It stopped in time: its signal was aborted.
+        if (attempt.state === 'timed out' && isAbort(error)) return
+        ended(() => this.#failed(number, error))
+      },
     )
   }
 
@@ -150,6 +154,11 @@ export class Attempts {
       detailsOf({ target, flow }, undefined, key),
     )
   }
+}
+
+/** True for what a call throws whose signal was aborted: the reason of the signal, or an error of its own. */
+function isAbort(error: unknown): boolean {
+  return error instanceof StepTimeout || (error instanceof Error && error.name === 'AbortError')
 }
 
 /** True if another attempt would not help: the author has decided, or a rule of the flow was broken. */

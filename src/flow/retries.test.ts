@@ -223,6 +223,32 @@ describe('an attempt with `timeoutMs`', () => {
     expect(await outcome).toMatchObject({ value: { code: 'STEP_TIMEOUT', step: 'slow', name: 'StepTimeout' } })
   })
 
+  test.each([
+    { throws: 'the reason of its signal', error: (signal: AbortSignal): unknown => signal.reason },
+    { throws: 'an AbortError', error: () => new DOMException('This operation was aborted', 'AbortError') },
+  ])('that stops when its signal is aborted, with $throws, is not logged as late', async ({ error }) => {
+    const manual = new ManualScheduler()
+    const rounds = new Rounds()
+    const outcome = rounds.next(
+      (io) =>
+        io.step(
+          'slow',
+          ({ attempt, signal }) =>
+            attempt === 2
+              ? 'in time'
+              : new Promise<string>((_resolve, reject) => {
+                  signal.addEventListener('abort', () => reject(error(signal)))
+                }),
+          { retries: 1, timeoutMs: 50, backoff: { firstMs: 10 } },
+        ),
+      undefined,
+      { scheduler: manual, now: clock() },
+    )
+    while ((await manual.wake()) !== undefined) await microtasks()
+    expect(await outcome).toEqual({ kind: 'done', value: 'in time' })
+    expect(rounds.warnings).toEqual([expect.stringContaining('attempt 1 of the step "slow" failed.')])
+  })
+
   test('has an aborted signal from then on, also if it reads it late', async () => {
     const manual = new ManualScheduler()
     const wait = gate()
