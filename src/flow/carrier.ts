@@ -178,8 +178,8 @@ export interface WaitLimits {
   readonly askMs: number
   /** When the carrier gives the flow up, in milliseconds since 1970. No wait is due later. Default: never. */
   readonly endsAt?: number
-  /** What to do about a longer wait. */
-  readonly advice: string
+  /** What to do about a longer wait. Default: to become a task, if the call can. */
+  readonly advice?: string
 }
 
 export type Progress = (progress: number, total?: number, message?: string) => void

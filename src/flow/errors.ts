@@ -332,6 +332,26 @@ export function waitTooLong(
   )
 }
 
+/** What to do about a wait that is too long for a plain call: that depends on why the call is no task. */
+export function plainWaitAdvice(
+  { target: { method, task }, mayDetach, hasStore }: PlainCall,
+  kind: 'sleep' | 'ask',
+): string {
+  if (mayDetach) return 'Call io.detach() before it, so that the flow continues as a task, or wait less.'
+  const instead = `Wait less, or raise \`${kind === 'ask' ? 'ttl' : 'timeoutMs'}\`.`
+  if (method !== 'tools/call') return `Only tools become tasks, which may wait longer. ${instead}`
+  if (task === 'never') return `A tool with \`task: 'never'\` cannot become a task, which may wait longer. ${instead}`
+  if (hasStore !== false) return `The client does not support tasks, which may wait longer. ${instead}`
+  return `Pass a store to rally({ store }) and call io.detach() before it, so that the flow continues as a task. ${instead}`
+}
+
+/** What decides whether a call can become a task. */
+interface PlainCall {
+  readonly target: { readonly method: string; readonly task?: string | undefined }
+  readonly mayDetach?: boolean | undefined
+  readonly hasStore?: boolean | undefined
+}
+
 /** Beyond the times that a `Date` can hold. */
 export function waitTooLate(what: string, ms: number, kind: 'sleep' | 'ask'): FlowError {
   const advice = kind === 'ask' ? 'Leave out `withinMs` for no deadline.' : 'Wait less.'

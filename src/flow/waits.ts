@@ -6,7 +6,7 @@
 // 4. Before it is recorded that something is due, the carrier looks for what came until then, because an event may have been lost.
 import { shown } from '../protocol/text.ts'
 import type { PassInput } from './carrier.ts'
-import { waitInvalid, waitTooLate, waitTooLong } from './errors.ts'
+import { plainWaitAdvice, waitInvalid, waitTooLate, waitTooLong } from './errors.ts'
 import type { Wait } from './flow-state.ts'
 import type { Begun, FlowObserver, WaitEnd } from './observer.ts'
 import { MAX_TIMER_MS, scheduler as defaultScheduler } from './scheduler.ts'
@@ -88,7 +88,10 @@ export class Waits {
     const { waiting, limits } = this.#input
     const limitMs = waiting === undefined ? Infinity : (waiting[`${kind}Ms`] ?? limits.passMs)
     const leftMs = Math.min(limitMs, this.#leftMs)
-    if (waiting !== undefined && ms > leftMs) throw waitTooLong(what, ms, { limitMs, leftMs }, waiting.advice)
+    if (waiting !== undefined && ms > leftMs) {
+      const { advice = plainWaitAdvice(this.#input, kind) } = waiting
+      throw waitTooLong(what, ms, { limitMs, leftMs }, advice)
+    }
     const dueAt = now + Math.max(0, Math.ceil(ms))
     if (dueAt > LATEST_DUE_AT) throw waitTooLate(what, ms, kind)
     this.carry(key, { dueAt })

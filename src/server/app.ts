@@ -50,9 +50,6 @@ export interface AppParts {
   apps?: ((app: AppServices) => Apps) | undefined
 }
 
-/** The request is open while a flow waits that the client carries: no wait ends the pass. */
-const DETACH = 'Call io.detach() before it, so that the flow continues as a task, or wait less.'
-
 type ListedType = 'tools' | 'prompts' | 'resources'
 
 /** What an app has on every host: registering, serving messages, draining. `rally()` creates one. */
@@ -338,7 +335,8 @@ export class App {
       info,
       limits,
       timeoutMs,
-      waiting: { releaseFromMs: Infinity, askMs: seal.ttl, advice: DETACH },
+      // The request is open while a flow waits that the client carries: no wait ends the pass.
+      waiting: { releaseFromMs: Infinity, askMs: seal.ttl },
       strict,
       showErrors,
       observers,

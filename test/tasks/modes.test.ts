@@ -107,6 +107,62 @@ describe('a call of a tool whose handler detaches', () => {
   })
 })
 
+describe('a wait that is too long for a plain call says what to do', () => {
+  const HOUR = 3_600_000
+  const wait = (app: Rally, task: Mode): Rally =>
+    app
+      .tool('nap', { ...(task !== undefined && { task }) }, async (_args, io) => io.sleep('nap', HOUR))
+      .tool('ask', { ...(task !== undefined && { task }) }, async (_args, io) => {
+        await io.ask('sure', 'Sure?', { type: 'object', properties: {} }, { withinMs: HOUR })
+      })
+      .prompt('nap', {}, async (_args, io) => {
+        await io.sleep('nap', HOUR)
+        return 'woke'
+      })
+  const LONGER = 'The sleep "nap" waits 3600000 ms, and the limit here is 300000 ms.'
+
+  test.each([
+    {
+      what: 'where the flow can become a task',
+      app: () => new Office().instance((each) => wait(each, undefined)).app,
+      message: request('tools/call', { name: 'nap' }, WITH_TASKS),
+      says: `${LONGER} Call io.detach() before it, so that the flow continues as a task, or wait less.`,
+    },
+    {
+      what: 'to a client without tasks',
+      app: () => new Office().instance((each) => wait(each, undefined)).app,
+      message: call('nap'),
+      says: `${LONGER} The client does not support tasks, which may wait longer. Wait less, or raise \`timeoutMs\`.`,
+    },
+    {
+      what: 'in a tool that never is a task',
+      app: () => new Office().instance((each) => wait(each, 'never')).app,
+      message: request('tools/call', { name: 'nap' }, WITH_TASKS),
+      says: `${LONGER} A tool with \`task: 'never'\` cannot become a task, which may wait longer. Wait less, or raise \`timeoutMs\`.`,
+    },
+    {
+      what: 'in an app without a store',
+      app: () => wait(without(), undefined),
+      message: request('tools/call', { name: 'nap' }, WITH_TASKS),
+      says: `${LONGER} Pass a store to rally({ store }) and call io.detach() before it, so that the flow continues as a task. Wait less, or raise \`timeoutMs\`.`,
+    },
+    {
+      what: 'in a prompt',
+      app: () => new Office().instance((each) => wait(each, undefined)).app,
+      message: request('prompts/get', { name: 'nap' }, WITH_TASKS),
+      says: `${LONGER} Only tools become tasks, which may wait longer. Wait less, or raise \`timeoutMs\`.`,
+    },
+    {
+      what: 'of a deadline',
+      app: () => new Office().instance((each) => wait(each, undefined)).app,
+      message: call('ask'),
+      says: 'The deadline of the question "sure" waits 3600000 ms, and the limit here is 600000 ms. The client does not support tasks, which may wait longer. Wait less, or raise `ttl`.',
+    },
+  ])('$what', async ({ app, message, says }) => {
+    expect(errorOf(await send(app(), message))).toMatchObject({ message: says, data: { code: 'WAIT_TOO_LONG' } })
+  })
+})
+
 describe('a tool that is always a task', () => {
   test('is refused with -32021 to a client without tasks, before its handler runs', async () => {
     const office = new Office()
