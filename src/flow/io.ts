@@ -40,6 +40,9 @@ export interface AskOptions<F> {
   readonly otherwise?: Kept<F>
 }
 
+/** Not `undefined`, which counts as no `otherwise`. With `null` beside it, TypeScript infers `false` and not `boolean`. */
+type Fallback = {} | null
+
 /** One option of `io.choose`: the value, with a title for people if they should read something else. */
 export type ChoiceOption = string | { readonly value: string; readonly title: string }
 type ChoiceValue<C> = C extends { readonly value: infer V } ? V : C
@@ -97,13 +100,13 @@ export class Io<A extends Asks = {}> {
    * const { env } = await io.ask('env', 'Where to?', z.object({ env: z.enum(['staging', 'prod']) }))
    */
   ask<K extends keyof Answers<A>>(key: K, message: string): Promise<Answers<A>[K]>
-  ask<K extends keyof Answers<A>, F = never>(
+  ask<K extends keyof Answers<A>, F extends Fallback = never>(
     key: K,
     message: string,
     options: AskOptions<F>,
   ): Promise<Answers<A>[K] | F>
   ask<S extends Schema>(key: string, message: string, schema: S): Promise<Output<S>>
-  ask<S extends Schema, F = never>(
+  ask<S extends Schema, F extends Fallback = never>(
     key: string,
     message: string,
     schema: S,
@@ -293,7 +296,11 @@ export class Io<A extends Asks = {}> {
    * const { amount } = await paid
    */
   event<S extends Schema>(key: string, schema: S): OutsideEvent<Output<S>>
-  event<S extends Schema, F = never>(key: string, schema: S, options: AskOptions<F>): OutsideEvent<Output<S> | F>
+  event<S extends Schema, F extends Fallback = never>(
+    key: string,
+    schema: S,
+    options: AskOptions<F>,
+  ): OutsideEvent<Output<S> | F>
   event(key: string, schema: Schema, options?: AskOptions<unknown>): OutsideEvent<unknown> {
     const pass = this.#pass
     return outsideEvent(pass, pass.checkKey(key) ? this.#prefix + key : '', schema, options)

@@ -79,7 +79,15 @@ test('what stands in for an answer that does not come in time is JSON, and the o
   expectTypeOf(io.ask('size', 'Size?', { withinMs: 5 })).resolves.toEqualTypeOf<{ size: 'S' | 'M' }>()
   const made = io.ask('n', 'N?', schema, { withinMs: 5, otherwise: none })
   expectTypeOf(made).resolves.toEqualTypeOf<{ n: number } | None | Some>()
-  expectTypeOf(io.event('e', schema, { withinMs: 5, otherwise: 1 })).resolves.toEqualTypeOf<{ n: number } | number>()
+  expectTypeOf(io.event('e', schema, { withinMs: 5, otherwise: 1 })).resolves.toEqualTypeOf<{ n: number } | 1>()
+  const flagged = io.ask('n', 'N?', schema, { withinMs: 5, otherwise: false })
+  expectTypeOf(flagged).resolves.toEqualTypeOf<{ n: number } | false>()
+  const listed = io.ask('n', 'N?', z.object({ list: z.array(z.string()) }), { withinMs: 5, otherwise: { list: ['a'] } })
+  expectTypeOf(listed).resolves.toEqualTypeOf<{ list: string[] }>()
+  // @ts-expect-error: with undefined, Expired is thrown
+  void io.ask('n', 'N?', schema, { withinMs: 5, otherwise: undefined })
+  // @ts-expect-error: so it is for an event
+  void io.event('e', schema, { withinMs: 5, otherwise: Math.random() < 1 ? 'late' : undefined })
   // @ts-expect-error: JSON makes a string of a Date
   void io.ask('size', 'Size?', { withinMs: 5, otherwise: new Date() })
   // @ts-expect-error: so it does with a schema
