@@ -1,5 +1,6 @@
 // The `io` of a handler: every way to ask, record and report in a flow.
 import type { CreateMessageRequestParams, CreateMessageResult, Root } from '../protocol/messages.ts'
+import { isObject } from '../protocol/json.ts'
 import type { Output, Schema } from '../schema/standard.ts'
 import { derivedRandom, derivedUuid, visitToken } from './derive.ts'
 import type { RetryPolicy } from './retry.ts'
@@ -487,9 +488,10 @@ export class Io<A extends Asks = {}> {
   }
 }
 
-/** A schema has none of this. */
-function isAskOptions(value: Schema | AskOptions<unknown> | undefined): value is AskOptions<unknown> {
-  return value !== undefined && 'withinMs' in value && !('~standard' in value) && !('type' in value)
+/** A schema has none of this. Without types, the argument may be anything. */
+function isAskOptions(value: unknown): value is AskOptions<unknown> {
+  if (!isObject(value) || '~standard' in value || 'type' in value) return false
+  return 'withinMs' in value || 'otherwise' in value
 }
 
 /** Runs the handler of a pass. */

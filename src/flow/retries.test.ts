@@ -169,6 +169,9 @@ describe('a step with retries', () => {
   })
 
   test.each([
+    { options: null as unknown as StepOptions, says: /^The step "load": the options must be an object, got null\.$/ },
+    { options: 3 as StepOptions, says: /must be an object, got 3/ },
+    { options: { backoff: [] as object }, says: /`backoff` must be an object, got a/ },
     { options: { retries: -1 }, says: /`retries` must be a whole number of 0 or more, got -1/ },
     { options: { retries: 1.5 }, says: /`retries`/ },
     { options: { backoff: { firstMs: 0 } }, says: /`backoff.firstMs` must be a number of milliseconds above 0, got 0/ },

@@ -1,6 +1,7 @@
 // How steps are retried: the options, their defaults and their checks.
 import type { Backoff } from '../protocol/backoff.ts'
 import { RallyError } from '../protocol/errors.ts'
+import { isObject } from '../protocol/json.ts'
 import { shown } from '../protocol/text.ts'
 import { MAX_TIMER_MS } from './scheduler.ts'
 
@@ -49,8 +50,10 @@ export function retryPolicy(step: RetryOptions, app: RetryOptions | undefined): 
 
 /** Throws if an option cannot be used. `where` names the options. */
 export function checkRetryOptions(options: RetryOptions, where: string): void {
-  const { retries, timeoutMs } = options
-  const { firstMs, maxMs } = options.backoff ?? {}
+  checkObject(options, `${where}: the options`)
+  const { retries, timeoutMs, backoff = {} } = options
+  checkObject(backoff, `${where}: \`backoff\``)
+  const { firstMs, maxMs } = backoff
   if (retries !== undefined && (!Number.isSafeInteger(retries) || retries < 0)) {
     throw invalid(`${where}: \`retries\` must be a whole number of 0 or more, got ${shown(retries)}`)
   }
@@ -63,6 +66,10 @@ export function checkRetryOptions(options: RetryOptions, where: string): void {
   if (timeoutMs !== undefined && timeoutMs > MAX_TIMER_MS) {
     throw invalid(`${where}: \`timeoutMs\` must be at most ${MAX_TIMER_MS}, which is 24 days, got ${shown(timeoutMs)}`)
   }
+}
+
+function checkObject(value: unknown, what: string): void {
+  if (!isObject(value)) throw invalid(`${what} must be an object, got ${shown(value)}`)
 }
 
 function invalid(message: string): RallyError {

@@ -270,6 +270,15 @@ describe('a question with a deadline', () => {
     expect(valueOf(await rounds.next(handler as never, {}))).toBeNull()
   })
 
+  test.each<{ third: unknown; code: string; says: RegExp }>([
+    { third: { otherwise: 1 }, code: 'WAIT_INVALID', says: /must wait a number of milliseconds, .*got undefined/ },
+    { third: 'x', code: 'SCHEMA_INVALID', says: /^a: / },
+    { third: 5, code: 'SCHEMA_INVALID', says: /^a: / },
+  ])('says what is wrong with $third where its schema or its options belong', async ({ third, code, says }) => {
+    const outcome = await new Rounds({ asks: { a: NUMBER } }).next((io) => io.ask('a', 'A?', third as typeof NUMBER))
+    expect(outcome).toMatchObject({ kind: 'failed', error: { code, message: expect.stringMatching(says) } })
+  })
+
   test('is thrown as Expired by the scope around it too, live and replayed', async () => {
     const report = await harsh(
       async (_args, io) => {
