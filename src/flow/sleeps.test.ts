@@ -261,6 +261,16 @@ describe('a question with a deadline', () => {
     expect(valueOf(await rounds.next(handler, {}))).toEqual({ n: -1 })
   })
 
+  test('fails after three wrong answers, as without a deadline', async () => {
+    const rounds = new Rounds()
+    const handler = asking({ withinMs: HOUR, otherwise: { n: -1 } })
+    const wrong = { a: { action: 'accept', content: { n: 'x' } } }
+    await rounds.next(handler)
+    for (let answer = 0; answer < 2; answer += 1)
+      expect(await rounds.next(handler, wrong)).toMatchObject({ kind: 'asks' })
+    expect(await rounds.next(handler, wrong)).toMatchObject({ error: { code: 'ASKED_TOO_OFTEN' } })
+  })
+
   test('may be declared: the options are then the third argument', async () => {
     const rounds = new Rounds({ asks: { size: z.object({ n: z.number() }) } })
     const handler = (io: Io<{ size: typeof NUMBER }>): Promise<unknown> =>

@@ -61,6 +61,11 @@ test('short sleeps do not add up to the time limit of a pass', async () => {
   expect(await call('naps')).toEqual({ text: 'slept', asked: [] })
 })
 
+test('sleeps that are longer than legacy.callMs together fail when it is reached', async () => {
+  const { text } = await call('naps', { legacy: { callMs: 500 } })
+  expect(text).toMatch(/^The call (took|would wait) longer than legacy\.callMs, which is 500 ms\.$/)
+})
+
 test('a sleep that is longer than legacy.callMs is an error that says so', async () => {
   await expect(call('long', { legacy: { callMs: 1_000 } })).rejects.toThrow(/limit here is 1000 ms.*legacy\.callMs/)
 })

@@ -1,13 +1,13 @@
 // What a task waits for: sleeps, deadlines, the next attempt of a step. The worker is released meanwhile, and any instance continues.
 import type { Io, Rally } from 'mcp-rally'
-import { MemoryStore, rally } from 'mcp-rally'
+import { MemoryStore, rally, send } from 'mcp-rally'
 import { connect } from 'mcp-rally/client'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { TaskChange } from '../../src/store/tasks.ts'
 import type { Gate } from '../../src/testing/manual-scheduler.ts'
 import { gate } from '../../src/testing/manual-scheduler.ts'
-import { accept } from '../wire/messages.ts'
+import { accept, call, errorOf } from '../wire/messages.ts'
 import { Caller } from './caller.ts'
 import type { Instance } from './office.ts'
 import { LEASE_MS, Office } from './office.ts'
@@ -169,6 +169,14 @@ test.each<{ of: string; wait: (io: Io, key: string) => Promise<unknown> }>([
   })
   const client = await connect(app)
   expect(await client.callTool('poll')).toMatchObject({ content: [{ text: 'done' }] })
+})
+
+test('sleeps of a plain call add up to its time limit', async () => {
+  const app = rally({ name: 'waits', version: '1', timeoutMs: 200, logger: { warn() {}, error() {} } })
+  app.tool('naps', {}, async (_args, io) => {
+    for (let nap = 0; nap < 8; nap += 1) await io.sleep(`nap[${nap}]`, 100)
+  })
+  expect(errorOf(await send(app, call('naps')))).toMatchObject({ data: { code: 'TIME_LIMIT' } })
 })
 
 describe('a sleep in a task', () => {
