@@ -15,7 +15,7 @@ import { madeUp } from './default-answer.ts'
 import type { Random } from './random.ts'
 import { seeded } from './random.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
-import { toReport } from './report.ts'
+import { errorOf, toReport } from './report.ts'
 import { Rounds } from './rounds.ts'
 import { inOnePass } from './single-pass.ts'
 import type { Subject, ToolCallOptions } from './subject.ts'
@@ -69,8 +69,8 @@ export function harsh<R, Args = {}, const A extends Asks = Record<never, never>,
 ): Promise<Report<Ended<R>>>
 /**
  * The same for a tool that is registered on an app: with its schemas, defaults, needs, retries and limits, on a virtual clock, and as
- * a task if its clients would get one. `result` is what a client gets. Rejects if the tool fails otherwise than by `ToolError`,
- * `ProtocolError`, `Declined` or `Expired`.
+ * a task if its clients would get one. `result` is what a client gets. Rejects if the tool fails, in a step too, otherwise than by
+ * `ToolError`, `ProtocolError`, `Declined` or `Expired`.
  *
  * @example
  * const { result } = await harsh(app, 'submit_expense', { args: { amount: 12 }, caller: { principal: 'ann' } })
@@ -200,7 +200,7 @@ async function inRounds(
     if (outcome.kind === 'done' || outcome.kind === 'failed')
       for (const key of unusedEvents) rounds.warnings.push(unusedEvent(key))
     if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
-    if (outcome.kind === 'failed') return toReport(rounds, { error: outcome.error })
+    if (outcome.kind === 'failed') return toReport(rounds, { error: errorOf(outcome) })
     answers = undefined
     if (outcome.kind !== 'asks' && outcome.kind !== 'waiting') continue
     const { dueAt, events: awaited = [] } = outcome

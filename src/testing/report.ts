@@ -1,9 +1,10 @@
 // The options and the report of a test run.
 import type { Asks, Io } from '../flow/io.ts'
-import type { TraceEvent } from '../flow/carrier.ts'
+import type { Outcome, TraceEvent } from '../flow/carrier.ts'
 import type { Capability } from '../flow/question.ts'
 import type { Requirements, ResolvedNeeds } from '../flow/resolver.ts'
 import { checkNeeds, resolveNeeds } from '../flow/resolver.ts'
+import { NOTHING_THROWN } from '../flow/step-run.ts'
 import type { AnotherRound } from '../server/handler.ts'
 import type { TestCaller } from './callers.ts'
 import type { Answerer } from './questions.ts'
@@ -55,6 +56,11 @@ export interface Report<R = unknown> {
 
 /** The final results of a handler: `inputRequired` is not one. */
 export type Ended<R> = Exclude<R, AnotherRound>
+
+/** What ended a flow that failed. Some code throws `undefined`, which would read as no failure. */
+export function errorOf({ error }: Extract<Outcome, { kind: 'failed' }>): unknown {
+  return error ?? new Error(NOTHING_THROWN)
+}
 
 export function toReport<R>(rounds: Rounds, end: { result?: unknown; error?: unknown }): Report<R> {
   return {

@@ -9,7 +9,7 @@ import { madeUp } from './default-answer.ts'
 import type { Answerer } from './questions.ts'
 import { checkedAnswerer, toAsked } from './questions.ts'
 import type { Ended, Handler, Report, RunOptions } from './report.ts'
-import { toReport } from './report.ts'
+import { errorOf, toReport } from './report.ts'
 import type { Sent } from './rounds.ts'
 import { Rounds, TASK_WAITS } from './rounds.ts'
 import type { Subject } from './subject.ts'
@@ -76,7 +76,7 @@ function isWaiting(outcome: Outcome): outcome is Outcome & { kind: 'asks' | 'wai
 
 function endOf(outcome: Outcome, { questions }: Rounds): { result?: unknown; error?: unknown } {
   if (outcome.kind === 'done') return { result: outcome.value }
-  return { error: outcome.kind === 'failed' ? outcome.error : unanswered([...questions.keys()]) }
+  return { error: outcome.kind === 'failed' ? errorOf(outcome) : unanswered([...questions.keys()]) }
 }
 
 /** `undefined` if there are questions and none has an answer. */

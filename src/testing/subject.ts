@@ -5,7 +5,7 @@ import type { Asks } from '../flow/io.ts'
 import type { Capability, Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
 import type { Requirements } from '../flow/resolver.ts'
-import { RallyError } from '../protocol/errors.ts'
+import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
 import { shown } from '../protocol/text.ts'
 import { App } from '../server/app.ts'
@@ -82,13 +82,23 @@ export function toolSubject(
     task: services.tasks === undefined || task === 'never' ? 'never' : task === 'detach' ? 'detach' : 'always',
     conclude: async (report) => {
       const { error } = report
+      if (error === undefined) return { ...report, result: readResult(await tool.resultText(report.result, services)) }
       // A test that does not look at `error` would pass over it.
-      if (error !== undefined && !isExpected(error)) throw error
-      const text = await (error === undefined
-        ? tool.resultText(report.result, services)
-        : tool.failureText(error, services))
-      const { _meta, resultType: _resultType, ...result } = JSON.parse(text) as CallToolResult & { resultType: unknown }
-      return { ...report, result: result as CallToolResult }
+      if (!isAnswer(error)) throw error
+      // Of a protocol error, a client gets no result.
+      if (isPublicProtocolError(error)) return { ...report, result: undefined }
+      return { ...report, result: readResult(tool.failureText(error, services)) }
     },
   }
+}
+
+/** True if the author wrote the failure for the caller. A `StepFailed` is expected in a log, but it is an answer only of a `ToolError`. */
+function isAnswer(error: unknown): boolean {
+  return isExpected(error) && error instanceof RallyError && error.isPublic
+}
+
+/** The result in the text of a reply. */
+function readResult(text: string): CallToolResult {
+  const { _meta, resultType: _resultType, ...result } = JSON.parse(text) as CallToolResult & { resultType: unknown }
+  return result as CallToolResult
 }

@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { Expired, ToolError } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
+import { ProtocolError } from '../protocol/errors.ts'
 import type { RallyOptions } from '../rally.ts'
 import { rally } from '../rally.ts'
 import { MemoryStore } from '../store/memory/store.ts'
-import { accept, harsh } from '../testing.ts'
+import { accept, decline, harsh, straight } from '../testing.ts'
 import { ReplayMismatch } from './replay-check.ts'
 
 const QUIET = { warn() {}, error() {} }
@@ -13,6 +14,10 @@ const DAY = 86_400_000
 
 function newApp(hasStore = false, tasks: RallyOptions['tasks'] = {}): ReturnType<typeof rally> {
   return rally({ name: 'kit', version: '1.0.0', logger: QUIET, ...(hasStore && { store: new MemoryStore(), tasks }) })
+}
+
+function fail(): never {
+  throw new RangeError('No such page')
 }
 
 describe('harsh on a registered tool', () => {
@@ -98,6 +103,66 @@ describe('harsh on a registered tool', () => {
     const { result, error } = await harsh(app, 'sold-out')
     expect(result).toMatchObject({ isError: true, content: [{ text: 'Sold out.' }] })
     expect(error).toBeInstanceOf(ToolError)
+  })
+
+  test.each<[string, (io: Io) => Promise<unknown>]>([
+    ['a step', (io) => io.step('load', fail)],
+    ['a scope', (io) => io.scope('all', fail)],
+    ['a step in a scope', (io) => io.scope('all', (inner) => inner.step('load', fail))],
+  ])('rejects when %s of the tool fails, and nothing handles that', async (_where, run) => {
+    const app = newApp(true)
+    for (const task of ['never', 'always'] as const) {
+      app.tool(task, { task }, async (_args, io) => {
+        await run(io)
+        return 'done'
+      })
+      await expect(harsh(app, task)).rejects.toMatchObject({ name: 'RangeError', message: 'No such page' })
+    }
+  })
+
+  test('rejects when the tool throws undefined', async () => {
+    const app = newApp()
+    app.tool('broken', {}, () => Promise.reject())
+    await expect(harsh(app, 'broken')).rejects.toThrow('undefined was thrown')
+    expect((await harsh(() => Promise.reject())).error).toEqual(new Error('undefined was thrown'))
+    expect((await straight(() => Promise.reject())).error).toEqual(new Error('undefined was thrown'))
+  })
+
+  test('has what a step throws for the caller in the result', async () => {
+    const app = newApp()
+    app.tool('order', {}, (_args, io) =>
+      io.scope('cart', (inner) =>
+        inner.step('reserve', (): string => {
+          throw new ToolError('Sold out.')
+        }),
+      ),
+    )
+    expect((await harsh(app, 'order')).result).toEqual({
+      isError: true,
+      content: [{ type: 'text', text: 'Sold out.' }],
+    })
+  })
+
+  test.each([
+    { answer: decline, code: 'DECLINED', text: /^The user declined the question "sure"/ },
+    { answer: () => undefined, code: 'EXPIRED', text: /^"sure" was not answered in time/ },
+  ])('has what the user did in the result and in `error`: $code', async ({ answer, code, text }) => {
+    const app = newApp()
+    app.tool('delete', {}, async (_args, io) => {
+      await io.ask('sure', 'Sure?', z.object({ ok: z.boolean() }), { withinMs: 60_000 })
+      return 'deleted'
+    })
+    const { result, error } = await harsh(app, 'delete', { answer })
+    expect(result).toMatchObject({ isError: true, content: [{ text: expect.stringMatching(text) }] })
+    expect(error).toMatchObject({ code })
+  })
+
+  test('has a protocol error in `error`, because a client gets no result', async () => {
+    const app = newApp()
+    app.tool('refuse', {}, () => {
+      throw new ProtocolError(-32001, 'Not today.')
+    })
+    expect(await harsh(app, 'refuse')).toMatchObject({ result: undefined, error: { rpcCode: -32001 } })
   })
 
   test('retries as the app says, on a virtual clock', async () => {
