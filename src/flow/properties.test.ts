@@ -381,7 +381,7 @@ class Reference implements Hands {
   }
 
   now(): number {
-    return Date.UTC(2026, 6, 28) + this.#world.entries * 1_000
+    return Date.UTC(2026, 6, 28) + this.#world.entries
   }
 
   #elicit(

@@ -85,7 +85,7 @@ describe('needs are resolved before the handler runs', () => {
     const rounds = new Rounds()
     const stock = resolver('stock', { run: async (_args, io) => io.step('look', () => 3) })
     await rounds.next(declared({ stock, ok: asks('ok') }))
-    expect(rounds.journal).toBe('["c","needs:stock",2000,3]')
+    expect(rounds.journal).toBe('["c","needs:stock",2,3]')
     expect(rounds.effects).toEqual(['needs:stock>look'])
   })
 

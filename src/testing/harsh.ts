@@ -42,7 +42,7 @@ export interface HarshRunOptions {
   maxRounds?: number
   /**
    * Runs the handler once more in a single pass (`straight`), and compares the results. Set it to false if the result may depend on
-   * the order of answers: a race, or concurrent calls of which one fails or is declined. Default true.
+   * when answers come: a race, a deadline, or concurrent calls of which one fails or is declined. Default true.
    */
   compare?: boolean
   /** Called before each flow: restores whatever the handler writes to. Default: nothing. */
@@ -271,4 +271,4 @@ function checkLeft({ rounds }: Report, after: unknown, before: unknown): void {
 }
 
 const LIKELY =
-  'Possible causes: a step assigns an outer variable (return the value instead), a side effect is outside a step (put it into io.step), or the handler uses Date.now() or Math.random() (use io.now(), io.random()). If the result may depend on the order of answers, as in a race, pass compare: false.'
+  'Possible causes: a step assigns an outer variable (return the value instead), a side effect is outside a step (put it into io.step), or the handler uses Date.now() or Math.random() (use io.now(), io.random()). If the result may depend on when answers come, as in a race or at a deadline, pass compare: false.'

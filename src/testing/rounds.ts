@@ -183,6 +183,11 @@ export class Rounds {
     })
   }
 
+  get #activity(): 'busy' | 'ending' | 'idle' {
+    if (this.#running?.isBusy) return 'busy'
+    return this.#running?.canEnd() ? 'ending' : 'idle'
+  }
+
   #input(trace: TraceEvent[]): Omit<PassInput, 'journal' | 'flowState' | 'answers'> {
     return {
       target: { method: 'tools/call', target: 'handler' },
@@ -205,8 +210,7 @@ export class Rounds {
       scheduler: {
         ...scheduler,
         sleep: () => new Promise((resolve) => void setImmediate(resolve)),
-        after: (ms, run) =>
-          this.#clock.after(ms, run, () => this.#running?.isBusy === true || this.#running?.canEnd() === true),
+        after: (ms, run) => this.#clock.after(ms, run, () => this.#activity),
       },
       now: this.#clock.now,
       trace: (event) => void trace.push(snapshot(event)),

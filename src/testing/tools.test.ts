@@ -3,10 +3,12 @@ import { z } from 'zod'
 import { Expired, ToolError } from '../flow/errors.ts'
 import type { Io } from '../flow/io.ts'
 import { ProtocolError } from '../protocol/errors.ts'
+import type { StepContext } from '../flow/step.ts'
 import type { RallyOptions } from '../rally.ts'
 import { rally } from '../rally.ts'
 import { MemoryStore } from '../store/memory/store.ts'
 import { accept, decline, harsh, straight } from '../testing.ts'
+import { gate } from './manual-scheduler.ts'
 import { ReplayMismatch } from './replay-check.ts'
 
 const QUIET = { warn() {}, error() {} }
@@ -14,6 +16,13 @@ const DAY = 86_400_000
 
 function newApp(hasStore = false, tasks: RallyOptions['tasks'] = {}): ReturnType<typeof rally> {
   return rally({ name: 'kit', version: '1.0.0', logger: QUIET, ...(hasStore && { store: new MemoryStore(), tasks }) })
+}
+
+/** As a service does that never responds. */
+function untilAborted(signal: AbortSignal): Promise<string> {
+  const aborted = gate<string>()
+  signal.addEventListener('abort', () => aborted.fail(signal.reason))
+  return aborted.promise
 }
 
 function fail(): never {
@@ -183,6 +192,60 @@ describe('harsh on a registered tool', () => {
     const { result } = await harsh(app, 'flaky', { runs: 1, compare: false })
     expect(result).toMatchObject({ content: [{ text: 'loaded' }] })
     expect(attempts).toEqual([1, 2, 3])
+  })
+
+  test.each(['never', 'always'] as const)(
+    'ends an attempt that takes longer than its timeoutMs (task: %s)',
+    async (task) => {
+      const app = newApp(true)
+      const attempts: number[] = []
+      const load = ({ attempt, signal }: StepContext): string | Promise<string> => {
+        attempts.push(attempt)
+        return attempt < 3 ? untilAborted(signal) : 'loaded'
+      }
+      app.tool('load', { task }, (_args, io) => io.step('load', load, { retries: 2, timeoutMs: 20 }))
+      const { result } = await harsh(app, 'load', { runs: 1, compare: false })
+      expect(result).toMatchObject({ content: [{ text: 'loaded' }] })
+      expect(attempts).toEqual([1, 2, 3])
+    },
+  )
+
+  test('rejects when no attempt is done in time, even if it ignores its signal', async () => {
+    const app = newApp()
+    const work = gate<string>()
+    app.tool('load', {}, (_args, io) => io.step('load', () => work.promise, { timeoutMs: 20 }))
+    await expect(harsh(app, 'load', { runs: 1 })).rejects.toMatchObject({ code: 'STEP_TIMEOUT' })
+    work.open('too late')
+  })
+
+  test.each([
+    { what: 'a sleep', wait: (io: Io) => io.sleep('limit', 20) },
+    {
+      what: 'a deadline',
+      wait: (io: Io) => io.ask('sure', 'Sure?', z.object({}), { withinMs: 20, otherwise: 'late' }),
+    },
+  ])('lets $what pass while a step runs', async ({ wait }) => {
+    const handler = async (_args: object, io: Io): Promise<string> => {
+      const over = gate<string>()
+      const waited = wait(io).then(() => over.open('it was over'))
+      const step = io.step('load', () => over.promise)
+      await waited
+      return step
+    }
+    expect((await harsh(handler, { runs: 1, answer: () => undefined })).result).toBe('it was over')
+  })
+
+  test('does not let steps alone use up the time for an answer', async () => {
+    const app = newApp(true)
+    for (const task of ['never', 'always'] as const) {
+      app.tool(task, { task }, async (_args, io) => {
+        const options = { withinMs: 60_000, otherwise: { confirm: 'late' } }
+        const asked = io.ask('sure', 'Sure?', z.object({ confirm: z.boolean() }), options)
+        await Promise.all(Array.from({ length: 80 }, (_, index) => io.step(`page[${index}]`, () => index)))
+        return String((await asked).confirm)
+      })
+      expect((await harsh(app, task)).result?.content).toEqual([{ type: 'text', text: 'true' }])
+    }
   })
 
   test.each([{ task: 'always' as const }, {}])('sleeps for days as a task ($task), and takes no time', async (mode) => {
