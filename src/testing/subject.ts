@@ -1,5 +1,6 @@
 // What a test runs: a handler as it was written, or a tool as it is registered on an app.
 import type { PassInput } from '../flow/carrier.ts'
+import { noTask } from '../flow/errors.ts'
 import { isExpected } from '../flow/failure-log.ts'
 import type { Asks } from '../flow/io.ts'
 import type { Capability, Form } from '../flow/question.ts'
@@ -7,8 +8,10 @@ import { prepareForm } from '../flow/question.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
+import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import { shown } from '../protocol/text.ts'
 import { App } from '../server/app.ts'
+import type { RegisteredTool } from '../server/tool.ts'
 import type { TestCaller } from './callers.ts'
 import { sourceOf } from './callers.ts'
 import type { Handler, Report, RunOptions } from './report.ts'
@@ -34,7 +37,7 @@ export interface ToolCallOptions {
   args?: Readonly<Record<string, unknown>>
   /** Who is calling. Scopes and claims default to none. Default: an anonymous caller. */
   caller?: TestCaller
-  /** The capabilities that the client declares. Default: all. */
+  /** The capabilities that the client declares. Without 'tasks' it gets none. Default: all. */
   capabilities?: readonly Capability[]
 }
 
@@ -70,8 +73,12 @@ export function toolSubject(
     source: sourceOf(caller),
     hasStore: services.tasks !== undefined,
   }
+  const canHaveTasks = capabilities?.includes('tasks') ?? true
   return {
-    run: (io) => tool.run(structuredClone(args), io),
+    run: (io) => {
+      if (task === 'always' && !canHaveTasks) throw noTask()
+      return tool.run(structuredClone(args), io)
+    },
     forms,
     capabilities,
     input,
@@ -79,7 +86,7 @@ export function toolSubject(
       limits: { journalBytes: limits.maxJournalBytes, passMs: timeoutMs ?? limits.timeoutMs },
       waiting: limits.waiting,
     },
-    task: services.tasks === undefined || task === 'never' ? 'never' : task === 'detach' ? 'detach' : 'always',
+    task: taskKind(tool, services.tasks !== undefined && canHaveTasks),
     conclude: async (report) => {
       const { error } = report
       if (error === undefined) return { ...report, result: readResult(await tool.resultText(report.result, services)) }
@@ -97,8 +104,15 @@ function isAnswer(error: unknown): boolean {
   return isExpected(error) && error instanceof RallyError && error.isPublic
 }
 
-/** The result in the text of a reply. */
+/** The result in the text of a reply, without what every reply has. */
 function readResult(text: string): CallToolResult {
-  const { _meta, resultType: _resultType, ...result } = JSON.parse(text) as CallToolResult & { resultType: unknown }
-  return result as CallToolResult
+  const { _meta, resultType: _type, ...result } = JSON.parse(text) as CallToolResult & { resultType: unknown }
+  const { [META_SERVER_INFO]: _server, ...meta } = _meta ?? {}
+  return (Object.keys(meta).length === 0 ? result : { ...result, _meta: meta }) as CallToolResult
+}
+
+/** How the call becomes a task for this client. */
+function taskKind({ task = 'never' }: RegisteredTool, hasTasks: boolean): TaskKind {
+  if (!hasTasks || task === 'never') return 'never'
+  return task === 'detach' ? 'detach' : 'always'
 }

@@ -275,6 +275,41 @@ describe('harsh on a registered tool', () => {
     await expect(harsh(app, 'nap')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
   })
 
+  test('has the `_meta` of the tool in the result', async () => {
+    const app = newApp()
+    const _meta = { 'com.example/cost': 2 }
+    app.tool('paid', {}, () => ({ content: [{ type: 'text', text: 'done' }], _meta }))
+    expect((await harsh(app, 'paid')).result).toEqual({ content: [{ type: 'text', text: 'done' }], _meta })
+  })
+
+  test.each([
+    { task: undefined, capabilities: undefined, result: 'a task: true, can: true' },
+    { task: undefined, capabilities: ['elicitation.form'] as const, result: 'a task: false, can: false' },
+    { task: 'optional' as const, capabilities: ['tasks'] as const, result: 'a task: true, can: true' },
+    { task: 'optional' as const, capabilities: [], result: 'a task: false, can: false' },
+  ])(
+    'gives tasks to clients that declare them (task: $task, $capabilities)',
+    async ({ task, capabilities, result }) => {
+      const app = newApp(true)
+      app.tool('report', { ...(task && { task }) }, async (_args, io) => {
+        return `a task: ${await io.detach()}, can: ${io.can('tasks')}`
+      })
+      const report = await harsh(app, 'report', { ...(capabilities && { capabilities }) })
+      expect(report.result?.content).toEqual([{ type: 'text', text: result }])
+    },
+  )
+
+  test('refuses a tool that is always a task to a client without tasks, as the app does', async () => {
+    const app = newApp(true)
+    app.tool('report', { task: 'always' }, () => 'done')
+    const { result, error } = await harsh(app, 'report', { capabilities: [] })
+    expect(result).toBeUndefined()
+    expect(error).toMatchObject({
+      rpcCode: -32021,
+      message: expect.stringMatching(/runs in the background, as a task/),
+    })
+  })
+
   test('finds what it finds in a handler', async () => {
     const app = newApp()
     app.tool('careless', {}, async (_args, io) => String(await io.confirm('sure', `Deploy at ${Math.random()}?`)))
