@@ -117,14 +117,16 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
   const delivery = new Delivery(random, answer)
   try {
     await reset?.()
-    const report = await inRounds(subject, options, delivery, random)
+    const { report, isTask } = await inRounds(subject, options, delivery, random)
     if (!compare) {
       await checkRefreshed(subject, options)
       return await subject.conclude(report)
     }
     const left = structuredClone(observe?.())
     await reset?.()
-    const once = await inOnePass(subject, (question) => delivery.made(question), options.events)
+    // What a task may do and a plain call may not fails in both.
+    const same = isTask ? subject : { ...subject, task: 'never' as const }
+    const once = await inOnePass(same, (question) => delivery.made(question), options.events)
     // A question without an answer: there is no result to compare.
     if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return await subject.conclude(report)
     checkSame(report, once)
@@ -148,9 +150,10 @@ async function checkRefreshed(subject: Subject, options: SeededOptions & { seed:
   const tokens = new RefreshedTokens(caller, random)
   await reset?.()
   try {
-    const { error } = await inRounds(subject, options, new Delivery(random, answer), random, (round) =>
+    const { report } = await inRounds(subject, options, new Delivery(random, answer), random, (round) =>
       tokens.callerIn(round),
     )
+    const { error } = report
     if (!(error instanceof FlowError) || error.code === 'ASKED_TOO_OFTEN') return
     throw new ReplayMismatch(`The flow failed: ${error.message}`, undefined, undefined, error)
   } catch (error) {
@@ -168,17 +171,21 @@ async function inRounds(
   delivery: Delivery,
   random: Random,
   callerOf?: (round: number) => Caller,
-): Promise<Report> {
+): Promise<{ report: Report; isTask: boolean }> {
   let source: CallSource | undefined
   const check = new ReplayCheck()
   const unusedEvents = new Set(Object.keys(events))
+  const coming = new Set(Object.keys(events))
   const rounds = new Rounds({
     ...subject,
     // Perhaps it has not come yet.
     eventFor: (key) => {
       unusedEvents.delete(key)
-      return Object.hasOwn(events, key) && random.chance(0.5) ? events[key] : undefined
+      return coming.has(key) && random.chance(0.5) ? events[key] : undefined
     },
+    // The event is still open, but its value would not match the next time either.
+    eventRefused: (key) => void coming.delete(key),
+    hasOwnRecords: true,
     observer: {
       asked: (key, question) => {
         check.asked(key, question.text())
@@ -199,14 +206,15 @@ async function inRounds(
     check.passed(before, rounds.passes.at(-1) ?? [], mayEndEarly)
     if (outcome.kind === 'done' || outcome.kind === 'failed')
       for (const key of unusedEvents) rounds.warnings.push(unusedEvent(key))
-    if (outcome.kind === 'done') return toReport(rounds, { result: outcome.value })
-    if (outcome.kind === 'failed') return toReport(rounds, { error: errorOf(outcome) })
+    const { isTask } = rounds
+    if (outcome.kind === 'done') return { report: toReport(rounds, { result: outcome.value }), isTask }
+    if (outcome.kind === 'failed') return { report: toReport(rounds, { error: errorOf(outcome) }), isTask }
     answers = undefined
     if (outcome.kind !== 'asks' && outcome.kind !== 'waiting') continue
     const { dueAt, events: awaited = [] } = outcome
-    if (awaited.some((key) => Object.hasOwn(events, key))) continue
+    if (awaited.some((key) => coming.has(key))) continue
     if (outcome.kind === 'waiting') {
-      if (dueAt === undefined) throw noEvent(awaited)
+      if (dueAt === undefined) throw noEvent(awaited, rounds.warnings)
       rounds.advanceTo(dueAt)
       continue
     }
@@ -225,12 +233,12 @@ function unusedEvent(key: string): string {
   return `harsh: the handler did not wait for the event "${key}" in \`events\`. Check the keys of io.event().`
 }
 
-function noEvent(keys: readonly string[]): RallyError {
+function noEvent(keys: readonly string[], warnings: readonly string[]): RallyError {
   const named = keys.map((key) => `"${key}"`).join(', ')
-  return new RallyError(
-    'UNANSWERED',
-    `harsh: the flow waits for the event ${named}, which never comes. Pass its value in \`events\`, or give it a deadline with \`withinMs\`.`,
-  )
+  const refused = warnings.filter((warning) => keys.some((key) => warning.includes(`the value of the event "${key}"`)))
+  const why = `the flow waits for the event ${named}, which never comes.`
+  const advice = 'Pass its value in `events`, or give it a deadline with `withinMs`.'
+  return new RallyError('UNANSWERED', ['harsh:', why, ...refused, advice].join(' '))
 }
 
 function checkSame(harshly: Report, straightly: Report): void {

@@ -1,4 +1,5 @@
 // A flow under test and its carrier: only text survives from one pass to the next.
+import { randomUUID } from 'node:crypto'
 import type { Attempt, RetryPolicy } from '../flow/retry.ts'
 import { emptyState, readFlowState, writeFlowState } from '../flow/flow-state.ts'
 import type { Answers } from '../flow/answering.ts'
@@ -18,7 +19,10 @@ import { startPass } from '../flow/io.ts'
 import { scheduler } from '../flow/scheduler.ts'
 import type { Settlement } from '../flow/settling.ts'
 import { STARTED_AT, VirtualClock } from './clock.ts'
+import type { Logger } from '../protocol/logger.ts'
 import { REVISION } from '../protocol/revisions/2026-07-28.ts'
+import type { OnceStore } from '../store/once.ts'
+import { StoreOutages } from '../store/outages.ts'
 
 export type Run = (io: Io<Asks>) => unknown
 
@@ -43,6 +47,10 @@ export interface RoundsOptions {
   readonly capabilities?: readonly Capability[] | undefined
   /** What comes for an event, when the handler waits for it. Default: nothing. */
   readonly eventFor?: ((key: string) => unknown) | undefined
+  /** Called when what came for an event does not match its schema. Default: nothing. */
+  readonly eventRefused?: ((key: string) => void) | undefined
+  /** True if a `once` step runs whatever the store has of other flows. Default false: other `Rounds` are other instances of the fleet. */
+  readonly hasOwnRecords?: boolean | undefined
   /** Is told what the handler does. Default: none. */
   readonly observer?: Partial<Observer> | undefined
 }
@@ -56,6 +64,22 @@ export interface Observer {
   settled(): void
   /** The handler returned `inputRequired`. */
   tookByHand(required: InputRequired): void
+}
+
+/** Keeps the records of `once` steps to this flow: all flows under test have one id, and the author's store may outlive them. */
+class OwnRecords extends StoreOutages {
+  readonly #flow = randomUUID()
+
+  override once(store: OnceStore): OnceStore {
+    const guarded = super.once(store)
+    const own = (key: string): string => `${key} ${this.#flow}`
+    return {
+      claim: (key, note, leaseMs) => guarded.claim(own(key), note, leaseMs),
+      renew: (key, fence, leaseMs) => guarded.renew(own(key), fence, leaseMs),
+      settle: (key, fence, record, keepMs) => guarded.settle(own(key), fence, record, keepMs),
+      release: (key, fence) => guarded.release(own(key), fence),
+    }
+  }
 }
 
 const PASS_MS = 10_000
@@ -83,6 +107,11 @@ export class Rounds {
   #running: Pass | undefined
   #isTask: boolean
   readonly #clock = new VirtualClock()
+  readonly #logger: Logger = {
+    warn: (message) => void this.warnings.push(message),
+    error: (message) => void this.warnings.push(message),
+  }
+  readonly #outages: StoreOutages | undefined
 
   constructor(options: RoundsOptions = {}) {
     this.#options = options
@@ -90,6 +119,7 @@ export class Rounds {
     this.#forms =
       options.forms ?? new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
     this.#isTask = options.task === 'always'
+    this.#outages = options.hasOwnRecords === true ? new OwnRecords(this.#logger) : undefined
     this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
   }
 
@@ -150,7 +180,7 @@ export class Rounds {
         const value = this.#options.eventFor?.(key)
         return value === undefined ? undefined : { value: JSON.parse(JSON.stringify(value)) as unknown, at: this.now }
       },
-      refuse: (key) => void this.warnings.push(`The event "${key}" was refused.`),
+      refuse: (key) => this.#options.eventRefused?.(key),
     }
   }
 
@@ -201,10 +231,8 @@ export class Rounds {
       forms: this.#forms,
       can: this.#can,
       limits: { journalBytes: JOURNAL_BYTES, passMs: PASS_MS },
-      logger: {
-        warn: (message) => void this.warnings.push(message),
-        error: (message) => void this.warnings.push(message),
-      },
+      logger: this.#logger,
+      outages: this.#outages,
       strict: true,
       // A test does not wait: every sleep is one turn, and what is due later comes when nothing runs.
       scheduler: {

@@ -48,6 +48,7 @@ export async function inOnePass(
   const rounds = new Rounds({
     ...subject,
     task: subject.task === 'never' ? 'never' : 'always',
+    hasOwnRecords: true,
     eventFor: (key) => events[key],
     observer: { asked },
   })

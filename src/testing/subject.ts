@@ -7,6 +7,7 @@ import type { Capability, Form } from '../flow/question.ts'
 import { prepareForm } from '../flow/question.ts'
 import type { Requirements } from '../flow/resolver.ts'
 import { isPublicProtocolError, RallyError } from '../protocol/errors.ts'
+import { toJsonText } from '../protocol/json.ts'
 import type { CallToolResult } from '../protocol/messages.ts'
 import { META_SERVER_INFO } from '../protocol/revisions/2026-07-28.ts'
 import { shown } from '../protocol/text.ts'
@@ -73,11 +74,12 @@ export function toolSubject(
     source: sourceOf(caller),
     hasStore: services.tasks !== undefined,
   }
+  const argsText = toJsonText(args, `The arguments of ${name}`)
   const canHaveTasks = capabilities?.includes('tasks') ?? true
   return {
     run: (io) => {
       if (task === 'always' && !canHaveTasks) throw noTask()
-      return tool.run(structuredClone(args), io)
+      return tool.run(JSON.parse(argsText), io)
     },
     forms,
     capabilities,

@@ -266,6 +266,56 @@ describe('harsh on a registered tool', () => {
     expect(expired.result).toMatchObject({ content: [{ text: 'true false' }] })
   })
 
+  test('passes its arguments on as JSON, as a client does', async () => {
+    const app = newApp()
+    app.tool('keys', { input: z.looseObject({}) }, (args) => Object.keys(args).join(' '))
+    const { result } = await harsh(app, 'keys', { args: { a: 1, b: undefined } })
+    expect(result?.content).toEqual([{ type: 'text', text: 'a' }])
+    await expect(harsh(app, 'keys', { args: { at: new Date(0) } })).rejects.toMatchObject({ code: 'NOT_JSON' })
+  })
+
+  test('runs the tool itself: without middleware, `scopes` and `visible`', async () => {
+    const app = newApp()
+    app.use(() => {
+      throw new Error('not reached')
+    })
+    app.tool('secret', { scopes: ['admin'], visible: () => false }, () => 'done')
+    expect((await harsh(app, 'secret')).result?.content).toEqual([{ type: 'text', text: 'done' }])
+  })
+
+  test('runs a step with `once` in every flow, whatever the store has of other tests', async () => {
+    const app = newApp()
+    const store = new MemoryStore()
+    let rows: string[] = []
+    app.tool('order', { input: z.object({ item: z.string() }) }, async ({ item }, io) => {
+      const ordered = await io.step('order', () => (rows.push(item), item), { once: store.once })
+      return (await io.confirm('sure', 'Sure?')) ? ordered : 'nothing'
+    })
+    for (const item of ['tea', 'milk']) {
+      const { result } = await harsh(app, 'order', {
+        args: { item },
+        reset: () => void (rows = []),
+        observe: () => rows,
+      })
+      expect(result?.content).toEqual([{ type: 'text', text: item }])
+      expect(rows).toEqual([item])
+    }
+  })
+
+  test('names what a call that never becomes a task cannot do', async () => {
+    const app = newApp(true)
+    app.tool('pay', {}, async (_args, io) => {
+      await io.event('paid', z.object({}))
+      return 'paid'
+    })
+    app.tool('ask', {}, async (_args, io) => {
+      await io.ask('sure', 'Sure?', z.object({}), { withinMs: DAY })
+      return 'sure'
+    })
+    await expect(harsh(app, 'pay', { events: { paid: {} } })).rejects.toMatchObject({ code: 'EVENT_NEEDS_TASK' })
+    await expect(harsh(app, 'ask')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
+  })
+
   test('says that a long sleep of a plain call cannot be waited for', async () => {
     const app = newApp()
     app.tool('nap', {}, async (_args, io) => {
@@ -354,6 +404,15 @@ describe('events from outside', () => {
     app.tool('order', { task: 'always' }, order)
     const { result } = await harsh(app, 'order', { events: { paid: { amount: 3 } } })
     expect(result?.content).toEqual([{ type: 'text', text: 'booked 3' }])
+  })
+
+  test('that do not match their schema are not used, as in a real task', async () => {
+    const events = { paid: { amount: 'much' }, never: { amount: 'much' } }
+    expect((await harsh(order, { events })).result).toBe('expired')
+    await expect(harsh(forever, { events })).rejects.toMatchObject({
+      code: 'UNANSWERED',
+      message: expect.stringMatching(/the value of the event "never" does not match its schema \(.*amount/),
+    })
   })
 
   test('that can never come end the test', async () => {
