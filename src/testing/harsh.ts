@@ -118,6 +118,8 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
   try {
     await reset?.()
     const { report, isTask } = await inRounds(subject, options, delivery, random)
+    // A single pass asks nothing, and so has other limits than the rounds.
+    if (report.error instanceof FlowError && report.error.code === 'TIME_LIMIT') return await subject.conclude(report)
     if (!compare) {
       await checkRefreshed(subject, options)
       return await subject.conclude(report)
@@ -186,6 +188,7 @@ async function inRounds(
     // The event is still open, but its value would not match the next time either.
     eventRefused: (key) => void coming.delete(key),
     hasOwnRecords: true,
+    waitsCount: true,
     observer: {
       asked: (key, question) => {
         check.asked(key, question.text())

@@ -51,6 +51,8 @@ export interface RoundsOptions {
   readonly eventRefused?: ((key: string) => void) | undefined
   /** True if a `once` step runs whatever the store has of other flows. Default false: other `Rounds` are other instances of the fleet. */
   readonly hasOwnRecords?: boolean | undefined
+  /** True if waits count for the time limit of a plain call's pass, by the flow's clock. Default false: only real time does. */
+  readonly waitsCount?: boolean | undefined
   /** Is told what the handler does. Default: none. */
   readonly observer?: Partial<Observer> | undefined
 }
@@ -105,6 +107,8 @@ export class Rounds {
   #round = 0
   #journal = Journal.empty()
   #running: Pass | undefined
+  /** When the time limit of the pass has passed, by the clock of the flow. */
+  #passEndsAt = Infinity
   #isTask: boolean
   readonly #clock = new VirtualClock()
   readonly #logger: Logger = {
@@ -153,7 +157,10 @@ export class Rounds {
     this.questions.clear()
     this.byHand = false
     const carried = { ...this.#options.input, ...this.#carrier() }
-    const outcome = await this.#pass(run, { ...this.#input(trace), ...carried, journal, flowState, answers, ...input })
+    const passInput = { ...this.#input(trace), ...carried, journal, flowState, answers, ...input }
+    const isLimited = this.#options.waitsCount === true && !this.#isTask && passInput.waiting !== undefined
+    this.#passEndsAt = isLimited ? this.now + passInput.limits.passMs : Infinity
+    const outcome = await this.#pass(run, passInput)
     if (outcome.kind === 'detached') this.#isTask = true
     if (outcome.kind !== 'done' && outcome.kind !== 'failed' && outcome.kind !== 'cancelled') {
       this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.flowState)])
@@ -208,9 +215,15 @@ export class Rounds {
       },
     }
     return new Promise((finish) => {
-      this.#running = new ObservedPass(input, finish, observer)
+      this.#running = new ObservedPass(input, finish, observer, () => this.#passEndsAt - this.now)
       startPass(this.#running, run)
     })
+  }
+
+  /** Something is due. */
+  #fire(run: () => void): void {
+    if (this.now > this.#passEndsAt && this.#running?.ended === false) this.#running.expire()
+    else run()
   }
 
   get #activity(): 'busy' | 'ending' | 'idle' {
@@ -238,7 +251,12 @@ export class Rounds {
       scheduler: {
         ...scheduler,
         sleep: () => new Promise((resolve) => void setImmediate(resolve)),
-        after: (ms, run) => this.#clock.after(ms, run, () => this.#activity),
+        after: (ms, run) =>
+          this.#clock.after(
+            ms,
+            () => this.#fire(run),
+            () => this.#activity,
+          ),
       },
       now: this.#clock.now,
       trace: (event) => void trace.push(snapshot(event)),
@@ -248,10 +266,16 @@ export class Rounds {
 
 class ObservedPass extends Pass {
   readonly #observer: Observer
+  readonly #leftMs: () => number
 
-  constructor(input: PassInput, finish: (outcome: Outcome) => void, observer: Observer) {
+  constructor(input: PassInput, finish: (outcome: Outcome) => void, observer: Observer, leftMs: () => number) {
     super(input, finish)
     this.#observer = observer
+    this.#leftMs = leftMs
+  }
+
+  override get leftMs(): number {
+    return Math.min(super.leftMs, this.#leftMs())
   }
 
   override start(run: () => unknown, { conclude, isResult }: HandlerEnds): void {

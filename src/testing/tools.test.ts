@@ -25,6 +25,11 @@ function untilAborted(signal: AbortSignal): Promise<string> {
   return aborted.promise
 }
 
+async function nap(io: Io, times: number): Promise<string> {
+  for (let index = 0; index < times; index += 1) await io.sleep(`nap[${index}]`, 2_000)
+  return 'rested'
+}
+
 function fail(): never {
   throw new RangeError('No such page')
 }
@@ -264,6 +269,24 @@ describe('harsh on a registered tool', () => {
     expect(answered.result).toMatchObject({ content: [{ text: 'true true' }] })
     const expired = await harsh(app, 'trial', { answer: () => undefined })
     expect(expired.result).toMatchObject({ content: [{ text: 'true false' }] })
+  })
+
+  test('counts the waits of a plain call for its time limit', async () => {
+    const app = newApp()
+    app.tool('naps', { timeoutMs: 5_000 }, (_args, io) => nap(io, 3))
+    app.tool('asks', { timeoutMs: 5_000 }, async (_args, io) => {
+      await nap(io, 2)
+      await io.confirm('more', 'More?')
+      return io.scope('again', (inner) => nap(inner, 2))
+    })
+    app.tool('retries', { timeoutMs: 5_000 }, (_args, io) =>
+      io.step('load', ({ attempt }) => (attempt < 4 ? fail() : 'loaded'), { retries: 3, backoff: { firstMs: 2_000 } }),
+    )
+    await expect(harsh(app, 'naps')).rejects.toMatchObject({ code: 'TIME_LIMIT' })
+    // Each round has the whole time.
+    expect((await harsh(app, 'asks')).result?.content).toEqual([{ type: 'text', text: 'rested' }])
+    // No attempt begins that would be too late, so the step has failed.
+    await expect(harsh(app, 'retries')).rejects.toMatchObject({ name: 'RangeError' })
   })
 
   test('passes its arguments on as JSON, as a client does', async () => {
