@@ -5,8 +5,8 @@
 // 3. Times are given as spans from the store's own clock, so that the clocks of the instances do not matter.
 // 4. A task that has outlived its ttl, and the `keepMs` of its end, does not exist for any caller, swept or not.
 // 5. Of a group of tasks, no more than its limit have a place at a time. A task takes a place when it is claimed, and leaves it when it is
-//    released, parked or ended. A due task without a place waits, and the one that has waited longest is next. A task that has lost
-//    its worker keeps its place.
+//    released, parked or ended. A due task without a place waits, and the one that has waited longest is next. It keeps its turn, and
+//    its place before it is claimed, when it is made due once more. A task that has lost its worker keeps its place.
 // 6. A store that cannot be reached rejects. It never answers as if a task did not exist.
 import { RallyError } from '../protocol/errors.ts'
 
@@ -218,7 +218,7 @@ export interface TaskChange {
   readonly journal?: string
   /**
    * When the task falls due, from now; `null` is never. A leased task stays leased: it falls due when its lease expires, unless the
-   * same change releases it.
+   * same change releases it. A number changes nothing for a task of a group that is due and not leased: it waits for its turn already.
    */
   readonly dueMs?: number | null
   /** Releases the lease. */

@@ -216,7 +216,8 @@ export class MemoryTasks implements TaskStore {
     if (change.journal !== undefined) task.journal = [entriesOf(change.journal)]
     const version = record.version + 1
     task.record = { ...record, status, message, state, outcome, updatedAt: now, version }
-    if (change.dueMs !== undefined) task.dueAt = change.dueMs === null ? null : now + change.dueMs
+    if (change.dueMs === null) task.dueAt = null
+    else if (change.dueMs !== undefined && !waitsForTurn(task, now)) task.dueAt = now + change.dueMs
     if (change.release === true) task.leaseUntil = null
     if (isEnd(status)) {
       task.leaseUntil = null
@@ -320,6 +321,11 @@ export class MemoryTasks implements TaskStore {
 /** When a worker may claim it: at the end of the current lease, or else when it falls due. */
 function readyAt({ leaseUntil, dueAt }: MemoryTask): number | null {
   return leaseUntil ?? dueAt
+}
+
+/** True for a due task of a group that no worker has yet. It keeps its turn when it is made due once more. */
+function waitsForTurn({ group, leaseUntil, dueAt }: MemoryTask, now: number): boolean {
+  return group !== undefined && leaseUntil === null && dueAt !== null && dueAt <= now
 }
 
 function isLeased(task: MemoryTask, fence: number): boolean {

@@ -177,11 +177,14 @@ const CLAIMED_COLUMNS = [
 function changeText(schema: string): string {
   const tasks = `${schema}.tasks`
   const wanted = `clock CROSS JOIN ${given(CHANGE_COLUMNS, 'wanted')}`
-  const due = `CASE WHEN has_due THEN CASE WHEN group_before IS NULL THEN now + due_ms END ELSE due_before END`
-  const columns = `wanted.*, now, group_before, ${due} AS due_at,
-        lease_ms IS NOT NULL AND (lease_before IS NULL OR releases) AND ${due} <= now AS claims`
+  // A due task of a group that no worker has yet keeps its turn when it is made due once more.
+  const waits = `group_before IS NOT NULL AND lease_before IS NULL AND coalesce(due_before, wanted_before, now + 1) <= now`
+  const setsDue = `(has_due AND (due_ms IS NULL OR NOT (${waits})))`
+  const due = `CASE WHEN ${setsDue} THEN CASE WHEN group_before IS NULL THEN now + due_ms END ELSE due_before END`
+  const columns = `wanted.*, now, group_before, ${setsDue} AS sets_due, ${due} AS due_at,
+        lease_ms IS NOT NULL AND group_before IS NULL AND (lease_before IS NULL OR releases) AND ${due} <= now AS claims`
   const read = `fence AS fence_before, version AS version_before, lease_until AS lease_before, due_at AS due_before,
-          group_name AS group_before, status AS status_before, expires_at`
+          wanted_at AS wanted_before, group_name AS group_before, status AS status_before, expires_at`
   const condition = `(expires_at IS NULL OR expires_at > now) AND status_before IN ('working', 'input_required')
         AND (fence IS NULL OR fence = fence_before AND lease_before IS NOT NULL) AND (version IS NULL OR version = version_before)`
   return `
@@ -194,7 +197,7 @@ function changeText(schema: string): string {
       journal = coalesce(w.journal, t.journal),
       journal_from = CASE WHEN w.journal IS NULL THEN t.journal_from ELSE t.journal_to END,
       due_at = w.due_at,
-      wanted_at = CASE WHEN w.has_due THEN CASE WHEN w.group_before IS NOT NULL THEN w.now + w.due_ms END ELSE t.wanted_at END,
+      wanted_at = CASE WHEN w.sets_due THEN CASE WHEN w.group_before IS NOT NULL THEN w.now + w.due_ms END ELSE t.wanted_at END,
       group_name = CASE WHEN w.status IN ('completed', 'failed', 'cancelled') THEN NULL ELSE t.group_name END,
       fence = CASE WHEN w.claims THEN nextval('${schema}.fences') ELSE t.fence END,
       lease_until = CASE WHEN w.claims THEN w.now + w.lease_ms WHEN w.releases THEN NULL ELSE t.lease_until END,

@@ -271,8 +271,9 @@ export class SqliteTasks implements TaskStore {
     const message = 'message' in change ? (change.message === undefined ? null : toPlain(change.message)) : task.message
     const leaseUntil = release || ends ? null : task.lease_until
     const { group_name: group } = task
-    const [hadDueAt, hadWantedAt] = dueMs === undefined ? [task.due_at, task.wanted_at] : [null, null]
-    const at = dueMs === undefined || dueMs === null ? null : now + dueMs
+    const keepsDue = dueMs === undefined || (dueMs !== null && waitsForTurn(task, now))
+    const [hadDueAt, hadWantedAt] = keepsDue ? [task.due_at, task.wanted_at] : [null, null]
+    const at = keepsDue || dueMs === null ? null : now + dueMs
     const dueAt = ends ? null : group === null ? (at ?? hadDueAt) : hadDueAt
     const wantedAt = ends || group === null ? null : (at ?? hadWantedAt)
     const readyAt = leaseUntil ?? dueAt
@@ -387,6 +388,14 @@ export class SqliteTasks implements TaskStore {
 
 function workerOf(lease: NewLease | undefined): string | null {
   return lease?.worker === undefined ? null : toPlain(lease.worker)
+}
+
+/** True for a due task of a group that no worker has yet. It keeps its turn when it is made due once more. */
+function waitsForTurn(
+  { group_name: group, lease_until: leaseUntil, due_at: dueAt, wanted_at: wantedAt }: CurrentRow,
+  now: number,
+): boolean {
+  return group !== null && leaseUntil === null && (dueAt ?? wantedAt ?? Infinity) <= now
 }
 
 function holds({ fence, version }: TaskPrecondition, task: CurrentRow): boolean {

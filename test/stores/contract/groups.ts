@@ -83,6 +83,41 @@ export function groups(hands: () => Hands): void {
       expect(await claimedNext(another)).toMatchObject({ id: 'a', lost: false })
     })
 
+    test('a task that waits for its turn keeps it when it is made due once more', async () => {
+      const { tasks, another, elapse } = hands()
+      await madeInGroup(1, ['a', 'b', 'c'])
+      const { fence } = await claimedNext(tasks)
+      await another.change('b', {}, { dueMs: 0 })
+      await elapse(2)
+      await another.changeAndClaim?.('b', {}, { dueMs: LONG_MS }, LONG_MS)
+      await tasks.change('a', { fence }, { status: 'completed', outcome: '{}' })
+      expect(await nextId(tasks)).toBe('b')
+      expect(await next(tasks)).toBeUndefined()
+    })
+
+    test('a task that has a place, and no worker yet, keeps the place when it is made due once more', async () => {
+      const { tasks, another, elapse } = hands()
+      await madeInGroup(1, ['a', 'b'])
+      // Gives the place to the first task, and claims nothing.
+      expect(await tasks.claim({ after: '', leaseMs: LONG_MS, groups: true, except: 'ada' })).toBeUndefined()
+      await another.change('a', {}, { status: 'working', dueMs: 0 })
+      await elapse(2)
+      expect(await another.changeAndClaim?.('a', {}, { dueMs: 0 }, LONG_MS)).toEqual(expect.any(Number))
+      expect(await nextId(tasks)).toBe('a')
+      expect(await next(tasks)).toBeUndefined()
+    })
+
+    test('a task that waits for its turn can be parked, and waits anew when it is due again', async () => {
+      const { tasks, another, elapse } = hands()
+      await madeInGroup(1, ['a', 'b', 'c'])
+      const { fence } = await claimedNext(tasks)
+      await another.change('b', {}, { dueMs: null })
+      await elapse(2)
+      await another.change('b', {}, { dueMs: 0 })
+      await tasks.change('a', { fence }, { status: 'completed', outcome: '{}' })
+      expect(await nextId(tasks)).toBe('c')
+    })
+
     test('a task whose time has come waits for its turn', async () => {
       const { tasks, elapse } = hands()
       await madeInGroup(1, ['a', 'b'])
