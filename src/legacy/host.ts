@@ -20,6 +20,8 @@ export interface LegacyHost {
   readonly callMs: number
   /** The draft revisions that are served beside the released ones. */
   readonly optedIn: readonly string[]
+  /** Forgets the session unless it holds something that its id does not. */
+  readonly settle: (session: Session) => void
 }
 
 /** Where the messages of one call go before its response. `send` and `notify` return false if the message was not sent. */

@@ -2,10 +2,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Cancel } from '../protocol/cancel.ts'
 import { App } from '../server/app.ts'
+import type { Tasks } from '../server/tasks.ts'
 import { MemoryMailbox } from '../store/memory/mailbox.ts'
+import { MemoryStore } from '../store/memory/store.ts'
 import type { LegacyRequest } from '../server/legacy.ts'
 import type { EventSink, Reply } from '../server/reply.ts'
 import type { Bus } from '../server/subscriptions.ts'
+import { TaskEngine } from '../tasks/engine.ts'
+import { readTasksOptions } from '../tasks/engine.ts'
 import { callerNamed } from '../../test/wire/messages.ts'
 import { RawServer } from '../../test/legacy/raw-server.ts'
 import { gate } from '../testing/manual-scheduler.ts'
@@ -195,6 +199,75 @@ test('A session with subscriptions and without requests is forgotten after an ho
   } finally {
     vi.useRealTimers()
   }
+})
+
+/** A server with a tool "long" that is a task until `end` is called. `followed` counts the tasks that are followed. */
+function serverOfTasks(): { server: RawServer; followed: () => number; end: () => void } {
+  const followed = new Set<object>()
+  const ended = gate()
+  let server: RawServer | undefined
+  const app = new App(
+    { name: 'memory', version: '1', keys: KEYS, logger: quiet },
+    {
+      legacy: (host) => (server = new RawServer(host, { askMs: 60_000, keepMs: 60_000 })),
+      tasks: (host) => {
+        const engine = new TaskEngine(host, new MemoryStore().tasks, readTasksOptions({}))
+        const follow: Tasks['follow'] = engine.follow.bind(engine)
+        engine.follow = (taskId, onTask, onGone) => {
+          const stop = follow(taskId, onTask, onGone)
+          followed.add(stop)
+          return () => {
+            followed.delete(stop)
+            stop()
+          }
+        }
+        return engine
+      },
+    },
+  )
+  app.tool('long', { task: 'always' }, (_args, io) => io.step('work', () => ended.promise))
+  if (server === undefined) throw new Error('There is no server.')
+  return { server, followed: () => followed.size, end: ended.open }
+}
+
+const callLong = (id: number): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name: 'long', task: {}, _meta: { progressToken: id } },
+})
+
+test('A session is remembered for the progress of its tasks until they end', async () => {
+  const { server, followed, end } = serverOfTasks()
+  const request = await beginSession(server)
+  for (let id = 1; id <= 40; id += 1) await server.send(callLong(id), request)
+  expect([server.held.sessions, followed()]).toEqual([1, 32])
+  end()
+  await expect.poll(() => [server.held.sessions, followed()]).toEqual([0, 0])
+})
+
+test('A session that nobody uses is forgotten after an hour, and its tasks are followed no longer', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'Date'] })
+  try {
+    const { server, followed } = serverOfTasks()
+    await server.send(callLong(1), await beginSession(server))
+    expect([server.held.sessions, followed()]).toEqual([1, 1])
+    await vi.advanceTimersByTimeAsync(3_700_000)
+    expect([server.held.sessions, followed()]).toEqual([0, 0])
+  } finally {
+    vi.useRealTimers()
+  }
+})
+
+test('A connection that closes follows its tasks no longer', async () => {
+  const { server, followed } = serverOfTasks()
+  const connection = await server.connect({ caller: undefined, send: () => {}, notify: () => true })
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a', version: '1' } }
+  connection.receive(server.resolve({ jsonrpc: '2.0', id: 0, method: 'initialize', params }))
+  connection.receive(server.resolve(callLong(1)))
+  await expect.poll(followed).toBe(1)
+  connection.close()
+  expect(followed()).toBe(0)
 })
 
 test('The URIs that a session subscribes to have a limit in bytes, and those of a principal another', async () => {

@@ -210,8 +210,7 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
     const result = await createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
     const { progressToken: token } = info
     const taskId = typeof result === 'string' ? undefined : result['taskId']
-    if (token !== undefined && typeof taskId === 'string' && host.app.tasks !== undefined)
-      tellProgress(host.app.tasks, { session, outlet, token, taskId })
+    if (token !== undefined && typeof taskId === 'string') tellProgress(host, { session, outlet, token, taskId })
     return result
   }
   const running = new Call(host, session, outlet, suspender?.segment)

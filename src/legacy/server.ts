@@ -36,7 +36,7 @@ export class LegacyServer implements Legacy {
     const { askMs = DEFAULT_ASK_MS, callMs = DEFAULT_CALL_MS, keepMs = DEFAULT_KEEP_MS, mailbox } = options
     const { limits, now } = app
     this.#app = app
-    this.#sessions = new Sessions({ limits, now, forgotten: (session) => this.#unsubscribe(session) })
+    this.#sessions = new Sessions({ limits, now, forgotten: (session) => this.#release(session) })
     this.#host = {
       app: { ...app, serverMeta: '{}' },
       underway: new Underway<Pass>(),
@@ -52,6 +52,7 @@ export class LegacyServer implements Legacy {
       askMs,
       callMs,
       optedIn,
+      settle: (session) => this.#sessions.settle(session),
     }
     this.#carried = new CarriedCalls(this.#host, { mailbox, keepMs })
     this.#streams = new Streams({
@@ -96,7 +97,7 @@ export class LegacyServer implements Legacy {
   connect(wire: LegacyWire): Promise<LegacyConnection> {
     const connection: Connection = new Connection(this.#host, this.#carried, wire, (session) => {
       this.#connections.delete(connection)
-      if (session !== undefined) this.#unsubscribe(session)
+      if (session !== undefined) this.#release(session)
       this.#watch()
     })
     this.#connections.add(connection)
@@ -125,8 +126,11 @@ export class LegacyServer implements Legacy {
     this.#unwatch = undefined
   }
 
-  #unsubscribe(session: Session): void {
+  /** Ends what only a session keeps going that nobody can use any more. */
+  #release(session: Session): void {
     this.#host.subscribed.delete(session.owner, session)
+    for (const followed of session.progress.values()) followed.stop()
+    session.progress.clear()
   }
 
   #tell(change: ChangeEvent): void {

@@ -25,10 +25,16 @@ export interface Stoppable {
 
 /** Sends the progress of a task. */
 export interface ProgressReporter {
-  /** Returns `false` if the client cannot be told. */
-  send(progress: TaskProgress | undefined): boolean
+  send(progress: TaskProgress | undefined): void
   /** Sends it here instead, until the returned function is called. */
   redirect(notify: (text: string) => boolean): () => void
+}
+
+/** A task that is followed for its progress. */
+export interface FollowedProgress {
+  readonly reporter: ProgressReporter
+  /** Follows the task no longer. */
+  readonly stop: () => void
 }
 
 interface SubscribedUri {
@@ -51,8 +57,8 @@ export class Session {
   #claims: Omit<SessionClaims, 'id'>
   readonly calls = new Map<RequestId, Stoppable>()
   readonly streams = new Map<string, EventStream>()
-  /** What sends the progress of its tasks, by the id of each task. */
-  readonly progress = new Map<string, ProgressReporter>()
+  /** The tasks whose progress its calls asked for, by the id of each task. */
+  readonly progress = new Map<string, FollowedProgress>()
   /** The URIs of the resources that the client has subscribed to. */
   readonly #uris = new Map<string, SubscribedUri>()
   #uriBytes = 0
@@ -138,7 +144,7 @@ export class Session {
 
   /** True if this instance knows something of the session that its id does not hold. */
   get isWorthKeeping(): boolean {
-    return this.isBusy || this.uris.size > 0 || this.#level !== undefined
+    return this.isBusy || this.uris.size + this.progress.size > 0 || this.#level !== undefined
   }
 
   /**

@@ -90,7 +90,7 @@ async function waitForResult(
   const notify = (text: string): boolean => outlet.notify(text)
   const token = progressTokenOf(request)
   // Without a token of its own, the request gets the progress that the call asked for, on its stream.
-  const ofCall = token === undefined ? session.progress.get(taskId) : undefined
+  const ofCall = token === undefined ? session.progress.get(taskId)?.reporter : undefined
   const endRedirect = ofCall?.redirect(notify)
   const wait = new TaskWait({
     host,

@@ -1,7 +1,7 @@
 // The progress of a task, for the client that made it. The token of the call stays valid as long as the task lives.
 import type { ProgressToken } from '../../protocol/messages.ts'
-import type { FollowedTask, TaskProgress, Tasks } from '../../server/tasks.ts'
-import type { Outlet } from '../host.ts'
+import type { FollowedTask, TaskProgress } from '../../server/tasks.ts'
+import type { LegacyHost, Outlet } from '../host.ts'
 import type { ProgressReporter, Session } from '../session.ts'
 
 /** A client that makes more tasks than this at a time learns the progress of the others when it waits for their results. */
@@ -22,12 +22,12 @@ export class ProgressSender implements ProgressReporter {
     this.#notify = notify
   }
 
-  send(progress: TaskProgress | undefined): boolean {
-    if (progress === undefined || progress.progress <= this.#highest) return true
-    this.#highest = progress.progress
+  send(progress: TaskProgress | undefined): void {
+    if (progress === undefined || progress.progress <= this.#highest) return
     const params = { progressToken: this.#token, ...progress }
     const notify = [...this.#redirects].at(-1) ?? this.#notify
-    return notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+    const isSent = notify(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/progress', params }))
+    if (isSent) this.#highest = progress.progress
   }
 
   redirect(notify: Notify): () => void {
@@ -36,31 +36,36 @@ export class ProgressSender implements ProgressReporter {
   }
 }
 
-/** Follows a task that a call with a token has made, until the task ends or the client cannot be told. */
+/** The task of a call with a progress token. */
+interface ToldTask {
+  readonly session: Session
+  readonly outlet: Outlet
+  readonly token: ProgressToken
+  readonly taskId: string
+}
+
+/** Follows the task until it ends, or until its session is forgotten. Without a stream to the client, the next report may find one. */
 export function tellProgress(
-  tasks: Tasks,
-  { session, outlet, token, taskId }: { session: Session; outlet: Outlet; token: ProgressToken; taskId: string },
+  { app: { tasks }, settle }: LegacyHost,
+  { session, outlet, token, taskId }: ToldTask,
 ): void {
   const { progress } = session
-  if (progress.size >= MAX_EACH || progress.has(taskId)) return
+  if (tasks === undefined || progress.size >= MAX_EACH || progress.has(taskId)) return
   // Over HTTP, the stream of the call ends with its response.
-  const notify: Notify = (text) => {
-    const to = outlet.overHttp === true ? session.standalone : outlet
-    to?.notify(text)
-    return to !== undefined
-  }
-  const sender = new ProgressSender(token, notify)
-  progress.set(taskId, sender)
-  const stop = (): void => {
+  const notify: Notify = (text) => (outlet.overHttp === true ? session.standalone : outlet)?.notify(text) ?? false
+  const reporter = new ProgressSender(token, notify)
+  const ended = (): void => {
     progress.delete(taskId)
     unfollow()
+    settle(session)
   }
   const unfollow = tasks.follow(
     taskId,
     (task: FollowedTask) => {
-      const isOver = task.status !== 'working' && task.status !== 'input_required'
-      if (isOver || !sender.send(task.progress)) stop()
+      if (task.status === 'working' || task.status === 'input_required') reporter.send(task.progress)
+      else ended()
     },
-    stop,
+    ended,
   )
+  progress.set(taskId, { reporter, stop: unfollow })
 }
