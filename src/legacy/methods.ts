@@ -204,14 +204,14 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   const known: RequestInfo = { ...infoOf(session), logLevel: level, progressToken: progressTokenOf(request) }
   const info =
     wish === undefined ? known : { ...known, capabilities: withTasks(known.capabilities), taskTtlMs: wish.ttlMs }
-  if (rounds !== undefined) return serveSessionRound(host, incoming, rounds, info)
-  // These revisions cannot make a task of a running call. A client that asks for a task gets one from the start.
+  if (rounds !== undefined) {
+    const text = await serveSessionRound(host, incoming, rounds, info)
+    return text === undefined || wish === undefined ? text : withProgress(host, incoming, JSON.parse(text) as Result)
+  }
+  // This revision cannot make a task of a running call. A client that asks for a task gets one from the start.
   if (wish !== undefined) {
     const result = await createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
-    const { progressToken: token } = info
-    const taskId = typeof result === 'string' ? undefined : result['taskId']
-    if (token !== undefined && typeof taskId === 'string') tellProgress(host, { session, outlet, token, taskId })
-    return result
+    return typeof result === 'string' ? result : withProgress(host, incoming, result)
   }
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
@@ -231,6 +231,16 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   } finally {
     if (session.calls.get(id) === running) session.calls.delete(id)
   }
+}
+
+/** If the call has become a task, and has a token, tells the client the progress of the task. */
+function withProgress(host: LegacyHost, { request, session, outlet }: SessionRequest, result: Result): Result {
+  const token = progressTokenOf(request)
+  const { resultType, taskId } = result
+  if (token !== undefined && resultType === 'task' && typeof taskId === 'string') {
+    tellProgress(host, { session, outlet, token, taskId })
+  }
+  return result
 }
 
 function startingCall(now: number): LiveFlow {

@@ -95,7 +95,7 @@ export interface TaskProgress {
   readonly message?: string
 }
 
-/** A task as a follower gets it. */
+/** A task, and how far it is. */
 export interface FollowedTask extends DetailedTask {
   readonly progress?: TaskProgress
 }
@@ -135,7 +135,7 @@ export interface Tasks {
     info: RequestInfo,
     principal: string | undefined,
   ): Promise<string> | undefined
-  get(taskId: unknown, principal: string | undefined): Promise<DetailedTask>
+  get(taskId: unknown, principal: string | undefined): Promise<FollowedTask>
   /** Takes answers to the questions that the task shows. Ignores answers to other questions. */
   update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void>
   /** Cancels the task, unless it has ended. */

@@ -104,8 +104,8 @@ export class TaskEngine implements Tasks {
     }
   }
 
-  async get(taskId: unknown, principal: string | undefined): Promise<DetailedTask> {
-    return taskValue(await this.#show(taskId, principal))
+  async get(taskId: unknown, principal: string | undefined): Promise<FollowedTask> {
+    return followedTask(await this.#show(taskId, principal))
   }
 
   async update(taskId: unknown, inputResponses: unknown, principal: string | undefined): Promise<void> {

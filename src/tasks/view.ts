@@ -42,7 +42,7 @@ export function taskText(task: TaskRecord): string {
   }
 }
 
-/** The task as a follower gets it. */
+/** The task, and how far it is. */
 export function followedTask(task: TaskRecord): FollowedTask {
   const { progress } = isEnd(task.status) ? {} : readMessage(task.message)
   return progress === undefined ? taskValue(task) : { ...taskValue(task), progress }

@@ -79,7 +79,7 @@ async function listen(session: RawSession): Promise<Events> {
 const withToken = (progress: number): object => ({ progressToken: 'call', progress, total: 10 })
 
 describe.each(hosts)('over $name', (host) => {
-  describe.each(['2025-11-25'])('a session of %s', (revision) => {
+  describe.each(['2025-11-25', '2026-06-XX', '2026-02-03-draft'])('a session of %s', (revision) => {
     test('has the progress on its stream, also if it was opened after a report, or lost for a while', async () => {
       const { session, report } = await copying(host, revision)
       await report(1)
@@ -91,6 +91,14 @@ describe.each(hosts)('over $name', (host) => {
       const another = await listen(session)
       await report(4)
       expect(await reported(another)).toEqual(withToken(4))
+    })
+
+    test('reads it with the task', async () => {
+      const { session, taskId, report } = await copying(host, revision)
+      expect((await session.json('tasks/get', { taskId })).result).not.toHaveProperty('_meta')
+      await report(4)
+      const { result } = await session.json('tasks/get', { taskId })
+      expect(result).toMatchObject({ _meta: { 'com.mcp-rally/progress': { progress: 4, total: 10 } } })
     })
 
     test('has it on the stream of tasks/result, without a stream of its own', async () => {

@@ -96,10 +96,18 @@ describe('the progress of a task', () => {
 describe.each<[string, ClientOptions]>([
   ['2026-07-28', {}],
   ['2025-11-25', { revision: '2025-11-25' }],
+  ['2026-06-XX', { revision: '2026-06-XX' }],
+  ['2026-02-03-draft', { revision: '2026-02-03-draft' }],
 ])('a client of %s', (_, options) => {
   test('is told the numbers by onProgress of callTool, of the task as of a plain call', async () => {
     const fifth = gate()
-    const app = rally({ name: 'copier', version: '1.0.0', store: new MemoryStore(), tasks: { pollMs: 20 } })
+    const app = rally({
+      name: 'copier',
+      version: '1.0.0',
+      store: new MemoryStore(),
+      tasks: { pollMs: 20 },
+      revisions: ['2026-06-XX', '2026-02-03-draft'],
+    })
     copies(app, fifth)
     const { url, close } = await serve(app, { port: 0, handleSignals: false })
     onTestFinished(close)

@@ -78,7 +78,7 @@ async function asking(
 }
 
 function inOurForm(task: Record<string, unknown>): Record<string, unknown> {
-  const { status, createdAt, lastUpdatedAt = createdAt, ttl = null, pollInterval, _meta, ...rest } = task
+  const { status, createdAt, lastUpdatedAt = createdAt, ttl = null, pollInterval, ...rest } = task
   return {
     ...rest,
     // The first draft writes it with a capital letter, and has no time of the last update.

@@ -25,7 +25,7 @@ export interface TaskSummary {
   readonly status: TaskStatus
   /** A message from the server, for people. */
   readonly message?: string
-  /** How far it is. Of a legacy server, `onProgress` is told instead. */
+  /** How far it is. Only Rally's servers say it with the task: others only tell `onProgress`. */
   readonly progress?: ProgressUpdate
   /** ISO 8601, by the server's clock. */
   readonly createdAt: string

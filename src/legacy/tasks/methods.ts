@@ -2,13 +2,13 @@
 import { INTERNAL_ERROR, MISSING_CAPABILITY, ProtocolError } from '../../protocol/errors.ts'
 import { isObject } from '../../protocol/json.ts'
 import type { DetailedTask } from '../../protocol/messages.ts'
-import { META_SERVER_INFO } from '../../protocol/revisions/2026-07-28.ts'
+import { META_PROGRESS, META_SERVER_INFO } from '../../protocol/revisions/2026-07-28.ts'
 import type { OlderRevision } from '../../protocol/revisions/older.ts'
 import { META_RELATED_TASK, olderTask } from '../../protocol/revisions/older.ts'
 import type { Result } from '../../protocol/revisions/rounds.ts'
 import { errorResult } from '../../server/content.ts'
 import { invalidParams } from '../../server/request.ts'
-import type { Tasks } from '../../server/tasks.ts'
+import type { FollowedTask, Tasks } from '../../server/tasks.ts'
 import type { LegacyHost } from '../host.ts'
 import { olderQuestions } from '../rounds.ts'
 import type { SessionRequest } from '../session-request.ts'
@@ -26,7 +26,7 @@ export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<R
   const { method, params = {} } = request
   switch (method) {
     case 'tasks/get':
-      return tasks.get(params['taskId'], principal).then((task) => olderTask(task, revision))
+      return tasks.get(params['taskId'], principal).then((task) => withProgress(task, olderTask(task, revision)))
     case 'tasks/result':
       return waitForResult(host, tasks, incoming)
     case 'tasks/cancel':
@@ -39,6 +39,11 @@ export function serveTask(host: LegacyHost, incoming: SessionRequest): Promise<R
     default:
       return undefined
   }
+}
+
+/** Adds how far the task is, as on 2026-07-28. */
+function withProgress({ progress }: FollowedTask, task: Result): Result {
+  return progress === undefined ? task : { ...task, _meta: { [META_PROGRESS]: progress } }
 }
 
 async function cancel(
