@@ -6,7 +6,6 @@ import type { DetailedTask, InputRequest } from '../protocol/messages.ts'
 import type { TaskPosition, TaskRecord } from '../store/tasks.ts'
 import { META_PROGRESS } from '../protocol/revisions/2026-07-28.ts'
 import type { FollowedTask } from '../server/tasks.ts'
-import { isEnd } from '../store/tasks.ts'
 import { readShown } from './state.ts'
 import { readMessage } from './status-message.ts'
 
@@ -44,13 +43,13 @@ export function taskText(task: TaskRecord): string {
 
 /** The task, and how far it is. */
 export function followedTask(task: TaskRecord): FollowedTask {
-  const { progress } = isEnd(task.status) ? {} : readMessage(task.message)
+  const { progress } = readMessage(task.message)
   return progress === undefined ? taskValue(task) : { ...taskValue(task), progress }
 }
 
 /** What belongs into `_meta` beside the task, as JSON text with a comma at its end. */
-export function metaText({ status, message }: TaskRecord): string {
-  const { progress } = isEnd(status) ? {} : readMessage(message)
+export function metaText({ message }: TaskRecord): string {
+  const { progress } = readMessage(message)
   return progress === undefined ? '' : `"${META_PROGRESS}":${JSON.stringify(progress)},`
 }
 

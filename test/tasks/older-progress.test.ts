@@ -93,6 +93,26 @@ describe.each(hosts)('over $name', (host) => {
       expect(await reported(another)).toEqual(withToken(4))
     })
 
+    test('has the last number, which was reported in the moment of the end', async () => {
+      const { session, taskId, report, end } = await copying(host, revision)
+      const stream = await listen(session)
+      await report(1)
+      expect(await reported(stream)).toEqual(withToken(1))
+      end(10)
+      expect(await reported(stream)).toEqual(withToken(10))
+      const { result } = await session.json('tasks/get', { taskId })
+      expect(result).toMatchObject({ _meta: { 'com.mcp-rally/progress': { progress: 10, total: 10 } } })
+    })
+
+    test('has it before the result of tasks/result', async () => {
+      const { session, taskId, end } = await copying(host, revision)
+      const response = session.request('tasks/result', { taskId, _meta: { progressToken: 'wait' } })
+      const events = new Events(await response)
+      end(10)
+      expect(await reported(events)).toEqual({ progressToken: 'wait', progress: 10, total: 10 })
+      expect((await events.message())?.result).toMatchObject({ content: [{ text: 'Copied.' }] })
+    })
+
     test('reads it with the task', async () => {
       const { session, taskId, report } = await copying(host, revision)
       expect((await session.json('tasks/get', { taskId })).result).not.toHaveProperty('_meta')

@@ -35,7 +35,7 @@ function copies(app: Rally, fifth: Gate<void>): void {
 }
 
 describe('the progress of a task', () => {
-  test('is in its _meta while it runs, beside the message', async () => {
+  test('is in its _meta, beside the message, also when it has ended', async () => {
     const fifth = gate()
     const { caller } = opened((app) => copies(app, fifth))
     const id = await caller.begin('copy')
@@ -45,7 +45,7 @@ describe('the progress of a task', () => {
     fifth.open()
     await caller.ended(id)
     const ended = resultOf(await caller.send(task('tasks/get', id)))
-    expect(ended['_meta']).not.toHaveProperty([META])
+    expect(ended['_meta']).toMatchObject({ [META]: { progress: 9, total: 10 } })
     expect(ended['statusMessage']).toBe('9 of 10')
   })
 
@@ -122,6 +122,47 @@ describe.each<[string, ClientOptions]>([
     if (started.kind !== 'task') throw new Error('It should be a task.')
     expect(await started.task.result({ onProgress })).toMatchObject({ content: [{ text: 'Copied.' }] })
     expect(told[0]).toEqual({ progress: 4, total: 10, message: 'Copying.' })
-    expect(told.map(({ progress }) => progress)).toEqual(told.map(({ progress }) => progress).toSorted((a, b) => a - b))
+    expect(told.map(({ progress }) => progress)).toEqual([4, 9])
+  })
+
+  test('is told each number once, whatever the message', async () => {
+    const app = rally({
+      name: 'copier',
+      version: '1.0.0',
+      store: new MemoryStore(),
+      tasks: { pollMs: 20 },
+      revisions: ['2026-06-XX', '2026-02-03-draft'],
+    })
+    const [first, second, third] = [gate(), gate(), gate()]
+    app.tool('copy', { task: 'optional' }, async (_args, io) => {
+      await io.step('all', async ({ progress }) => {
+        await first.promise
+        progress(3, 10, 'Three.')
+        await second.promise
+        progress(3, 10, 'Still three.')
+        await third.promise
+        progress(5, 10)
+      })
+      return 'Copied.'
+    })
+    const { url, close } = await serve(app, { port: 0, handleSignals: false })
+    onTestFinished(close)
+    const client = await connect(url, options)
+    onTestFinished(() => client.close())
+    const started = await client.startTool('copy')
+    if (started.kind !== 'task') throw new Error('It should be a task.')
+    const { task: handle } = started
+    const told: number[] = []
+    const result = handle.result({ onProgress: ({ progress }) => void told.push(progress) })
+    for (const [open, message] of [
+      [first, 'Three.'],
+      [second, 'Still three.'],
+    ] as const) {
+      open.open()
+      await expect.poll(async () => (await handle.status()).message).toBe(message)
+    }
+    third.open()
+    await result
+    expect(told).toEqual([3, 5])
   })
 })

@@ -117,11 +117,10 @@ export class ClientTask {
       if (this.#finished !== undefined) return this.#resultOf(this.#finished, deadline)
       const { onProgress } = options
       if (this.#requests.asksWhileWaiting) return this.#waitForEnd(deadline, onProgress)
-      let told = ''
+      let highest = -Infinity
       const tell = (progress: ProgressUpdate | undefined): void => {
-        const text = JSON.stringify(progress)
-        if (onProgress === undefined || progress === undefined || text === told) return
-        told = text
+        if (onProgress === undefined || progress === undefined || progress.progress <= highest) return
+        highest = progress.progress
         this.#context.connection.notifications.tell(onProgress, progress)
       }
       const watch = this.#watch(deadline, this.#takeCreated() === undefined)

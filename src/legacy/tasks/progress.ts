@@ -3,6 +3,7 @@ import type { ProgressToken } from '../../protocol/messages.ts'
 import type { FollowedTask, TaskProgress } from '../../server/tasks.ts'
 import type { LegacyHost, Outlet } from '../host.ts'
 import type { ProgressReporter, Session } from '../session.ts'
+import { hasEnded } from './wait.ts'
 
 /** A client that makes more tasks than this at a time learns the progress of the others when it waits for their results. */
 const MAX_EACH = 32
@@ -62,8 +63,8 @@ export function tellProgress(
   const unfollow = tasks.follow(
     taskId,
     (task: FollowedTask) => {
-      if (task.status === 'working' || task.status === 'input_required') reporter.send(task.progress)
-      else ended()
+      reporter.send(task.progress)
+      if (hasEnded(task)) ended()
     },
     ended,
   )

@@ -87,10 +87,11 @@ export class TaskWait implements WaitingRequest {
   }
 
   #onTask(task: FollowedTask): void {
-    if (isReady(task, this.#waiting.session.revision)) return this.#finish(() => this.#resolve(task))
+    const { session, progress } = this.#waiting
     try {
+      progress?.send(task.progress)
+      if (isReady(task, session.revision)) return this.#finish(() => this.#resolve(task))
       this.#notifyStatus(task)
-      this.#waiting.progress?.send(task.progress)
       this.#questions.show(task.inputRequests ?? {})
     } catch (error) {
       this.#failBy(error)
