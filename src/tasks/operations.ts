@@ -2,6 +2,7 @@
 // the wire of MCP. It works on a store alone, without the code of the app, so that a terminal can do it too.
 import type { Wait } from '../flow/flow-state.ts'
 import { RallyError } from '../protocol/errors.ts'
+import { assertJson, isObject } from '../protocol/json.ts'
 import type { CallToolResult, InputRequest, InputResponse } from '../protocol/messages.ts'
 import { shown as shownValue } from '../protocol/text.ts'
 import type { SignalOutcome } from '../server/tasks.ts'
@@ -177,12 +178,13 @@ export class TaskOperations {
   /** Answers questions of a task in place of its client, by the keys of `questions` in what `get` returns. */
   async answer(id: string, answers: Readonly<Record<string, InputResponse>>): Promise<void> {
     checkId('answer', id)
+    checkAnswers(answers)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const task = await this.#store.read(id)
       if (task === undefined || isEnd(task.status)) throw await this.#unchangeable(id)
       const state = readState(task.state)
-      checkAnswers(answers, state)
-      takeAnswers(state, answers as unknown as Record<string, Record<string, unknown>>, Date.now())
+      checkAsked(Object.keys(answers), state)
+      takeAnswers(state, answers, Date.now())
       const waits = Object.keys(state.shown).length > 0
       const change = {
         state: writeState(state),
@@ -237,7 +239,8 @@ export class TaskOperations {
   async prune(options: TaskPruneOptions): Promise<number> {
     // Without types, the options may be missing.
     const { olderThanMs, outcome, tool } = { ...options }
-    if (!(olderThanMs >= 0)) throw invalid('prune', '`olderThanMs` must be a number of at least 0', olderThanMs)
+    if (typeof olderThanMs !== 'number' || !(olderThanMs >= 0))
+      throw invalid('prune', '`olderThanMs` must be a number of at least 0', olderThanMs)
     const before = Date.now() - olderThanMs
     const filters = filtersOf('prune', {
       ...(outcome !== undefined && { outcome }),
@@ -325,14 +328,28 @@ function checkLimit(limit: number): void {
   throw invalid('list', `\`limit\` must be a whole number from 1 to ${MAX_LIMIT}`, limit)
 }
 
-function checkAnswers(answers: Readonly<Record<string, unknown>>, { shown }: TaskFlowState): void {
-  const keys = Object.keys(answers)
+/** The wire allows no others. A state that holds one could not be read again. */
+function checkAnswers(answers: unknown): asserts answers is Readonly<Record<string, Record<string, unknown>>> {
+  if (!isObject(answers))
+    throw answerInvalid(`\`answers\` must be an object with an answer for each key, got ${shownValue(answers)}`)
+  for (const [key, answer] of Object.entries(answers)) {
+    const problem = `the answer to "${key}" must be an object such as { action: 'accept', content: { ... } }`
+    if (!isObject(answer)) throw answerInvalid(`${problem}, got ${shownValue(answer)}`)
+  }
+  assertJson(answers, 'app.tasks.answer(): `answers`')
+}
+
+function checkAsked(keys: readonly string[], { shown }: TaskFlowState): void {
   const wrong = keys.find((key) => shown[key] === undefined)
   if (keys.length > 0 && wrong === undefined) return
   const asked = Object.keys(shown).map((key) => `"${key}"`)
   const asks = asked.length === 0 ? 'It asks nothing now' : `It asks ${asked.join(', ')}`
   const problem = wrong === undefined ? 'there is no answer' : `the task does not ask "${wrong}"`
-  throw new RallyError('ANSWER_INVALID', `app.tasks.answer(): ${problem}. ${asks}.`)
+  throw answerInvalid(`${problem}. ${asks}`)
+}
+
+function answerInvalid(problem: string): RallyError {
+  return new RallyError('ANSWER_INVALID', `app.tasks.answer(): ${problem}.`)
 }
 
 /** The event that the handler has declared under this key, or that has come for it. */

@@ -801,6 +801,40 @@ test('an operator answers in place of the client', async () => {
   await expect(tasks.answer(id, { note: accept({ choice: 'none' }) })).rejects.toMatchObject({ code: 'TASK_ENDED' })
 })
 
+test('an answer that no client could send is refused, and changes nothing', async () => {
+  const { caller, instance } = opened(new World().order())
+  const { tasks } = instance.app
+  const id = await caller.begin('order', { item: 'hat' })
+  await caller.asked(id, 'size')
+  const answer = (answers: unknown): Promise<void> => tasks.answer(id, answers as Parameters<typeof tasks.answer>[1])
+  for (const [answers, message] of [
+    [null, '`answers` must be an object with an answer for each key, got null.'],
+    [undefined, '`answers` must be an object with an answer for each key, got undefined.'],
+    ['yes', '`answers` must be an object with an answer for each key, got "yes".'],
+    [[], '`answers` must be an object with an answer for each key, got an array.'],
+    [
+      { size: null },
+      'the answer to "size" must be an object such as { action: \'accept\', content: { ... } }, got null.',
+    ],
+    [{ size: undefined }, 'got undefined.'],
+    [{ size: 'S' }, 'got "S".'],
+    [{ size: [] }, 'got an array.'],
+  ] as const) {
+    await expect(answer(answers)).rejects.toMatchObject({
+      code: 'ANSWER_INVALID',
+      message: expect.stringContaining(message) as string,
+    })
+  }
+  for (const value of [1n, Number.NaN, () => 'S']) {
+    await expect(answer({ size: { action: 'accept', content: { choice: value } } })).rejects.toMatchObject({
+      code: 'NOT_JSON',
+    })
+  }
+  expect(await tasks.get(id)).toMatchObject({ status: 'input_required', questions: { size: {} } })
+  await answer({ size: accept({ choice: 'S' }) })
+  await caller.asked(id, 'note')
+})
+
 test('old tasks that have ended are deleted, and no others', async () => {
   const store = new MemoryStore()
   const app = rally({ name: 'shop', version: '1', store, logger: { warn: () => {}, error: () => {} } })
@@ -825,10 +859,13 @@ test('old tasks that have ended are deleted, and no others', async () => {
   await caller.ended(thrown)
   await caller.asked(open, 'size')
   expect(await app.tasks.prune({ olderThanMs: 60_000 })).toBe(0)
+  for (const wrong of [-1, Number.NaN, null, undefined, '5', [], true, new Date()]) {
+    const olderThanMs = wrong as number
+    await expect(app.tasks.prune({ olderThanMs })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
+  }
   expect(await app.tasks.prune({ olderThanMs: 0, outcome: 'error' })).toBe(1)
   expect(await app.tasks.prune({ olderThanMs: 0 })).toBe(1)
   expect((await app.tasks.list()).tasks.map(({ id }) => id)).toEqual([open])
-  await expect(app.tasks.prune({ olderThanMs: -1 })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
 })
 
 test('the timeline adds no operation of the store to the life of a task', async () => {
