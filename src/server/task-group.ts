@@ -31,9 +31,12 @@ export function readTaskGroup<Args>(tool: string, concurrency: TaskConcurrency<A
     if (group === undefined) return undefined
     // A digest: the store can tell groups apart, but never learns their keys.
     if (typeof group === 'string') return { name: hash('sha256', JSON.stringify([tool, group]), 'base64url'), limit }
+    // An unhandled rejection would end the process.
+    if (group instanceof Promise) group.catch(() => {})
+    const got = group instanceof Promise ? 'a promise' : shown(group)
     throw new RallyError(
       'HANDLER_INVALID',
-      `Tool "${tool}": \`task.concurrency.key\` must return a string or undefined, got ${shown(group)}.`,
+      `Tool "${tool}": \`task.concurrency.key\` must return a string or undefined, got ${got}.`,
     )
   }
 }

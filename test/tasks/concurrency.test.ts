@@ -1,5 +1,5 @@
 // How many tasks of one key run at a time: what is over waits for its turn.
-import type { Rally, ToolTaskOptions } from 'mcp-rally'
+import type { Rally, RallyOptions, ToolTaskOptions } from 'mcp-rally'
 import { rally } from 'mcp-rally'
 import { sqlite } from 'mcp-rally/sqlite'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -198,6 +198,35 @@ describe('a wrong option', () => {
     const task = wrong as ToolTaskOptions<object>
     const make = (): unknown => rally({ name: 'office', version: '1.0.0' }).tool('build', { task }, () => 'Done.')
     expect(make).toThrow(message)
+  })
+
+  test.each<[string, () => unknown, string]>([
+    [
+      'throws',
+      () => {
+        throw new Error('No tenant.')
+      },
+      'No tenant.',
+    ],
+    [
+      'returns a promise',
+      () => Promise.reject(new Error('No tenant.')),
+      'Tool "build": `task.concurrency.key` must return a string or undefined, got a promise.',
+    ],
+  ])('a key that %s fails the call and nothing else, and the author reads why', async (_, key, message) => {
+    const errors: unknown[] = []
+    const onError: RallyOptions['onError'] = (error, { target }) => void errors.push([target, (error as Error).message])
+    const { caller } = opened(
+      (app) => {
+        const concurrency = { limit: 1, key: key as () => string }
+        app.tool('build', { task: { mode: 'always', concurrency } }, () => 'Done.')
+        app.tool('free', { task: 'always' }, () => 'Free.')
+      },
+      { onError },
+    )
+    expect(errorOf(await caller.call('build'))).toMatchObject({ code: -32603 })
+    expect(await caller.said(await caller.begin('free'))).toBe('Free.')
+    expect(errors).toEqual([['build', message]])
   })
 
   test('a key that is no string fails the call, and the author reads why', async () => {
