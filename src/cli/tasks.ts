@@ -164,9 +164,9 @@ function shortened(text: string, isWhole: boolean): string {
   return isWhole || line.length <= LONGEST_TOOL ? line : `${line.slice(0, LONGEST_TOOL - 3)}...`
 }
 
-/** A position of an earlier page has a colon after digits alone; a time does not. */
+/** A position of an earlier page, which the store reads, or a time. */
 function readBefore(text: string): Date | string {
-  if (/^\d+:/.test(text) && !/^\d+:\d\d(?::|$)/.test(text)) return text
+  if (text.startsWith('page:')) return text
   const time = new Date(text)
   return Number.isNaN(time.getTime()) ? text : time
 }

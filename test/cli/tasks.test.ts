@@ -219,6 +219,10 @@ test.each([
     args: ['tasks', '--before', 'nonsense', '--store', 'FILE'],
     says: /`before` must be a Date, or `next` of an earlier page/,
   },
+  ...['12:30', '0:12'].map((before) => ({
+    args: ['tasks', '--before', before, '--store', 'FILE'],
+    says: /`before` must be a Date, or `next` of an earlier page/,
+  })),
   { args: ['tasks', '--limit', '0', '--store', 'FILE'], says: /whole number from 1 to 1000/ },
   { args: ['tasks', '--store', '/nowhere/tasks.db'], says: /Cannot read the file \/nowhere\/tasks\.db/ },
   { args: ['tasks', '--store', THIS_FILE], says: /is not a SQLite file/ },

@@ -127,6 +127,8 @@ describe('list', () => {
       code: 'TASK_CURSOR',
       message: expect.stringMatching(/^app\.tasks\.list\(\): `before` must be .*, got "what"\. Leave it out/),
     })
+    for (const before of ['12:30', '1790000000000:', ''])
+      await expect(app.tasks.list({ before })).rejects.toMatchObject({ code: 'TASK_CURSOR' })
     await expect(app.tasks.list({ before: new Date(Number.NaN) })).rejects.toMatchObject({ code: 'OPTION_INVALID' })
     await expect(app.tasks.list({ limit: 0 })).rejects.toThrow(
       'app.tasks.list(): `limit` must be a whole number from 1 to 1000, got 0.',
