@@ -224,7 +224,10 @@ test.each([
     says: /`before` must be a Date, or `next` of an earlier page/,
   })),
   { args: ['tasks', '--limit', '0', '--store', 'FILE'], says: /whole number from 1 to 1000/ },
-  { args: ['tasks', '--store', '/nowhere/tasks.db'], says: /Cannot read the file \/nowhere\/tasks\.db/ },
+  {
+    args: ['tasks', '--store', '/nowhere/tasks.db'],
+    says: /Cannot open the file \/nowhere\/tasks\.db\. Check that it exists, and that you may write to it/,
+  },
   { args: ['tasks', '--store', THIS_FILE], says: /is not a SQLite file/ },
   { args: ['tasks', '--store', 'mysql://root:secret@localhost/db'], says: /--store must be a SQLite file, or a URL/ },
   { args: ['tasks', '--store', 'FILE', '--schema', 'x'], says: /--schema is only for a PostgreSQL store/ },

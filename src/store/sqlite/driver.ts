@@ -41,18 +41,18 @@ export function openDatabase(path: string, { synchronous }: FileOptions): Sqlite
 
 const HEADER = 'SQLite format 3\0'
 
-/** Opens a file that is there, and changes nothing in it. */
+/** Opens a file that is there, and changes nothing in it. SQLite itself must be able to write to it, also to read it. */
 export function openExisting(path: string): SqliteDatabase {
   const file = resolve(path)
   const header = Buffer.alloc(HEADER.length)
   try {
-    const opened = openSync(file, 'r')
+    const opened = openSync(file, 'r+')
     readSync(opened, header)
     closeSync(opened)
   } catch (cause) {
     throw new RallyError(
       'STORE_PATH',
-      `Cannot read the file ${file}. Check that it exists, and that you may read it.`,
+      `Cannot open the file ${file}. Check that it exists, and that you may write to it: SQLite does, also to read it.`,
       {
         cause,
       },
