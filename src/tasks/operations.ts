@@ -103,7 +103,8 @@ export interface PayloadPlace {
 export interface TaskGetOptions {
   /**
    * `true` leaves out all payloads: arguments, questions, answers, results of steps and of the tool. A function returns what to show in
-   * their place; `undefined` leaves one out. Errors are always shown, except those that are the result of the tool. Default false.
+   * their place; `undefined` leaves one out. The status message and the errors of steps are no payloads: they are always shown, also where
+   * the error of a step became the result of the tool. Default false.
    */
   readonly redact?: boolean | ((payload: unknown, place: PayloadPlace) => unknown)
 }

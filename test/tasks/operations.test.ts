@@ -257,6 +257,24 @@ describe('get', () => {
     expect(masked.timeline.at(-1)).toMatchObject({ how: 'error', error: 'Card **** was refused.' })
   })
 
+  test('shows the status message and the errors of steps in any case', async () => {
+    const { caller, instance } = opened((app) => {
+      app.tool('pay', { task: 'always' }, async (_args, io) => {
+        io.progress(1, 2, 'Paying with card 4242.')
+        await io.step('charge', () => {
+          throw new ToolError('Card 4242 was refused.')
+        })
+      })
+    })
+    const id = await caller.begin('pay')
+    await caller.ended(id)
+    const details = await instance.app.tasks.get(id, { redact: true })
+    expect(details.message).toBe('Paying with card 4242.')
+    expect(details.timeline.find(({ type }) => type === 'step')?.error).toBe('ToolError: Card 4242 was refused.')
+    expect(details.timeline.at(-1)).toMatchObject({ type: 'end', how: 'error' })
+    expect(details.timeline.at(-1)).not.toHaveProperty('error')
+  })
+
   test('of a task that waits: its questions, and since when', async () => {
     const world = new World()
     const { caller, instance } = opened(world.order())
