@@ -2,7 +2,8 @@
 //
 // 1. What the journal holds before `from` is kept. The entry `from` and all that settled after it is removed.
 // 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
-// 3. Events that have come count for it too, except that of `from` itself. The tokens that the failed task handed out reach it.
+// 3. Events that have come count for it too, except that of `from` itself, and those whose value is gone: it was in a scope that is done
+//    again. The tokens that the failed task handed out reach it.
 // 4. A question or an event whose deadline passed before the retry has a new one: nobody could use the time after the failure.
 // 5. Its id is derived from the one of the failed task. So two retries of one task are the same task, also if two operators make them.
 import type { FlowState } from '../flow/flow-state.ts'
@@ -29,7 +30,7 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   const journal = Journal.read(task.journal)
   const flowState = flowStateOf(state)
   const recorded = new Set(Object.keys(state.answers).filter((key) => journal.get(key) !== undefined))
-  const first = from === undefined ? failedEntry(journal, state.failedKey) : journal.get(from)
+  const first = from === undefined ? recordOf(journal, state.failedKey) : journal.get(from)
   if (from !== undefined && first === undefined && from !== state.failedKey) throw noSuchKey(from, journal)
   if (first !== undefined) cutFrom(first, journal, flowState)
   // A question that failed is asked again, as if for the first time, also if the journal does not have it.
@@ -43,8 +44,10 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
     else if (!flowState.held.has(key)) flowState.held.set(key, { ...open, answer: { raw }, at })
     flowState.open.delete(key)
   }
-  dropExpired(flowState, state.events, now)
-  for (const kept of [flowState.open, flowState.held]) kept.delete(again)
+  flowState.held.delete(again)
+  const events = eventsFor(state.events, first?.key, journal, flowState)
+  dropExpired(flowState, events, now)
+  flowState.open.delete(again)
   return {
     id: retryIdOf(task),
     owner: task.owner,
@@ -53,7 +56,7 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
       ...newState(state.version, writeFlowState(flowState), answers),
       passes: state.passes,
       history: historyWithRetry(state.history, first?.key ?? '', now),
-      ...eventsWithout(state.events, first?.key),
+      ...(events !== undefined && { events }),
     }),
     journal: journal.text(),
     message: undefined,
@@ -63,9 +66,9 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   }
 }
 
-/** The entry of the call that failed. Of a call inside a scope that has settled, the journal has only the scope. */
-function failedEntry(journal: Journal, failedKey = ''): Entry | undefined {
-  for (let key = failedKey; key !== ''; key = key.slice(0, Math.max(0, key.lastIndexOf(SCOPE_SEPARATOR)))) {
+/** The entry of a call. Of a call inside a scope that has settled, a journal has only the scope. */
+function recordOf(journal: { get(key: string): Entry | undefined }, callKey = ''): Entry | undefined {
+  for (let key = callKey; key !== ''; key = key.slice(0, Math.max(0, key.lastIndexOf(SCOPE_SEPARATOR)))) {
     const entry = journal.get(key)
     if (entry !== undefined) return entry
   }
@@ -79,16 +82,26 @@ function dropExpired({ waits, open }: FlowState, events: TaskFlowState['events']
   }
 }
 
-function eventsWithout(events: TaskFlowState['events'], key: string | undefined): Pick<TaskFlowState, 'events'> {
-  const kept = Object.entries(events ?? {}).filter(([each]) => each !== key)
-  return kept.length === 0 ? {} : { events: Object.fromEntries(kept) }
+/** Without the event to wait for again, and without those that came and whose value is gone: they can be sent again. */
+function eventsFor(
+  events: TaskFlowState['events'],
+  again: string | undefined,
+  journal: Journal,
+  { held }: FlowState,
+): TaskFlowState['events'] {
+  const kept = Object.entries(events ?? {}).filter(
+    ([key, { value }]) =>
+      key !== again && (value !== undefined || held.has(key) || recordOf(journal, key) !== undefined),
+  )
+  return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
 function cutFrom(first: Entry, journal: Journal, flowState: FlowState): void {
   const cut = journal.cut(first)
-  for (const { key } of cut) {
-    // A question may quote the token, and somebody may have it.
-    if (flowState.waits?.get(key)?.event === undefined) flowState.waits?.delete(key)
+  const cutByKey = new Map(cut.map((entry) => [entry.key, entry]))
+  for (const [key, { event }] of flowState.waits ?? []) {
+    // A question may quote the token of an event, and somebody may have it.
+    if (event === undefined && recordOf(cutByKey, key) !== undefined) flowState.waits?.delete(key)
   }
   for (const { tag, key, payload } of cut.slice(1)) {
     if (tag !== 'a') continue

@@ -612,15 +612,12 @@ describe('retry', () => {
     })
     const caller = new Caller(office, app)
     const id = await caller.begin('slow')
-    const asleep = async (task: string): Promise<void> => {
-      while ((await app.tasks.get(task)).dueAt?.getTime() !== office.now + 60_000) await office.changed()
-    }
-    await asleep(id)
+    await asleepIn(office, app, id)
     office.elapse(60_001)
     await caller.ended(id)
     isDown = false
     const retried = await app.tasks.retry(id, { from: 'one' })
-    await asleep(retried.id)
+    await asleepIn(office, app, retried.id)
     office.elapse(60_001)
     expect(await caller.said(retried.id)).toBe('Done.')
   })
@@ -669,6 +666,88 @@ describe('retry', () => {
     await caller.asked(retried, 'q~2')
     await caller.update(retried, { 'q~2': accept({ n: 4 }) })
     expect(await caller.said(retried)).toBe('got 4')
+  })
+
+  test('waits for an event in a scope that is done again, and takes it: its value is gone with the scope', async () => {
+    const office = new Office()
+    office.shareClock()
+    let isDown = true
+    const tokens: string[] = []
+    const { app } = office.instance((each) => {
+      each.tool('order', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        const first = await io.scope('first', async (inner) => {
+          const seen = inner.event('seen', z.string())
+          await inner.step('mail', () => void tokens.push(seen.token))
+          return await seen
+        })
+        return io.scope('second', async (inner) => {
+          const paid = inner.event('paid', z.number())
+          await inner.step('invoice', () => void tokens.push(paid.token))
+          const amount = await paid
+          await inner.sleep('night', 60_000)
+          await inner.step('charge', () => {
+            if (isDown) throw new Error('down')
+          })
+          return `${first} ${amount}`
+        })
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('order')
+    await expect.poll(() => tokens.length).toBe(1)
+    expect(await app.signal(tokens[0] ?? '', 'ada')).toBe('accepted')
+    await expect.poll(() => tokens.length).toBe(2)
+    expect(await app.signal(tokens[1] ?? '', 7)).toBe('accepted')
+    await asleepIn(office, app, id)
+    office.elapse(61_000)
+    expect((await caller.ended(id)).result?.isError).toBe(true)
+    const second = await app.tasks.retry(id)
+    // The scope that is kept has its event.
+    expect(await app.signal(tokens[0] ?? '', 'bob')).toBe('repeated')
+    expect(await app.signal(tokens[1] ?? '', 8)).toBe('accepted')
+    await asleepIn(office, app, second.id)
+    office.elapse(61_000)
+    expect((await caller.ended(second.id)).result?.isError).toBe(true)
+    isDown = false
+    // Now the scope that succeeded is done again, too.
+    const third = await app.tasks.retry(second.id, { from: 'one' })
+    expect(await app.signal(tokens[0] ?? '', 'eve')).toBe('accepted')
+    expect(await app.signal(tokens[1] ?? '', 9)).toBe('accepted')
+    await asleepIn(office, app, third.id)
+    office.elapse(61_000)
+    expect(await caller.said(third.id)).toBe('eve 9')
+  })
+
+  test('asks again what was answered in a scope that is done again: the journal had only the result', async () => {
+    const office = new Office()
+    office.shareClock()
+    let isDown = true
+    const { app } = office.instance((each) => {
+      each.tool('scoped', { task: 'always' }, async (_args, io) => {
+        await io.step('one', () => 1)
+        const yes = await io.scope('s', (inner) => inner.confirm('q', 'Sure?'))
+        await io.sleep('night', 60_000)
+        await io.step('two', () => {
+          if (isDown) throw new Error('down')
+        })
+        return `said ${yes}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('scoped')
+    await caller.asked(id, 's>q')
+    await caller.update(id, { 's>q': accept({ confirm: true }) })
+    await asleepIn(office, app, id)
+    office.elapse(61_000)
+    await caller.ended(id)
+    isDown = false
+    const { id: retried } = await app.tasks.retry(id, { from: 'one' })
+    await caller.asked(retried, 's>q')
+    await caller.update(retried, { 's>q': accept({ confirm: false }) })
+    await asleepIn(office, app, retried)
+    office.elapse(61_000)
+    expect(await caller.said(retried)).toBe('said false')
   })
 
   test('keeps the token of an event that it cuts off, and gives one that has expired a new deadline', async () => {
@@ -908,4 +987,13 @@ function brief(timeline: readonly TaskTimelineEntry[]): string[] {
     const [retry, told] = [attempt > 1 ? ` #${attempt}` : '', error !== undefined && type === 'step' ? ` ${error}` : '']
     return `${type} ${key}${retry} ${how}${told}${value === undefined ? '' : ` ${JSON.stringify(value)}`}`
   })
+}
+
+/** Resolves once the task sleeps. */
+async function asleepIn(office: Office, app: Rally, id: string): Promise<void> {
+  for (;;) {
+    const changed = office.changed()
+    if (((await app.tasks.get(id)).dueAt?.getTime() ?? 0) > office.now) return
+    await changed
+  }
 }
