@@ -1,6 +1,7 @@
 // An event from outside: the handler hands out a token, and waits until somebody signals with it.
 //
-// 1. The token and the due time are set when the event is first reached, and are carried until the flow ends.
+// 1. The token and the due time are set when the event is first reached, and are carried until the flow ends. A retry may set another
+//    due time. The token stays.
 // 2. The event counts as waited for once the handler awaits it. What came before is kept until then.
 // 3. It settles like an answer: in the order of time, and from the journal in every later pass.
 import type { Checked, Schema } from '../schema/standard.ts'
@@ -63,23 +64,21 @@ function failed<T>(host: EventHost, error: unknown, key: string): OutsideEvent<T
   return new Pending<T>('', undefined, parked)
 }
 
-function tokenOf(
-  { waits }: EventHost,
-  events: EventSource,
-  key: string,
-  schema: Schema,
-  within: Deadline | undefined,
-): string {
-  const known = waits.carried(key)?.event
-  if (known !== undefined) return known.token
+function tokenOf(host: EventHost, events: EventSource, key: string, schema: Schema, within?: Deadline): string {
+  const { input, waits } = host
+  const { event, dueAt: carriedDueAt = Infinity } = waits.carried(key) ?? {}
+  const isComplete = event?.schema !== undefined && (within === undefined || Number.isFinite(carriedDueAt))
+  if (event !== undefined && (isComplete || input.journal.get(key) !== undefined)) return event.token
+  // It is new. Or a retry waits for it again: its token is known then, but its schema or its deadline is not.
   const json = jsonSchemaOf(schema, 'input', `The schema of the event "${key}"`)
   const bytes = Buffer.byteLength(toJsonText(json, `The schema of the event "${key}"`))
   if (bytes > MAX_SCHEMA_BYTES) {
     throw eventInvalid(key, `its JSON Schema has ${bytes} bytes, and the limit is ${MAX_SCHEMA_BYTES}`)
   }
   const what = `The deadline of the event "${key}"`
-  const dueAt = within === undefined ? Infinity : waits.dueAt(key, within.withinMs, 'ask', what)
-  const token = events.mint(key, dueAt)
+  const endless = event === undefined ? Infinity : carriedDueAt
+  const dueAt = within === undefined ? endless : waits.dueAt(key, within.withinMs, 'ask', what)
+  const token = event?.token ?? events.mint(key, dueAt)
   waits.carry(key, { dueAt, event: { token, schema: json } })
   return token
 }

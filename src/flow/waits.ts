@@ -80,7 +80,8 @@ export class Waits {
    */
   dueAt(key: string, until: number | Date, kind: 'sleep' | 'ask', what: string): number {
     const carried = this.#carried.get(key)
-    if (carried !== undefined) return carried.dueAt
+    // An event that a retry waits for again has no due time yet.
+    if (carried !== undefined && Number.isFinite(carried.dueAt)) return carried.dueAt
     const { now } = this
     const ms = until instanceof Date ? until.getTime() - now : until
     if (typeof ms !== 'number' || !Number.isFinite(ms))

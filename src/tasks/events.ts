@@ -82,21 +82,31 @@ export function eventText(value: unknown): string {
  */
 export function receive(
   { state: text, status }: TaskRecord,
-  { key, dueAt }: EventAddress,
+  { key, dueAt: mintedDueAt }: EventAddress,
   { value, at }: ReceivedEvent,
 ): TaskFlowState | 'repeated' {
   const state = readState(text)
   state.events ??= Object.create(null) as Record<string, TaskEvent>
-  if (state.events[key] !== undefined) return 'repeated'
+  const before = state.events[key]
+  const isRepeated = before !== undefined
+  if (isRepeated && (before.value === undefined || isEnd(status))) return 'repeated'
+  const wait = flowStateOf(state).waits?.get(key)
+  // A retry sets another deadline. A worker that has just handed out the token may not have written the first one yet.
+  const dueAt = wait?.event === undefined ? mintedDueAt : wait.dueAt
+  // Nor the schema: then the pass checks the value.
+  const issuesOf = checkOf(key, wait?.event?.schema)
+  if (isRepeated && issuesOf(before.value).length === 0) return 'repeated'
   if (isEnd(status) || at > dueAt) throw refused()
-  // A worker that has just handed out the token may not have written the schema yet. Its pass checks the value.
-  const { schema } = flowStateOf(state).waits?.get(key)?.event ?? {}
-  if (schema !== undefined) {
-    const issues = compileJsonSchema(schema as Record<string, unknown>, `The schema of the event "${key}"`)(value)
-    if (issues.length > 0) throw mismatch(issues.join('; '))
-  }
+  const issues = issuesOf(value)
+  if (issues.length > 0) throw mismatch(issues.join('; '))
+  // An event that came before the schema, and does not match it, is not the first one.
   state.events[key] = { value, at }
   return state
+}
+
+function checkOf(key: string, schema: unknown): (value: unknown) => readonly string[] {
+  if (schema === undefined) return () => []
+  return compileJsonSchema(schema as Record<string, unknown>, `The schema of the event "${key}"`)
 }
 
 /** The event, if no pass has used it yet. */

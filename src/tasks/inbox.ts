@@ -2,14 +2,14 @@
 import type { Answers } from '../flow/answering.ts'
 import type { ReceivedEvent } from '../flow/event-source.ts'
 import { unusedEvent } from './events.ts'
-import type { TaskFlowState } from './state.ts'
+import type { TaskEvent, TaskFlowState } from './state.ts'
 
 export class Inbox {
   /** Keys of answers that a pass was given and that the store still holds. */
   readonly #delivered = new Set<string>()
   readonly #receivedAt = new Map<string, number>()
-  /** Keys of events that a pass was given. */
-  readonly #events = new Set<string>()
+  /** The events that a pass was given, by key. */
+  readonly #events = new Map<string, ReceivedEvent>()
   /** Keys of events that the pass waits for. */
   readonly #awaited = new Set<string>()
 
@@ -52,7 +52,7 @@ export class Inbox {
       return undefined
     }
     this.#awaited.delete(key)
-    this.#events.add(key)
+    this.#events.set(key, event)
     return event
   }
 
@@ -64,11 +64,17 @@ export class Inbox {
     })
   }
 
-  /** The pass could not use the event, and waits for another one. */
-  refuseEvent(state: TaskFlowState, key: string): void {
+  /** The event that the pass was given, if its value did not come with the flow's state. */
+  givenEvent(key: string): ReceivedEvent | undefined {
+    return this.#events.get(key)
+  }
+
+  /** The pass could not use the event that it was given, and waits for another one. That may have come already. */
+  refuseEvent(state: TaskFlowState, key: string, given: ReceivedEvent | undefined): void {
     this.#events.delete(key)
     this.#awaited.add(key)
-    delete state.events?.[key]
+    const event = state.events?.[key]
+    if (event?.value === undefined || isSame(event, given)) delete state.events?.[key]
   }
 
   /** True if an event has come that a pass which has ended was waiting for. */
@@ -78,10 +84,15 @@ export class Inbox {
 
   /** The values of the events that a pass was given are in the journal or in the flow's state now. That they came is kept. */
   markEvents(state: TaskFlowState): void {
-    for (const key of this.#events) {
+    for (const [key, given] of this.#events) {
       const event = state.events?.[key]
-      if (state.events !== undefined && event !== undefined) state.events[key] = { at: event.at }
+      if (state.events !== undefined && isSame(event, given)) state.events[key] = { at: given.at }
     }
     this.#events.clear()
   }
+}
+
+/** An event that does not match the schema of the handler may be replaced before a pass has refused it. */
+function isSame(event: TaskEvent | undefined, given: ReceivedEvent | undefined): boolean {
+  return event?.at === given?.at && JSON.stringify(event?.value) === JSON.stringify(given?.value)
 }

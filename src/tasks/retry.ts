@@ -4,7 +4,8 @@
 // 2. Answers that are removed are held under their pins, except that of `from` itself: the same question is not asked again.
 // 3. Events that have come count for it too, except that of `from` itself, and those whose value is gone: it was in a scope that is done
 //    again. The tokens that the failed task handed out reach it.
-// 4. A question or an event whose deadline passed before the retry has a new one: nobody could use the time after the failure.
+// 4. A question or an event whose deadline passed before the retry has a new one: nobody could use the time after the failure. The token
+//    of the event stays the same, because the text of a question that was answered may have it.
 // 5. Its id is derived from the one of the failed task. So two retries of one task are the same task, also if two operators make them.
 import type { FlowState } from '../flow/flow-state.ts'
 import { writeFlowState } from '../flow/flow-state.ts'
@@ -46,7 +47,7 @@ export function retryOf(task: InspectedTask, from: string | undefined, now: numb
   }
   flowState.held.delete(again)
   const events = eventsFor(state.events, first?.key, journal, flowState)
-  dropExpired(flowState, events, now)
+  reopenExpired(flowState, events, journal, now)
   flowState.open.delete(again)
   return {
     id: retryIdOf(task),
@@ -75,10 +76,20 @@ function recordOf(journal: { get(key: string): Entry | undefined }, callKey = ''
   return undefined
 }
 
-function dropExpired({ waits, open }: FlowState, events: TaskFlowState['events'], now: number): void {
+/** The deadline is set anew when the call is reached again. */
+function reopenExpired(
+  { waits, open }: FlowState,
+  events: TaskFlowState['events'],
+  journal: Journal,
+  now: number,
+): void {
   for (const [key, { dueAt, event }] of waits ?? []) {
-    const isAwaited = event === undefined ? open.has(key) : events?.[key] === undefined
-    if (isAwaited && dueAt <= now) waits?.delete(key)
+    if (dueAt > now) continue
+    if (event === undefined) {
+      if (open.has(key)) waits?.delete(key)
+    } else if (events?.[key] === undefined && recordOf(journal, key) === undefined) {
+      waits?.set(key, { dueAt: Infinity, event })
+    }
   }
 }
 

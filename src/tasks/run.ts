@@ -430,8 +430,9 @@ export class TaskRun implements JournalWriter, TroubledRun {
       urlOf: (token) => (eventsUrl === undefined ? undefined : `${eventsUrl}/${token}`),
       take: (key) => this.#inbox.takeEvent(this.#lease.state, key),
       refuse: (key) => {
+        const given = this.#inbox.givenEvent(key)
         const refuse = (state: TaskFlowState): TaskChange => {
-          this.#inbox.refuseEvent(state, key)
+          this.#inbox.refuseEvent(state, key, given)
           return {}
         }
         this.change(refuse).catch((error: unknown) => this.#failPass(error))

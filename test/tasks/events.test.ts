@@ -275,6 +275,57 @@ describe('an event in a task', () => {
     expect(await caller.said(id)).toBe('booked 7 true')
   })
 
+  test('with a wrong value does not take the place of the right one if it comes before the schema is stored', async () => {
+    const office = new Office()
+    const outcomes: unknown[] = []
+    const { app, logged } = office.instance((each) => {
+      each.tool('early', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID)
+        const signal = (amount: unknown) => async (): Promise<void> => {
+          outcomes.push(await app.signal(paid.token, { amount }).catch((error: { code: string }) => error.code))
+        }
+        await io.step('invoice', signal('seven'))
+        await io.step('again', signal('eight'))
+        await io.step('right', signal(9))
+        await io.step('more', signal(10))
+        return String((await paid).amount)
+      })
+    })
+    const caller = new Caller(office, app)
+    expect(await caller.said(await caller.begin('early'))).toBe('9')
+    expect(outcomes).toEqual(['accepted', 'EVENT_MISMATCH', 'accepted', 'repeated'])
+    expect(logged).toEqual([])
+  })
+
+  test('that the handler is about to refuse gives its place to the next one, which is not lost', async () => {
+    const office = new Office()
+    const [checking, go] = [gate(), gate()]
+    const by = z.string().refine(async () => {
+      checking.open()
+      await go.promise
+      return true
+    })
+    let token = ''
+    const { app, logged } = office.instance((each) => {
+      each.tool('slow', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID.extend({ by }))
+        await io.step('mail', async () => {
+          token = paid.token
+          await app.signal(token, { amount: 'seven', by: 'ada' })
+        })
+        return String((await paid).amount)
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('slow')
+    await checking.promise
+    expect(await app.signal(token, { amount: 9, by: 'bob' })).toBe('accepted')
+    go.open()
+    expect(await caller.said(id)).toBe('9')
+    expect(logged.join()).toMatch(/event \\?"paid\\?" does not match its schema/)
+    expect(await app.signal(token, { amount: 9, by: 'bob' })).toBe('repeated')
+  })
+
   test('that only the handler can refuse is logged, and the next one counts', async () => {
     const office = new Office()
     const post = new Post()
@@ -305,6 +356,34 @@ describe('an event in a task', () => {
     office.elapse(HOUR + 1)
     expect(await caller.said(id)).toBe('expired paid')
     await expect(app.signal(token, { amount: 7 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+  })
+
+  test('that has expired has the same token in another version of the tool, so a question that quotes it is not asked again', async () => {
+    const office = new Office()
+    office.shareClock()
+    const quotes =
+      (version: string) =>
+      (app: Rally): void => {
+        app.tool('quotes', { task: 'always', version }, async (_args, io) => {
+          const paid = io.event('paid', PAID, { withinMs: HOUR, otherwise: { amount: 0 } })
+          await io.confirm('told', `Pay with ${paid.token}?`)
+          const { amount } = await paid
+          await io.confirm('sure', 'Sure?')
+          return `${amount} ${version}`
+        })
+      }
+    const first = office.instance(quotes('1'))
+    const caller = new Caller(office, first.app)
+    const id = await caller.begin('quotes')
+    await caller.asked(id, 'told')
+    await caller.update(id, { told: accept({ confirm: true }) })
+    await caller.until(id, ({ status }) => status === 'working')
+    office.elapse(HOUR + 1)
+    await caller.asked(id, 'sure')
+    first.view.kill()
+    const next = new Caller(office, office.instance(quotes('2')).app)
+    await next.update(id, { sure: accept({ confirm: true }) })
+    expect(await next.said(id)).toBe('0 2')
   })
 
   test('that was received until its deadline counts, even if no worker looked at it before', async () => {

@@ -750,7 +750,7 @@ describe('retry', () => {
     expect(await caller.said(retried)).toBe('said false')
   })
 
-  test('keeps the token of an event that it cuts off, and gives one that has expired a new deadline', async () => {
+  test('keeps the tokens of events that it cuts off, and gives one that has expired a new deadline', async () => {
     const office = new Office()
     office.shareClock()
     let isDown = true
@@ -760,7 +760,7 @@ describe('retry', () => {
         await io.step('one', () => 1)
         const paid = io.event('paid', z.number())
         const seen = io.event('seen', z.number(), { withinMs: 60_000 })
-        await io.confirm('sure', `Pay with ${paid.token}?`)
+        await io.confirm('sure', `Pay with ${paid.token}? Seen with ${seen.token}?`)
         await io.step('two', () => void tokens.push(paid.token, seen.token))
         const amount = await paid
         await io.step('three', () => {
@@ -780,9 +780,52 @@ describe('retry', () => {
     office.elapse(60_001)
     const { id: retried } = await app.tasks.retry(id, { from: 'one' })
     await expect.poll(() => tokens.length).toBe(4)
-    expect([tokens[2] === tokens[0], tokens[3] === tokens[1]]).toEqual([true, false])
-    expect(await app.signal(tokens[3] ?? '', 8)).toBe('accepted')
+    expect(tokens.slice(2)).toEqual(tokens.slice(0, 2))
+    // Its schema is known again, too.
+    await expect.poll(() => app.signal(tokens[1] ?? '', 'eight').catch(String)).toContain('must be number')
+    expect(await app.signal(tokens[1] ?? '', 8)).toBe('accepted')
     expect(await caller.said(retried)).toBe('7 8')
+  })
+
+  test('waits again for the event that it begins with, as long as the first time', async () => {
+    const office = new Office()
+    office.shareClock()
+    let isDown = true
+    const tokens: string[] = []
+    const { app } = office.instance((each) => {
+      each.tool('order', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', z.number(), { withinMs: 60_000, otherwise: 0 })
+        const seen = io.event('seen', z.string(), { withinMs: 60_000, otherwise: 'nobody' })
+        await io.step('mail', () => void tokens.push(paid.token, seen.token))
+        const amount = await paid
+        const by = await seen
+        await io.step('charge', () => {
+          if (isDown) throw new Error('down')
+        })
+        return `${amount} ${by}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const id = await caller.begin('order')
+    await asleepIn(office, app, id)
+    const [paid = '', seen = ''] = tokens
+    await app.signal(paid, 7)
+    await asleepIn(office, app, id)
+    office.elapse(60_001)
+    expect((await caller.ended(id)).result?.isError).toBe(true)
+    const second = await app.tasks.retry(id)
+    // It has expired, and what the handler did then is kept.
+    await expect(app.signal(seen, 'ada')).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+    expect((await caller.ended(second.id)).result?.isError).toBe(true)
+    isDown = false
+    const third = await app.tasks.retry(second.id, { from: 'paid' })
+    await asleepIn(office, app, third.id)
+    await expect(app.signal(paid, 'seven')).rejects.toMatchObject({ code: 'EVENT_MISMATCH' })
+    office.elapse(59_000)
+    expect(await app.signal(paid, 8)).toBe('accepted')
+    await asleepIn(office, app, third.id)
+    expect(await app.signal(seen, 'ada')).toBe('accepted')
+    expect(await caller.said(third.id)).toBe('8 ada')
   })
 
   test('of a step that was out of attempts has all of them again', async () => {
