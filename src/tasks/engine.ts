@@ -19,13 +19,14 @@ import type {
   TasksOptions,
   TaskStart,
 } from '../server/tasks.ts'
+import type { EventAddress } from './events.ts'
 import { EventTokens, eventText, receive, refused } from './events.ts'
 import { Followers } from './followers.ts'
 import type { TaskOperations } from './operations.ts'
 import { waitLimits } from './run.ts'
 import { ShownTasks, type ChangeableTask } from './shown-tasks.ts'
 import type { TaskRequest } from './state.ts'
-import { isByHand, newState, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
+import { isByHand, newState, ownerOf, readState, retryIdIn, retryIdOf, takeAnswers, writeState } from './state.ts'
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { shown } from '../protocol/text.ts'
@@ -135,7 +136,7 @@ export class TaskEngine implements Tasks {
     const text = eventText(value)
     const address = await this.#eventTokens.open(token)
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const task = await this.#lastRetryOf(address.taskId)
+      const task = await this.#lastRetryOf(address)
       if (task === undefined) throw refused()
       const state = receive(task, address, { value: JSON.parse(text) as unknown, at: this.#host.now() })
       if (state === 'repeated') return 'repeated'
@@ -144,12 +145,16 @@ export class TaskEngine implements Tasks {
     throw changedTooOften()
   }
 
-  /** The task, or the one that retries it. So a token that was handed out before a retry is good after it. */
-  async #lastRetryOf(id: string): Promise<TaskRecord | undefined> {
-    let task = await this.#store.read(id)
-    for (let retries = 0; task !== undefined && isEnd(task.status) && retries < MAX_RETRIES; retries += 1) {
-      const next = await this.#store.read(retryIdOf(task))
-      if (next === undefined) break
+  /** The task, or the one that retries it, which may be stored for longer. So a token that was handed out before a retry is good after it. */
+  async #lastRetryOf({ taskId, flowId }: EventAddress): Promise<TaskRecord | undefined> {
+    let task = await this.#store.read(taskId)
+    let id = taskId
+    for (let retries = 0; retries < MAX_RETRIES && (task === undefined || isEnd(task.status)); retries += 1) {
+      if (task === undefined && flowId === '') break
+      id = task === undefined ? retryIdIn(flowId, id) : retryIdOf(task)
+      const next = await this.#store.read(id)
+      // The older ones are deleted first: one that is stored was not retried if the next one is missing.
+      if (task !== undefined && next === undefined) break
       task = next
     }
     return task

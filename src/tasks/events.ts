@@ -2,7 +2,8 @@
 //
 // 1. Whoever has the token may send one event. It says nothing else, and opens nothing else.
 // 2. The first event wins. What came is in the store before its sender is told so.
-// 3. A token of a task that has ended, was deleted, or whose deadline has passed is refused like a wrong one.
+// 3. A token of a task that has ended, was deleted, or whose deadline has passed is refused like a wrong one. If the task was retried, its
+//    tokens are good for the task that retries it.
 import type { ReceivedEvent } from '../flow/event-source.ts'
 import { eventInvalid } from '../flow/errors.ts'
 import { RallyError } from '../protocol/errors.ts'
@@ -26,6 +27,8 @@ const MAX_TOKEN_BYTES = 4_096
 /** What a token names. */
 export interface EventAddress {
   readonly taskId: string
+  /** Tells the ids of the tasks that retry it, also once it was deleted. Empty in tokens of earlier versions. */
+  readonly flowId: string
   readonly key: string
   /** Infinity if the event has no deadline. */
   readonly dueAt: number
@@ -37,8 +40,13 @@ const codec: PayloadCodec<EventAddress, [key: string, dueAt: number | null]> = {
   purpose: 'signal',
   name: 'token of an event',
   tests: [isText, isDueAt],
-  write: ({ taskId, key, dueAt }) => ({ id: taskId, fields: [key, Number.isFinite(dueAt) ? dueAt : null], text: '' }),
-  read: ({ id, fields: [key, dueAt] }) => ({ taskId: id, key, dueAt: dueAt ?? Infinity }),
+  // As text, which earlier versions ignore: they still take the token.
+  write: ({ taskId, flowId, key, dueAt }) => ({
+    id: taskId,
+    fields: [key, Number.isFinite(dueAt) ? dueAt : null],
+    text: flowId,
+  }),
+  read: ({ id, fields: [key, dueAt], text }) => ({ taskId: id, flowId: text, key, dueAt: dueAt ?? Infinity }),
 }
 
 /** It belongs to no request: whoever has it may use it. */
@@ -82,7 +90,7 @@ export function eventText(value: unknown): string {
  */
 export function receive(
   { state: text, status }: TaskRecord,
-  { key, dueAt: mintedDueAt }: EventAddress,
+  { key, dueAt: mintedDueAt }: Pick<EventAddress, 'key' | 'dueAt'>,
   { value, at }: ReceivedEvent,
 ): TaskFlowState | 'repeated' {
   const state = readState(text)

@@ -207,7 +207,7 @@ export class TaskOperations {
       if (task === undefined || isEnd(task.status)) throw await this.#unchangeable(id)
       const { dueAt } = eventIn(readState(task.state), key)
       const event = { value: JSON.parse(text) as unknown, at: Date.now() }
-      const state = receive(task, { taskId: id, key, dueAt }, event)
+      const state = receive(task, { key, dueAt }, event)
       if (state === 'repeated') return 'repeated'
       const change = { state: writeState(state), dueMs: 0 }
       if ((await this.#store.change(id, { version: task.version }, change)) === undefined) continue

@@ -279,7 +279,7 @@ export class TaskRun implements JournalWriter, TroubledRun {
       cancel: this.#cancel,
       progress: this.#status.progress,
       journalWriter: this,
-      events: this.#events,
+      events: this.#eventsOf(flowId),
       can: (capability) => hasCapability(can, capability),
       wantsHandover: () => this.host.draining(this),
       started: (pass) => {
@@ -423,10 +423,10 @@ export class TaskRun implements JournalWriter, TroubledRun {
     return flowDigest(this.task.id)
   }
 
-  get #events(): EventSource {
+  #eventsOf(flowId: string): EventSource {
     const { eventTokens, eventsUrl } = this.host
     return {
-      mint: (key, dueAt) => eventTokens.mint({ taskId: this.task.id, key, dueAt }),
+      mint: (key, dueAt) => eventTokens.mint({ taskId: this.task.id, flowId, key, dueAt }),
       urlOf: (token) => (eventsUrl === undefined ? undefined : `${eventsUrl}/${token}`),
       take: (key) => this.#inbox.takeEvent(this.#lease.state, key),
       refuse: (key) => {

@@ -198,6 +198,11 @@ export function countTry(state: TaskFlowState, which: 'retries' | 'left', bytes:
 /** The id of the task that retries this one, whether it exists or not. */
 export function retryIdOf({ id, request }: Pick<TaskRecord, 'id' | 'request'>): string {
   const { flowId } = JSON.parse(request) as TaskRequest
+  return retryIdIn(flowId, id)
+}
+
+/** The same, for a task that may have been deleted. */
+export function retryIdIn(flowId: string, id: string): string {
   return createHmac('sha256', flowId).update(`retry of ${id}`).digest('hex')
 }
 

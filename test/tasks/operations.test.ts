@@ -787,6 +787,42 @@ describe('retry', () => {
     expect(await caller.said(retried)).toBe('7 8')
   })
 
+  test('is reached by all tokens after the tasks before it were deleted, also by those that it hands out itself', async () => {
+    const office = new Office()
+    let isDown = true
+    const tokens: string[] = []
+    const { app } = office.instance((each) => {
+      each.tool('order', { task: 'always' }, async (_args, io) => {
+        const seen = io.event('seen', z.string())
+        const paid = io.event('paid', z.number())
+        await io.step('mail', () => void tokens.push(seen.token))
+        await io.step('charge', () => {
+          if (isDown) throw new Error('down')
+        })
+        await io.step('invoice', () => void tokens.push(paid.token))
+        return `${await seen} ${await paid}`
+      })
+    })
+    const caller = new Caller(office, app)
+    const first = await caller.begin('order')
+    await caller.ended(first)
+    const second = await app.tasks.retry(first)
+    await caller.ended(second.id)
+    isDown = false
+    const third = await app.tasks.retry(second.id)
+    await expect.poll(() => tokens.length).toBe(2)
+    expect(await app.tasks.prune({ olderThanMs: 0 })).toBe(2)
+    const [seen = '', paid = ''] = tokens
+    // A process that has never seen the tasks.
+    const other = office.built(() => {}).app
+    expect(await other.signal(seen, 'ada')).toBe('accepted')
+    expect(await other.signal(paid, 7)).toBe('accepted')
+    expect(await caller.said(third.id)).toBe('ada 7')
+    expect(await other.signal(paid, 8)).toBe('repeated')
+    await app.tasks.prune({ olderThanMs: 0 })
+    await expect(other.signal(paid, 9)).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
+  })
+
   test('waits again for the event that it begins with, as long as the first time', async () => {
     const office = new Office()
     office.shareClock()
