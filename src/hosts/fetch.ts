@@ -35,6 +35,7 @@ class FetchExchange implements HttpExchange, BodyReading {
   readonly cancel = new Cancel()
   caller: IdentifiedCaller | undefined
   visitor: AdmittedVisitor | undefined
+  maxBodyBytes: number
   servedBytes: number | undefined
   holds = 0
   bodyDeadline = 0
@@ -53,6 +54,7 @@ class FetchExchange implements HttpExchange, BodyReading {
 
   constructor(endpoint: HttpEndpoint, request: Request) {
     this.#endpoint = endpoint
+    this.maxBodyBytes = endpoint.maxBodyBytes
     this.#request = request
     this.response = new Promise((resolve) => {
       this.#respond = resolve
@@ -112,7 +114,7 @@ class FetchExchange implements HttpExchange, BodyReading {
     this.#reader = reader
     for (let chunk = await reader?.read(); chunk?.done === false; chunk = await reader?.read()) {
       if (this.#isRead) return
-      const isTooLarge = body.length + chunk.value.byteLength > this.#endpoint.maxBodyBytes
+      const isTooLarge = body.length + chunk.value.byteLength > this.maxBodyBytes
       if (isTooLarge || body.isCrumbled) {
         this.#endBody()
         if (isTooLarge) this.#endpoint.receiveTooLarge(this)

@@ -14,7 +14,16 @@ import type { Admission, AdmissionOptions } from './admission.ts'
 import { admission, corsHeaders, preflight } from './admission.ts'
 import type { Sender } from './answer.ts'
 import { answerBody } from './answer.ts'
-import { eventTokenIn, mayBeEvent, postEvent, refuseEvent } from './event-post.ts'
+import {
+  EVENT_CORS,
+  eventFailure,
+  eventTokenIn,
+  isParsedString,
+  MAX_EVENT_BODY_BYTES,
+  mayBeEvent,
+  postEvent,
+  refuseEvent,
+} from './event-post.ts'
 import { acceptsEvents, DEFAULT_KEEP_ALIVE_MS, KeepAlive } from './events.ts'
 import type { ReadHeader } from './header-check.ts'
 import type { LoadLimits, LoadOptions, Served } from './load.ts'
@@ -54,6 +63,8 @@ export interface HttpExchange extends Sender, Served {
   caller: IdentifiedCaller | undefined
   /** Set by the endpoint if a user sends answers on the page by a link. */
   visitor: AdmittedVisitor | undefined
+  /** The largest body. The endpoint lowers it for an event. */
+  maxBodyBytes: number
   /** Reads at most `maxBodyBytes` of the body, then calls `receive`, or `receiveTooLarge`, of the endpoint. */
   readBody(): void
   /** Adds headers to the response, whatever that is. */
@@ -133,10 +144,7 @@ export class HttpEndpoint {
   /** Answers the request, after reading its body if it has one. */
   serve(exchange: HttpExchange): void {
     if (this.#page?.takes(exchange.url)) return this.#openPage(this.#page, exchange)
-    if (this.#takesEvents && mayBeEvent(exchange.url) && this.#eventToken(exchange) !== undefined) {
-      const refused = refuseEvent(exchange.method, exchange.header)
-      return refused === undefined ? exchange.readBody() : exchange.reply(refused)
-    }
+    if (this.#eventToken(exchange) !== undefined) return this.#serveEvent(exchange)
     const early = this.#routed(exchange) ?? this.#refused(exchange)
     if (early !== undefined) return exchange.reply(early)
     const authenticate = this.#authenticate
@@ -184,20 +192,30 @@ export class HttpEndpoint {
       (caller === undefined ? undefined : load.refusalOf(caller.principal, bytes, this.limits))
     if (refused !== undefined) return exchange.reply(refused)
     load.enter(exchange, bytes)
-    if (this.#takesEvents && mayBeEvent(exchange.url)) {
-      const token = this.#eventToken(exchange)
-      if (token !== undefined) return this.#answerEvent(exchange, token, body, bytes)
-    }
+    const token = this.#eventToken(exchange)
+    if (token !== undefined) return this.#answerEvent(exchange, token, body)
     if (load.backlog.mustWait()) this.#answerLater(exchange, body)
     else this.#answer(exchange, body)
   }
 
-  #eventToken({ path }: HttpExchange): string | undefined {
+  #eventToken(exchange: HttpExchange): string | undefined {
+    if (!this.#takesEvents || !mayBeEvent(exchange.url)) return undefined
+    const { path } = exchange
     return path === this.#path ? undefined : eventTokenIn(path)
   }
 
-  #answerEvent(exchange: HttpExchange, token: string, body: string, bytes: number): void {
-    void postEvent(this.app, token, body, bytes).then((reply) => {
+  #serveEvent(exchange: HttpExchange): void {
+    const { method, header } = exchange
+    exchange.addHeaders(EVENT_CORS)
+    exchange.maxBodyBytes = Math.min(exchange.maxBodyBytes, MAX_EVENT_BODY_BYTES)
+    const refused = refuseEvent(method, header)
+    if (refused !== undefined) exchange.reply(refused)
+    else if (Number(header('content-length')) > exchange.maxBodyBytes) this.receiveTooLarge(exchange)
+    else exchange.readBody()
+  }
+
+  #answerEvent(exchange: HttpExchange, token: string, body: string): void {
+    void postEvent(this.app, token, body).then((reply) => {
       load.leave(exchange)
       exchange.reply(reply)
     })
@@ -239,18 +257,21 @@ export class HttpEndpoint {
 
   /** Answers a body that a parser has read already. It was bounded by that parser, and is held to our limit too. */
   receiveParsed(exchange: HttpExchange, parsed: unknown, advice: string): void {
-    if (parsed === undefined || parsed === null) return this.#receiveUnreadable(exchange, 'is missing', advice)
+    const isEvent = this.#eventToken(exchange) !== undefined
+    // An event may be any JSON value. A message is an object.
+    if (parsed === undefined || (parsed === null && !isEvent))
+      return this.#receiveUnreadable(exchange, 'is missing', advice)
+    const isText = typeof parsed === 'string' && !(isEvent && isParsedString(parsed, exchange.header))
     let body: string | undefined
     try {
       // As text again: what a parser made of it may be no JSON, and its size is not known otherwise.
-      body =
-        parsed instanceof Uint8Array ? textOf(parsed) : typeof parsed === 'string' ? parsed : JSON.stringify(parsed)
+      body = parsed instanceof Uint8Array ? textOf(parsed) : isText ? parsed : JSON.stringify(parsed)
     } catch {
       // It holds itself, or is nested too deeply.
     }
     if (body === undefined) return this.#receiveUnreadable(exchange, 'is not JSON', advice)
     const bytes = Buffer.byteLength(body)
-    if (bytes > this.maxBodyBytes) this.receiveTooLarge(exchange)
+    if (bytes > exchange.maxBodyBytes) this.receiveTooLarge(exchange)
     else this.receive(exchange, body, bytes)
   }
 
@@ -260,15 +281,20 @@ export class HttpEndpoint {
     exchange.reply(errorReply(undefined, new ProtocolError(INTERNAL_ERROR, why), 500))
   }
 
-  /** The body is larger than `maxBodyBytes`. */
+  /** The body is larger than the `maxBodyBytes` of the exchange. */
   receiveTooLarge(exchange: HttpExchange): void {
-    exchange.reply(this.#tooLarge())
+    this.#refuseBody(exchange, `The body is larger than ${exchange.maxBodyBytes} bytes.`)
   }
 
   /** The body comes in too many tiny chunks. */
   receiveCrumbled(exchange: HttpExchange): void {
     const why = 'The body comes in thousands of chunks of a few bytes each. Send it in larger ones.'
-    exchange.reply(refusal(TOO_LARGE, why))
+    this.#refuseBody(exchange, why)
+  }
+
+  #refuseBody(exchange: HttpExchange, why: string): void {
+    const isEvent = this.#eventToken(exchange) !== undefined
+    exchange.reply(isEvent ? eventFailure(TOO_LARGE, why) : refusal(TOO_LARGE, why))
   }
 
   #routed(exchange: HttpExchange): Reply | undefined {

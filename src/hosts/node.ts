@@ -61,6 +61,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   readonly cancel = new Cancel()
   caller: IdentifiedCaller | undefined
   visitor: AdmittedVisitor | undefined
+  maxBodyBytes: number
   servedBytes: number | undefined
   holds = 0
   bodyDeadline = 0
@@ -88,6 +89,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   ) {
     super('RallyHttpExchange')
     this.#endpoint = endpoint
+    this.maxBodyBytes = endpoint.maxBodyBytes
     this.#outbox = outbox
     this.#request = request
     this.#response = response
@@ -149,7 +151,9 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
     const request: ParsedRequest = this.#request
     if (request.readableDidRead || request.readableEnded) {
       const parsed = typeof this.#parsed === 'function' ? undefined : this.#parsed
-      return this.#endpoint.receiveParsed(this, parsed ?? request.body, READ_BEFORE)
+      // Null is the value of an event.
+      const { body = parsed } = request
+      return this.#endpoint.receiveParsed(this, parsed ?? body, READ_BEFORE)
     }
     load.beginBody(this)
     if (request instanceof DirectRequest && request.readBody(this)) return
@@ -170,7 +174,7 @@ class NodeExchange extends AsyncResource implements HttpExchange, BodyReading, B
   receiveChunk(chunk: Buffer): void {
     const body = this.#body
     if (this.#isRead) return
-    if (body.length + chunk.length > this.#endpoint.maxBodyBytes) {
+    if (body.length + chunk.length > this.maxBodyBytes) {
       this.#endBody()
       return this.#endpoint.receiveTooLarge(this)
     }

@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { storedSource } from '../server/source.ts'
 import { noTask } from '../flow/errors.ts'
-import { INTERNAL_ERROR, ProtocolError, RallyError } from '../protocol/errors.ts'
+import { ProtocolError, RallyError } from '../protocol/errors.ts'
 import type { DetailedTask } from '../protocol/messages.ts'
 import { hasCapability } from '../server/capabilities.ts'
 import type { AppServices } from '../server/context.ts'
@@ -30,6 +30,7 @@ import { isByHand, newState, ownerOf, readState, retryIdIn, retryIdOf, takeAnswe
 import type { ClaimedTask, NewTask, TaskChange, TaskRecord, TaskStore, TaskVersion } from '../store/tasks.ts'
 import { StoreUnavailable } from '../store/outages.ts'
 import { shown } from '../protocol/text.ts'
+import { Unavailable } from '../protocol/unavailable.ts'
 import { isEnd } from '../store/tasks.ts'
 import { Usages } from '../store/usage.ts'
 import { cursorAfter, fieldsText, followedTask, listedTask, metaText, readCursor, taskText, taskValue } from './view.ts'
@@ -374,8 +375,8 @@ function readId(id: unknown): string {
   return id
 }
 
-function changedTooOften(): ProtocolError {
-  return new ProtocolError(INTERNAL_ERROR, `The task changed ${MAX_TRIES} times during this request. Try again.`)
+function changedTooOften(): Unavailable {
+  return new Unavailable(`The task changed ${MAX_TRIES} times during this request. Try again.`, { retryAfterMs: 1_000 })
 }
 
 function notFound(): ProtocolError {

@@ -7,7 +7,7 @@
 import type { ReceivedEvent } from '../flow/event-source.ts'
 import { eventInvalid } from '../flow/errors.ts'
 import { RallyError } from '../protocol/errors.ts'
-import { toJsonText } from '../protocol/json.ts'
+import { isTame, toJsonText } from '../protocol/json.ts'
 import type { PayloadCodec } from '../seal/envelope.ts'
 import { bindTo, isCount, isText } from '../seal/envelope.ts'
 import { InvalidState } from '../seal/errors.ts'
@@ -20,6 +20,7 @@ import { flowStateOf, readState } from './state.ts'
 
 /** The largest value, as JSON. */
 const MAX_EVENT_BYTES = 65_536
+const MAX_LEVELS = 64
 /** The task says when its tokens end. */
 const TOKEN_MS = 10 * 365 * 86_400_000
 const MAX_TOKEN_BYTES = 4_096
@@ -49,6 +50,9 @@ const codec: PayloadCodec<EventAddress, [key: string, dueAt: number | null]> = {
   read: ({ id, fields: [key, dueAt], text }) => ({ taskId: id, flowId: text, key, dueAt: dueAt ?? Infinity }),
 }
 
+/** What messages call it. */
+const VALUE = 'the value of the event'
+
 /** It belongs to no request: whoever has it may use it. */
 const BINDING = bindTo('signal', '', undefined)
 
@@ -77,9 +81,11 @@ export class EventTokens {
   }
 }
 
-/** The text of a value that was sent, as JSON. Throws EVENT_MISMATCH if it is too large, and NOT_JSON. */
+/** The text of a value that was sent, as JSON. Throws EVENT_MISMATCH if it is too large, and NOT_JSON if JSON loses it or it is too deep. */
 export function eventText(value: unknown): string {
-  const text = toJsonText(value, 'the value of the event')
+  const text = toJsonText(value, VALUE)
+  if (!isTame(value, MAX_LEVELS))
+    throw new RallyError('NOT_JSON', `${VALUE}: $ is nested past ${MAX_LEVELS} levels. Make it flatter.`)
   const bytes = Buffer.byteLength(text)
   if (bytes <= MAX_EVENT_BYTES) return text
   throw mismatch(`it has ${bytes} bytes, and the limit is ${MAX_EVENT_BYTES}`)

@@ -1,6 +1,9 @@
 // Events from outside: a token that a handler hands out, and what somebody sends with it, from any process and over HTTP.
-import { createServer } from 'node:http'
+import { once } from 'node:events'
+import type { IncomingMessage, RequestListener } from 'node:http'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import type { Rally, RallyOptions } from 'mcp-rally'
 import { Expired, MemoryStore, rally } from 'mcp-rally'
 import { nodeHandler } from 'mcp-rally/node'
@@ -53,6 +56,32 @@ function opened(withinMs?: number): { office: Office; post: Post; app: Rally; ca
   const post = new Post()
   const { app, logged } = office.instance(invoice(post, withinMs))
   return { office, post, app, caller: new Caller(office, app), logged }
+}
+
+/** A tool that returns the event. */
+function echoing(options: Partial<RallyOptions> = {}): ReturnType<typeof opened> {
+  const office = new Office()
+  const post = new Post()
+  const { app, logged } = office.instance((each) => {
+    each.tool('echo', { task: 'always' }, async (_args, io) => {
+      const event = io.event('event', z.json())
+      await io.step('mail', () => post.send(event.token))
+      return JSON.stringify(await event)
+    })
+  }, options)
+  return { office, post, app, caller: new Caller(office, app), logged }
+}
+
+function deep(levels: number): unknown {
+  return JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+}
+
+/** Resolves with the address of a server that listens. */
+async function listening(listener: RequestListener): Promise<AddressInfo> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return server.address() as AddressInfo
 }
 
 function json(body: unknown): RequestInit {
@@ -482,6 +511,18 @@ describe('an event in a task', () => {
     })
   })
 
+  test('has at most 64 levels, wherever it comes from', async () => {
+    const { app, caller, post } = echoing()
+    const sent = post.next()
+    const id = await caller.begin('echo')
+    const token = await sent
+    const problem = { code: 'NOT_JSON', message: expect.stringContaining('nested past 64 levels') }
+    await expect(app.signal(token, deep(65))).rejects.toMatchObject(problem)
+    await expect.poll(() => app.tasks.signal(id, 'event', deep(65)).catch((error) => error)).toMatchObject(problem)
+    expect(await app.signal(token, deep(64))).toBe('accepted')
+    expect(await caller.said(id)).toBe('['.repeat(64) + ']'.repeat(64))
+  })
+
   test('needs a store', () => {
     expect(() => rally({ name: 'a', version: '1' }).signal('t')).toThrow(/app\.signal\(\) needs a store/)
   })
@@ -496,10 +537,7 @@ describe('POST /events/<token>', () => {
   const hosts: Record<string, (app: Rally) => Promise<Served['post']>> = {
     'app.fetch': async (app) => (path, init) => app.fetch(new Request(`http://127.0.0.1${path}`, init)),
     node: async (app) => {
-      const server = createServer(nodeHandler(app)).listen(0, '127.0.0.1')
-      await new Promise((resolve) => void server.once('listening', resolve))
-      onTestFinished(() => void server.close())
-      const { port } = server.address() as AddressInfo
+      const { port } = await listening(nodeHandler(app))
       return (path, init) => fetch(`http://127.0.0.1:${port}${path}`, init)
     },
   }
@@ -548,17 +586,85 @@ describe('POST /events/<token>', () => {
       [path, { method: 'OPTIONS' }, 204],
       [path, { ...json({}), headers: { 'content-type': 'text/plain' } }, 415],
       [path, { ...json({}), body: '{' }, 400],
-      [path, { ...json({}), body: '['.repeat(100) + ']'.repeat(100) }, 400],
+      [path, { ...json({}), body: '['.repeat(65) + ']'.repeat(65) }, 400],
+      [`${path}x`, { ...json({}), body: '1e999' }, 400],
+      [path, { ...json({}), body: '{"amount":1e999}' }, 400],
       [path, json({ amount: 1, text: 'x'.repeat(70_000) }), 413],
       [`${path}x`, json({ amount: 1 }), 404],
     ]
-    for (const [at, init, status] of statuses) expect((await send(at, init)).status).toBe(status)
+    for (const [at, init, status] of statuses) {
+      const response = await send(at, init)
+      expect([response.status, response.headers.get('access-control-allow-origin')]).toEqual([status, '*'])
+    }
+    const infinite = await send(path, { ...json({}), body: '{"amount":1e999}' })
+    expect(await infinite.json()).toEqual({
+      error: 'the value of the event: $.amount is Infinity, which is not a number in JSON. Use null or a string.',
+    })
     await expect.poll(async () => (await send(path, json({ amount: -1 }))).status).toBe(422)
     const accepted = await send(path, json({ amount: 12 }))
     expect([accepted.status, await accepted.json()]).toEqual([200, { status: 'accepted' }])
     expect(accepted.headers.get('access-control-allow-origin')).toBe('*')
     expect(await (await send(path, json({ amount: 13 }))).json()).toEqual({ status: 'repeated' })
     expect(await caller.said(id)).toBe('12')
+  })
+
+  test('reads no more than 64 KiB of a body that does not say how long it is', async () => {
+    const { app } = opened()
+    const endless = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new Uint8Array(65_537).fill(32)),
+    })
+    const tooLarge = { error: 'The body is larger than 65536 bytes.' }
+    const init: RequestInit = { ...json({}), body: endless, duplex: 'half' }
+    const fetched = await app.fetch(new Request('http://127.0.0.1/events/token', init))
+    expect([fetched.status, await fetched.json()]).toEqual([413, tooLarge])
+    const { port } = await listening(nodeHandler(app))
+    const headers = { 'content-type': 'application/json' }
+    const sent = request({ port, path: '/events/token', method: 'POST', headers })
+    sent.write(' '.repeat(65_537))
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    expect([response.statusCode, JSON.parse(await text(response)) as unknown]).toEqual([413, tooLarge])
+    expect(response.headers['access-control-allow-origin']).toBe('*')
+    sent.destroy()
+  })
+
+  test.each([['"approved"'], ['"5"'], ['null'], ['true'], ['{"by":"ada"}']])(
+    'takes %s behind something that has parsed it, or has read it as text',
+    async (body) => {
+      const { app, caller, post } = echoing()
+      const handle = nodeHandler(app)
+      const parsers = [(read: string): unknown => JSON.parse(read), (read: string): unknown => read]
+      for (const parse of parsers) {
+        const sent = post.next()
+        const id = await caller.begin('echo')
+        const token = await sent
+        const { port } = await listening((incoming, response) => {
+          void text(incoming).then((read) => handle(Object.assign(incoming, { body: parse(read) }), response))
+        })
+        const { status } = await fetch(`http://127.0.0.1:${port}/events/${token}`, { ...json(0), body })
+        expect(status).toBe(200)
+        expect(await caller.said(id)).toBe(body)
+      }
+    },
+  )
+
+  test('is told to try again if the task has no room for the event, or changes too often', async () => {
+    const { app, caller, office, post, logged } = echoing({ limits: { maxTaskBytes: 20_000 } })
+    const sent = post.next()
+    const id = await caller.begin('echo')
+    const token = await sent
+    const send = (value: unknown): Promise<Response> =>
+      app.fetch(new Request(`http://127.0.0.1/events/${token}`, json(value)))
+    const noRoom = await send('x'.repeat(30_000))
+    const error = 'The server has no room for this event. Try again later.'
+    expect([noRoom.status, await noRoom.json()]).toEqual([429, { error }])
+    expect(logged.join()).toMatch(/no room for an event.*limits\.maxTaskBytes/)
+    const change = office.tasks.change.bind(office.tasks)
+    office.tasks.change = async () => undefined
+    const busy = await send('x')
+    expect([busy.status, busy.headers.get('retry-after')]).toEqual([503, '1'])
+    office.tasks.change = change
+    expect((await send('x')).status).toBe(200)
+    expect(await caller.said(id)).toBe('"x"')
   })
 
   test.each(['', 'events', 'ftp://a.example/events', 'https://a.example/', 'https://a.example/events?x=1'])(
