@@ -2,7 +2,8 @@
 //
 // 1. The token and the due time are set when the event is first reached, and are carried until the flow ends. A retry may set another
 //    due time. The token stays.
-// 2. The event counts as waited for once the handler awaits it. What came before is kept until then.
+// 2. The event has its key from the start, so no other call may use it. It counts as waited for once the handler awaits it. What came
+//    before is kept until then.
 // 3. It settles like an answer: in the order of time, and from the journal in every later pass.
 import type { Checked, Schema } from '../schema/standard.ts'
 import { jsonSchemaOf } from '../schema/standard.ts'
@@ -14,6 +15,7 @@ import type { PassInput } from './carrier.ts'
 import { eventInvalid, eventNeedsTask } from './errors.ts'
 import type { EventSource } from './event-source.ts'
 import type { Fit, Question } from './question.ts'
+import type { CallSite } from './strict.ts'
 import type { Deadline } from './timed.ts'
 import type { Waits } from './waits.ts'
 
@@ -25,13 +27,22 @@ export interface OutsideEvent<T> extends PromiseLike<T> {
   readonly url: string | undefined
 }
 
+/** That a key is the key of an event, which need not be awaited yet. */
+export interface Claim {
+  /** Where the event was created. Set in strict passes. */
+  readonly site: CallSite | undefined
+}
+
 /** What an event needs from its pass. */
 export interface EventHost {
   readonly input: PassInput
   readonly waits: Waits
-  /** True if no event may be created here: the pass has ended, or the call was made inside a step. */
-  refuses(key: string): boolean
-  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T>
+  /**
+   * From now on, the key is that of the event. `undefined` if no event may be created here: the pass has ended, the call was made inside a
+   * step, or the key is used.
+   */
+  claim(key: string): Claim | undefined
+  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline, claim?: Claim): Promise<T>
   fail(error: unknown, key?: string): Promise<never>
 }
 
@@ -40,7 +51,8 @@ const MAX_SCHEMA_BYTES = 16_384
 
 export function outsideEvent<T>(host: EventHost, key: string, schema: Schema, within?: Deadline): OutsideEvent<T> {
   const { events } = host.input
-  if (host.refuses(key)) return new Pending<T>('', undefined, parked)
+  const claim = host.claim(key)
+  if (claim === undefined) return new Pending<T>('', undefined, parked)
   if (events === undefined) return failed(host, eventNeedsTask(key), key)
   try {
     const check = toCheck(schema, `The schema of the event "${key}"`)
@@ -52,6 +64,7 @@ export function outsideEvent<T>(host: EventHost, key: string, schema: Schema, wi
         () => question,
         (_action, value) => value,
         within,
+        claim,
       )
     return new Pending(token, events.urlOf(token), start)
   } catch (error) {

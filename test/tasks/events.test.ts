@@ -4,7 +4,7 @@ import type { IncomingMessage, RequestListener } from 'node:http'
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
-import type { Rally, RallyOptions } from 'mcp-rally'
+import type { Io, Rally, RallyOptions } from 'mcp-rally'
 import { Expired, MemoryStore, rally } from 'mcp-rally'
 import { nodeHandler } from 'mcp-rally/node'
 import { sqlite } from 'mcp-rally/sqlite'
@@ -521,6 +521,39 @@ describe('an event in a task', () => {
     await expect.poll(() => app.tasks.signal(id, 'event', deep(65)).catch((error) => error)).toMatchObject(problem)
     expect(await app.signal(token, deep(64))).toBe('accepted')
     expect(await caller.said(id)).toBe('['.repeat(64) + ']'.repeat(64))
+  })
+
+  test.each<[what: string, uses: (io: Io) => unknown]>([
+    ['a sleep', (io) => [io.event('k', PAID), io.sleep('k', 300)]],
+    ['a question', (io) => [io.event('k', PAID, { withinMs: HOUR }), io.ask('k', 'K?', PAID, { withinMs: 100 })]],
+    ['a step', (io) => [io.event('k', PAID), io.step('k', () => 1)]],
+    ['a step before it', (io) => [io.step('k', () => 1), io.event('k', PAID)]],
+    ['a scope', (io) => [io.event('k', PAID), io.scope('k', () => 1)]],
+    ['another event', (io) => [io.event('k', PAID), io.event('k', PAID)]],
+  ])('and %s cannot have the same key, also if nothing awaits the event', async (_what, uses) => {
+    const office = new Office()
+    const { app } = office.instance((each) => {
+      each.tool('twice', { task: 'always' }, async (_args, io) => {
+        uses(io)
+        await io.sleep('night', HOUR)
+      })
+    })
+    const caller = new Caller(office, app)
+    const { error } = await caller.ended(await caller.begin('twice'))
+    expect(error?.message).toContain('the key "k" is used twice in one flow')
+  })
+
+  test('that nobody waits for any more is named with the line that created it', async () => {
+    const office = new Office()
+    const { app, logged } = office.instance((each) => {
+      each.tool('race', { task: 'always' }, async (_args, io) => {
+        const paid = io.event('paid', PAID)
+        return Promise.race([paid.then(() => 'paid'), io.sleep('night', 10).then(() => 'night')])
+      })
+    })
+    const caller = new Caller(office, app)
+    expect(await caller.said(await caller.begin('race'))).toBe('night')
+    expect(logged.join()).toMatch(/"paid".*The first was called at \S*events\.test\.ts:/)
   })
 
   test('needs a store', () => {
