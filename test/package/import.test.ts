@@ -137,7 +137,7 @@ test.each([
   { entry: 'mcp-rally/node', most: 124, packages: [] },
   { entry: 'mcp-rally/bearer', most: 40, packages: ['jose'] },
   { entry: 'mcp-rally/otel', most: 20, packages: ['@opentelemetry/api'] },
-  { entry: 'mcp-rally/sqlite', most: 55, packages: [] },
+  { entry: 'mcp-rally/sqlite', most: 56, packages: [] },
   { entry: 'mcp-rally/postgres', most: 79, packages: [] },
   { entry: 'mcp-rally/testing', most: 440, packages: [] },
 ])('$entry loads at most $most KiB of our code, and of other packages $packages', async (expected) => {
