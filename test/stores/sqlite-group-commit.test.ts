@@ -67,6 +67,26 @@ test('what is written in the next turn is another one', async () => {
   expect(executed).toEqual(['BEGIN IMMEDIATE', 'COMMIT', 'BEGIN IMMEDIATE', 'COMMIT'])
 })
 
+test('a lone writer does not wait for the turn of the event loop to end, until others write too', async () => {
+  const waitsForTurn = async (text: string): Promise<boolean> => {
+    let hasTurned = false
+    setImmediate(() => (hasTurned = true))
+    await commits.write(() => note(text))
+    return hasTurned
+  }
+  const waits: boolean[] = []
+  for (let i = 0; i < 48; i += 1) waits.push(await waitsForTurn(`alone ${i}`))
+  expect(waits.slice(0, 8)).not.toContain(false)
+  // Now and then it waits, which shows whether there are others.
+  expect(waits.slice(8).filter(Boolean).length).toBe(2)
+  expect(waits.at(-1)).toBe(false)
+
+  executed = []
+  await Promise.all([commits.write(() => note('together a')), commits.write(() => note('together b'))])
+  expect(executed).toEqual(['BEGIN IMMEDIATE', 'COMMIT'])
+  expect(await waitsForTurn('after the others')).toBe(true)
+})
+
 test('each write sees those that were asked for before it (2)', async () => {
   const counts = await Promise.all(
     ['a', 'b', 'c'].map((text) =>

@@ -1,4 +1,5 @@
-// Group commit: all writes of one turn of the event loop are one transaction.
+// Group commit: all writes of one turn of the event loop are one transaction, so that they share one wait for the disk. A lone writer has
+// nobody to share it with, so its writes do not wait for the turn to end.
 //
 // 1. A promise settles after the commit. It rejects if its own write failed, or the commit.
 // 2. Writes run in the order in which they were requested. Each sees the writes before it.
@@ -28,6 +29,10 @@ const MAX_WRITES = 500
 const BUSY_TIMEOUT_MS = 10_000
 /** The pause between these tries. It does not grow: another process holds the lock for one transaction only. */
 const RETRY_MS = 10
+/** After so many transactions in a row with one write each, the writer is alone. */
+const ALONE_AFTER = 8
+/** One in so many writes of a lone writer waits for the turn to end all the same. That shows whether there are others by now. */
+const ALONE_CHECK = 16
 
 export class GroupCommit {
   readonly #database: SqliteDatabase
@@ -35,6 +40,8 @@ export class GroupCommit {
   readonly #pending: PendingWrite[] = []
   #isScheduled = false
   #isClosed = false
+  /** How many transactions in a row had one write. */
+  #single = 0
   #onEmpty: (() => void) | undefined
 
   /** `check` throws if the file must not be used now. Default: it may always be used. */
@@ -50,8 +57,13 @@ export class GroupCommit {
       this.#pending.push({ run, requestedAt: Date.now(), resolve: resolve as (value: unknown) => void, reject })
       if (this.#isScheduled) return
       this.#isScheduled = true
-      setImmediate(() => this.#commit('together'))
+      if (this.#isAlone) process.nextTick(() => this.#commit('together'))
+      else setImmediate(() => this.#commit('together'))
     })
+  }
+
+  get #isAlone(): boolean {
+    return this.#single >= ALONE_AFTER && this.#single % ALONE_CHECK !== 0
   }
 
   /** Runs the function on what has been committed. */
@@ -148,6 +160,7 @@ export class GroupCommit {
 
   #finish(writes: readonly PendingWrite[], settle: () => void): void {
     this.#pending.splice(0, writes.length)
+    this.#single = writes.length === 1 ? this.#single + 1 : 0
     settle()
     this.#isScheduled = this.#pending.length > 0
     if (this.#isScheduled) setImmediate(() => this.#commit('together'))
