@@ -32,6 +32,7 @@ export class Watchdog {
   readonly #logger: Logger
   #thread: Promise<Thread | undefined> | undefined
   #timer: NodeJS.Timeout | undefined
+  #isArmed = false
 
   /** 0 never ends the process, and starts no thread. */
   constructor(ms: number, logger: Logger) {
@@ -41,26 +42,38 @@ export class Watchdog {
 
   /** Watches the event loop until `rest`. The thread starts with the first call. */
   watch(): void {
-    if (this.#ms === 0 || this.#timer !== undefined) return
+    if (this.#ms === 0 || this.#isArmed) return
+    this.#isArmed = true
     this.#thread ??= this.#start().catch((error: unknown) => this.#isOff(error))
-    this.#timer = setInterval(() => this.#beat(), this.#ms / TICKS).unref()
+    this.#timer ??= setInterval(() => this.#tick(), this.#ms / TICKS).unref()
     this.#beat()
     Atomics.store(this.#cells, CELL.armed, 1)
     Atomics.notify(this.#cells, CELL.armed)
   }
 
+  /** The timer may go on for a tick: with one short task after the other, it need not start for each. */
   rest(): void {
-    clearInterval(this.#timer)
-    this.#timer = undefined
+    this.#isArmed = false
     Atomics.store(this.#cells, CELL.armed, 0)
   }
 
   /** Ends the thread. */
   async close(): Promise<void> {
     this.rest()
+    this.#stopTimer()
     const thread = await this.#thread
     this.#thread = undefined
     await thread?.terminate()
+  }
+
+  #tick(): void {
+    if (this.#isArmed) this.#beat()
+    else this.#stopTimer()
+  }
+
+  #stopTimer(): void {
+    clearInterval(this.#timer)
+    this.#timer = undefined
   }
 
   #beat(): void {
