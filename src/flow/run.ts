@@ -44,8 +44,9 @@ function runObserved<T>(observers: Observers, target: RunTarget, args: unknown, 
   const observed = observers.flow({
     method: target.method,
     target: target.target,
-    // No getter: V8 would keep all that it can reach until the next major collection.
-    flow: flowDigest(flow.id),
+    // Only observers of the app read it, and not the history of a task. No getter: V8 would keep all that it can reach until the next
+    // major collection.
+    flow: carrier.host.observers === undefined ? '' : flowDigest(flow.id),
     round: flow.round,
     carrier: kind,
     caller: source.caller,
