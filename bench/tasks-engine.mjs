@@ -18,7 +18,7 @@ const answers = { confirm: { action: 'accept', content: { confirm: true } } }
 const asked = 2
 const completed = 4
 
-/** How long to wait for an event before reading the task anyway: events may be lost. */
+/** How often every task that is waited for is read, whether or not there was an event: events may be lost. */
 const pollMilliseconds = 1000
 /** With many at a time, a task may wait for its turn. */
 const giveUpMilliseconds = 30_000
@@ -28,6 +28,9 @@ export class Engine {
   #store
   #versions = new Map()
   #waiting = new Map()
+  #poll = setInterval(() => {
+    for (const wake of [...this.#waiting.values()]) wake(true)
+  }, pollMilliseconds)
 
   constructor(store, tasks = {}) {
     this.#store = store
@@ -47,7 +50,7 @@ export class Engine {
     store.tasks.watch((event) => {
       if (event.type !== 'changed' || !this.#versions.has(event.id)) return
       this.#versions.set(event.id, event.version)
-      this.#waiting.get(event.id)?.()
+      this.#waiting.get(event.id)?.(false)
     })
   }
 
@@ -64,6 +67,7 @@ export class Engine {
   }
 
   async close() {
+    clearInterval(this.#poll)
     this.#app.drain()
     await this.#app.idle()
     await this.#store.close()
@@ -97,13 +101,10 @@ export class Engine {
 
   #changed(taskId) {
     return new Promise((resolve) => {
-      const settle = (isLost) => {
-        clearTimeout(timer)
+      this.#waiting.set(taskId, (isLate) => {
         this.#waiting.delete(taskId)
-        resolve(isLost)
-      }
-      const timer = setTimeout(settle, pollMilliseconds, true)
-      this.#waiting.set(taskId, () => settle(false))
+        resolve(isLate)
+      })
     })
   }
 
