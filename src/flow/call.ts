@@ -4,7 +4,7 @@ import { Declined, Expired, StepFailed } from './errors.ts'
 import type { Action, AnswerPayload, Entry, Tag } from './journal.ts'
 import type { Question } from './question.ts'
 import { SCOPE_SEPARATOR } from './scopes.ts'
-import type { CallSite } from './strict.ts'
+import { CallSite } from './strict.ts'
 
 export type CallKind = 'ask' | 'step' | 'scope' | 'sleep'
 
@@ -44,13 +44,14 @@ export interface Asking {
   readonly deadline?: { readonly dueAt: number; readonly expiredText: string } | undefined
 }
 
-export function newCall(key: string, kind: CallKind, entry?: Entry, site?: CallSite): Call {
+export function newCall(key: string, kind: CallKind, entry?: Entry, strict = false): Call {
   let resolve: Call['resolve'] = unset
   let reject: Call['reject'] = unset
   const promise = new CallPromise((res, rej) => {
     resolve = res
     reject = rej
   })
+  const site = strict ? new CallSite() : undefined
   return { key, kind, entry, promise, resolve, reject, settled: false, running: false, failure: undefined, site }
 }
 

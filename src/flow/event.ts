@@ -15,7 +15,6 @@ import type { PassInput } from './carrier.ts'
 import { eventInvalid, eventNeedsTask } from './errors.ts'
 import type { EventSource } from './event-source.ts'
 import type { Fit, Question } from './question.ts'
-import type { CallSite } from './strict.ts'
 import type { Deadline } from './timed.ts'
 import type { Waits } from './waits.ts'
 
@@ -27,22 +26,18 @@ export interface OutsideEvent<T> extends PromiseLike<T> {
   readonly url: string | undefined
 }
 
-/** That a key is the key of an event, which need not be awaited yet. */
-export interface Claim {
-  /** Where the event was created. Set in strict passes. */
-  readonly site: CallSite | undefined
-}
-
 /** What an event needs from its pass. */
 export interface EventHost {
   readonly input: PassInput
   readonly waits: Waits
   /**
-   * From now on, the key is that of the event. `undefined` if no event may be created here: the pass has ended, the call was made inside a
-   * step, or the key is used.
+   * Keeps the key for the event until it is asked for. Returns `false` if no event may be created here: the pass has ended, the call was
+   * made inside a step, or the key is used.
    */
-  claim(key: string): Claim | undefined
-  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline, claim?: Claim): Promise<T>
+  reserve(key: string): boolean
+  /** The event is asked for next, with its key. */
+  unreserve(key: string): void
+  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T>
   fail(error: unknown, key?: string): Promise<never>
 }
 
@@ -51,21 +46,21 @@ const MAX_SCHEMA_BYTES = 16_384
 
 export function outsideEvent<T>(host: EventHost, key: string, schema: Schema, within?: Deadline): OutsideEvent<T> {
   const { events } = host.input
-  const claim = host.claim(key)
-  if (claim === undefined) return new Pending<T>('', undefined, parked)
+  if (!host.reserve(key)) return new Pending<T>('', undefined, parked)
   if (events === undefined) return failed(host, eventNeedsTask(key), key)
   try {
     const check = toCheck(schema, `The schema of the event "${key}"`)
     const token = tokenOf(host, events, key, schema, within)
     const question = new EventQuestion(check)
-    const start = (): Promise<T> =>
-      host.ask(
+    const start = (): Promise<T> => {
+      host.unreserve(key)
+      return host.ask(
         key,
         () => question,
         (_action, value) => value,
         within,
-        claim,
       )
+    }
     return new Pending(token, events.urlOf(token), start)
   } catch (error) {
     return failed(host, error, key)

@@ -41,7 +41,7 @@ import {
   scopeFailure,
   tooLarge,
 } from './errors.ts'
-import type { Claim, EventHost } from './event.ts'
+import type { EventHost } from './event.ts'
 import type { ReceivedEvent } from './event-source.ts'
 import { callSafely } from '../protocol/call-safely.ts'
 import { logRecorded, nameOf } from './failure-log.ts'
@@ -71,7 +71,7 @@ import type { Settlement, Settler } from './settling.ts'
 import { Settling } from './settling.ts'
 import type { StepHost } from './step-run.ts'
 import { NOTHING_THROWN, runStep, stepReturned, stepThrew } from './step-run.ts'
-import { CallSite, rememberText } from './strict.ts'
+import { rememberText } from './strict.ts'
 import type { Deadline, TimedHost } from './timed.ts'
 import { deadlineOf, dueAgain, expires, wakeAt } from './timed.ts'
 import type { Interruptible, Running } from './underway.ts'
@@ -93,8 +93,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
   after: Running | undefined
   readonly #finish: (outcome: Outcome) => void
   readonly #calls = new Map<string, Call>()
-  /** The keys of the events that the handler has created. */
-  #claims: Map<string, Claim> | undefined
+  /** The keys of the events that the handler has created and does not await yet. */
+  #reserved: Set<string> | undefined
   /** Created with the first io call: many handlers never make one. */
   #lazySettling: Settling | undefined
   #lazyAnswering: Answering | undefined
@@ -207,8 +207,8 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     if (this.ended && this.#phase !== 'done') this.#cleanUp()
   }
 
-  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline, claim?: Claim): Promise<T> {
-    const call = this.#begin(key, 'ask', claim)
+  ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T> {
+    const call = this.#begin(key, 'ask')
     if (call === undefined) return parked()
     if (this.input.flowState.byHand !== undefined) return this.fail(mixedStyles(key))
     this.#asked = true
@@ -444,31 +444,32 @@ export class Pass implements Settler, Asker, Interruptible, StepHost, TimedHost,
     return (this.#lazyAnswering ??= new Answering(this))
   }
 
-  claim(key: string): Claim | undefined {
-    if (this.refuses(key)) return undefined
-    const claim = { site: this.#site() }
-    if (this.#calls.has(key) || this.#claims?.has(key)) {
+  reserve(key: string): boolean {
+    if (this.refuses(key)) return false
+    if (this.#isUsed(key)) {
       void this.fail(keyReused(key))
-      return undefined
+      return false
     }
-    ;(this.#claims ??= new Map()).set(key, claim)
-    return claim
+    this.#reserved = (this.#reserved ?? new Set()).add(key)
+    return true
   }
 
-  /** Where the author's code is now. */
-  #site(): CallSite | undefined {
-    return this.input.strict ? new CallSite() : undefined
+  unreserve(key: string): void {
+    this.#reserved?.delete(key)
   }
 
-  /** `claim` is that of the event, if the call awaits one. */
-  #begin(key: string, kind: CallKind, claim?: Claim): Call | undefined {
+  #isUsed(key: string): boolean {
+    return this.#calls.has(key) || this.#reserved?.has(key) === true
+  }
+
+  #begin(key: string, kind: CallKind): Call | undefined {
     if (this.refuses(key) || this.#unheard || this.#phase === 'returned' || this.isInClosedScope(key)) return undefined
-    if (this.#calls.has(key) || this.#claims?.get(key) !== claim) {
+    if (this.#isUsed(key)) {
       void this.fail(keyReused(key))
       return undefined
     }
     const entry = this.input.journal.get(key)
-    const call = newCall(key, kind, entry, claim === undefined ? this.#site() : claim.site)
+    const call = newCall(key, kind, entry, this.input.strict)
     if (this.input.strict) rememberKey(this.input.forms, key)
     this.#calls.set(key, call)
     this.input.trace?.({ type: 'call', key, kind })

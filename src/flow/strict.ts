@@ -35,7 +35,7 @@ const OWN_FOLDER = /^(.*[\\/](?:src[\\/](?=flow[\\/]strict\.ts)|dist[\\/](?=shar
 
 /** A function of Rally's between the author's call and the stack. In a bundle, only names tell. */
 const OWN_FUNCTION =
-  /at (?:async )?(?:new )?_?(?:CallSite|newCall|lateCall|outsideEvent|Pass|ObservedPass|Io|Promise|#\w+)\d*(?:\.\S+)? \(/
+  /at (?:async )?(?:new )?_?(?:CallSite|newCall|lateCall|Pass|ObservedPass|Io|Promise|#\w+)\d*(?:\.\S+)? \(/
 
 /**
  * Without the frames of Rally's own files. The first frame is always in one of them. If the author's code is in the same file, because

@@ -17,7 +17,7 @@ import type { TaskFlowState, TaskRequest } from './state.ts'
 import { flowStateOf, isByHand, ownerOf, readState, retryIdOf, takeAnswers, writeState } from './state.ts'
 import { readMessage } from './status-message.ts'
 import type { TaskTimelineEntry } from './timeline.ts'
-import { isDate, timelineOf } from './timeline.ts'
+import { timelineOf } from './timeline.ts'
 
 /** Which tasks `app.tasks.list()` returns. Newest first. */
 export interface TaskListOptions {
@@ -409,10 +409,8 @@ function detailsOf(task: InspectedTask, retriedAs: string | undefined, redact: R
     ...(task.status === 'input_required' && questions !== undefined && { questions }),
     ...(result !== undefined && { result: result as CallToolResult }),
     ...(worker !== undefined && { worker }),
-    ...(task.leaseUntil === undefined &&
-      task.dueAt !== undefined &&
-      isDate(task.dueAt) && { dueAt: new Date(task.dueAt) }),
-    ...(task.expiresAt !== undefined && isDate(task.expiresAt) && { expiresAt: new Date(task.expiresAt) }),
+    ...(task.leaseUntil === undefined && task.dueAt !== undefined && { dueAt: new Date(task.dueAt) }),
+    ...(task.expiresAt !== undefined && { expiresAt: new Date(task.expiresAt) }),
     canRetry: state.isKept === true && retriedAs === undefined,
     ...(retriedAs !== undefined && { retriedAs }),
     timeline: entries.map((entry) => redacted(entry, tool, redact)),

@@ -112,7 +112,7 @@ function toEntry(row: HistoryRow, value: unknown, hasEnded: boolean): TaskTimeli
     type,
     at: new Date(at),
     ...(until !== undefined && { until: new Date(until) }),
-    ...(dueAt !== undefined && isDate(dueAt) && { dueAt: new Date(dueAt) }),
+    ...(dueAt !== undefined && { dueAt: new Date(dueAt) }),
     ...(key !== '' && { key }),
     ...(worker !== undefined && { worker }),
     ...(type === 'step' && { attempt: attempt ?? 1 }),
@@ -134,9 +134,4 @@ function errorIn({ status, message }: InspectedTask, result: unknown): string | 
   const { content } = (result ?? {}) as { content?: readonly { type?: unknown; text?: unknown }[] }
   const texts = Array.isArray(content) ? content.map(({ text }) => text).filter((text) => typeof text === 'string') : []
   return texts.length === 0 ? undefined : texts.join('\n')
-}
-
-/** A handler may sleep for longer than a Date can say. */
-export function isDate(ms: number): boolean {
-  return !Number.isNaN(new Date(ms).getTime())
 }

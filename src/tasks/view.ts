@@ -54,8 +54,11 @@ export function metaText({ message }: TaskRecord): string {
 }
 
 /** The fields that every task has, as JSON text without the braces around it. */
-export function fieldsText(task: TaskRecord): string {
-  return JSON.stringify(fieldsOf(task)).slice(1, -1)
+export function fieldsText({ id, status, message: stored, createdAt, updatedAt, ttlMs, pollMs }: TaskRecord): string {
+  const { message } = readMessage(stored)
+  const statusMessage = message === undefined ? '' : `"statusMessage":${JSON.stringify(message)},`
+  const times = `"createdAt":"${timeText(createdAt)}","lastUpdatedAt":"${timeText(updatedAt)}"`
+  return `"taskId":"${id}","status":"${status}",${statusMessage}${times},"ttlMs":${ttlMs},"pollIntervalMs":${pollMs}`
 }
 
 /** A task in a list. Of its result it says only whether it is an error. */
@@ -87,11 +90,15 @@ function fieldsOf({ id, status, message: stored, createdAt, updatedAt, ttlMs, po
     taskId: id,
     status,
     ...(message !== undefined && { statusMessage: message }),
-    createdAt: new Date(createdAt).toISOString(),
-    lastUpdatedAt: new Date(updatedAt).toISOString(),
+    createdAt: timeText(createdAt),
+    lastUpdatedAt: timeText(updatedAt),
     ttlMs,
     pollIntervalMs: pollMs,
   }
+}
+
+function timeText(ms: number): string {
+  return new Date(ms).toISOString()
 }
 
 function questionsOf(stateText: string): Record<string, InputRequest> {

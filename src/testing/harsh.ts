@@ -127,8 +127,8 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
     const left = structuredClone(observe?.())
     await reset?.()
     // What a task may do and a plain call may not fails in both.
-    const same = isTask ? subject : { ...subject, task: 'never' as const }
-    const once = await inOnePass(same, (question) => delivery.made(question), options.events)
+    const { events } = options
+    const once = await inOnePass(subject, (question) => delivery.made(question), { events, isTask })
     // A question without an answer: there is no result to compare.
     if (once.error instanceof RallyError && once.error.code === 'UNANSWERED') return await subject.conclude(report)
     checkSame(report, once)

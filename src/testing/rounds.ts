@@ -11,7 +11,6 @@ import type { Asks, Io } from '../flow/io.ts'
 import { Journal } from '../flow/journal.ts'
 import type { Outcome, PassInput, TraceEvent } from '../flow/carrier.ts'
 import type { HandlerEnds } from '../flow/phase.ts'
-import type { Claim } from '../flow/event.ts'
 import type { Deadline } from '../flow/timed.ts'
 import { Pass } from '../flow/pass.ts'
 import type { Capability, Form, Question } from '../flow/question.ts'
@@ -290,18 +289,12 @@ class ObservedPass extends Pass {
     })
   }
 
-  override ask<T>(
-    key: string,
-    toQuestion: () => Question,
-    give: Asking['give'],
-    within?: Deadline,
-    claim?: Claim,
-  ): Promise<T> {
+  override ask<T>(key: string, toQuestion: () => Question, give: Asking['give'], within?: Deadline): Promise<T> {
     const observed = (): Question => {
       const question = toQuestion()
       return question.isEvent ? question : this.#observer.asked(key, question)
     }
-    return super.ask(key, observed, give, within, claim)
+    return super.ask(key, observed, give, within)
   }
 
   override step<T>(key: string, run: (attempt: Attempt) => unknown, policy?: RetryPolicy): Promise<T> {

@@ -29,11 +29,17 @@ export async function straight<R, Args = {}, const A extends Asks = Record<never
   return (await inOnePass(handlerSubject(handler, options), checkedAnswerer(answer))) as Report<Ended<R>>
 }
 
-/** A task is one from its start here, so that `io.detach()` does not end the pass. */
+interface OnePassOptions {
+  /** As in `harsh`. */
+  readonly events?: Readonly<Record<string, unknown>> | undefined
+  /** Default: if the handler may become a task. It is one from its start here, so that `io.detach()` does not end the pass. */
+  readonly isTask?: boolean
+}
+
 export async function inOnePass(
   subject: Subject,
   answer: Answerer,
-  events: Readonly<Record<string, unknown>> = {},
+  { events = {}, isTask = subject.task !== 'never' }: OnePassOptions = {},
 ): Promise<Report> {
   const { run } = subject
   // The engine looks for an answer under each key. Its content does not matter: `Answered` gets the real one.
@@ -44,10 +50,10 @@ export async function inOnePass(
   }
   // No wait ends the pass.
   const waiting = { ...(subject.taskInput?.waiting ?? TASK_WAITS), releaseFromMs: Infinity }
-  const inPass = subject.task === 'never' ? {} : { waiting }
+  const inPass = isTask ? { waiting } : {}
   const rounds = new Rounds({
     ...subject,
-    task: subject.task === 'never' ? 'never' : 'always',
+    task: isTask ? 'always' : subject.task,
     hasOwnRecords: true,
     eventFor: (key) => events[key],
     observer: { asked },

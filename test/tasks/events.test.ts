@@ -543,19 +543,6 @@ describe('an event in a task', () => {
     expect(error?.message).toContain('the key "k" is used twice in one flow')
   })
 
-  test('that nobody waits for any more is named with the line that created it', async () => {
-    const office = new Office()
-    const { app, logged } = office.instance((each) => {
-      each.tool('race', { task: 'always' }, async (_args, io) => {
-        const paid = io.event('paid', PAID)
-        return Promise.race([paid.then(() => 'paid'), io.sleep('night', 10).then(() => 'night')])
-      })
-    })
-    const caller = new Caller(office, app)
-    expect(await caller.said(await caller.begin('race'))).toBe('night')
-    expect(logged.join()).toMatch(/"paid".*The first was called at \S*events\.test\.ts:/)
-  })
-
   test('needs a store', () => {
     expect(() => rally({ name: 'a', version: '1' }).signal('t')).toThrow(/app\.signal\(\) needs a store/)
   })

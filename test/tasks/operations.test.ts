@@ -381,18 +381,6 @@ describe('get', () => {
     ])
   })
 
-  test('of a task that sleeps for longer than a Date can say has no time at which it continues', async () => {
-    const { caller, instance } = opened(
-      (app) => app.tool('ages', { task: 'always' }, (_args, io) => io.sleep('ages', 1e17)),
-      { tasks: { ttlMs: null } },
-    )
-    const id = await caller.begin('ages')
-    const asleep = async (): Promise<unknown> => (await instance.app.tasks.get(id)).timeline.at(-1)
-    await expect.poll(asleep).toMatchObject({ type: 'wait', how: 'waiting' })
-    const { dueAt, timeline } = await instance.app.tasks.get(id)
-    expect([dueAt, timeline.at(-1)?.dueAt]).toEqual([undefined, undefined])
-  })
-
   test('of a lost worker: its name, and what it did, from the journal', async () => {
     const office = new Office()
     const blocked = gate()
