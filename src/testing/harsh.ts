@@ -119,7 +119,7 @@ async function runSeed(subject: Subject, options: SeededOptions & { seed: number
     await reset?.()
     const { report, isTask } = await inRounds(subject, options, delivery, random)
     // A single pass asks nothing, and so has other limits than the rounds.
-    if (report.error instanceof FlowError && report.error.code === 'TIME_LIMIT') return await subject.conclude(report)
+    if (report.error instanceof FlowError && LIMITS.has(report.error.code)) return await subject.conclude(report)
     if (!compare) {
       await checkRefreshed(subject, options)
       return await subject.conclude(report)
@@ -280,6 +280,8 @@ function checkLeft({ rounds }: Report, after: unknown, before: unknown): void {
     after,
   )
 }
+
+const LIMITS: ReadonlySet<string | number> = new Set(['TIME_LIMIT', 'WAIT_TOO_LONG'])
 
 const LIKELY =
   'Possible causes: a step assigns an outer variable (return the value instead), a side effect is outside a step (put it into io.step), or the handler uses Date.now() or Math.random() (use io.now(), io.random()). If the result may depend on when answers come, as in a race or at a deadline, pass compare: false.'

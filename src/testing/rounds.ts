@@ -109,7 +109,8 @@ export class Rounds {
   #running: Pass | undefined
   /** When the time limit of the pass has passed, by the clock of the flow. */
   #passEndsAt = Infinity
-  #isTask: boolean
+  /** When the flow became a task, by its own clock. `undefined` if it is none. */
+  #taskSince: number | undefined
   readonly #clock = new VirtualClock()
   readonly #logger: Logger = {
     warn: (message) => void this.warnings.push(message),
@@ -122,14 +123,14 @@ export class Rounds {
     const { asks = {}, capabilities } = options
     this.#forms =
       options.forms ?? new Map(Object.entries(asks).map(([key, schema]) => [key, prepareForm(schema, `asks.${key}`)]))
-    this.#isTask = options.task === 'always'
+    if (options.task === 'always') this.#taskSince = STARTED_AT
     this.#outages = options.hasOwnRecords === true ? new OwnRecords(this.#logger) : undefined
     this.#can = (capability) => capabilities === undefined || capabilities.includes(capability)
   }
 
   /** True if the store carries the flow. */
   get isTask(): boolean {
-    return this.#isTask
+    return this.#taskSince !== undefined
   }
 
   /** The journal's text after the last pass, even if the flow has ended. */
@@ -158,10 +159,10 @@ export class Rounds {
     this.byHand = false
     const carried = { ...this.#options.input, ...this.#carrier() }
     const passInput = { ...this.#input(trace), ...carried, journal, flowState, answers, ...input }
-    const isLimited = this.#options.waitsCount === true && !this.#isTask && passInput.waiting !== undefined
+    const isLimited = this.#options.waitsCount === true && !this.isTask && passInput.waiting !== undefined
     this.#passEndsAt = isLimited ? this.now + passInput.limits.passMs : Infinity
     const outcome = await this.#pass(run, passInput)
-    if (outcome.kind === 'detached') this.#isTask = true
+    if (outcome.kind === 'detached') this.#taskSince = this.now
     if (outcome.kind !== 'done' && outcome.kind !== 'failed' && outcome.kind !== 'cancelled') {
       this.#state = JSON.stringify([outcome.journal.text(), writeFlowState(outcome.flowState)])
       this.#round += 1
@@ -170,12 +171,15 @@ export class Rounds {
   }
 
   #carrier(): Partial<PassInput> {
-    if (!this.#isTask) return { mayDetach: this.#options.task === 'detach' }
+    if (this.#taskSince === undefined) return { mayDetach: this.#options.task === 'detach' }
+    const { taskInput } = this.#options
+    const waiting = taskInput?.waiting ?? TASK_WAITS
     return {
       journalWriter: { persist: () => Promise.resolve(), show: () => {} },
       events: this.#events,
-      waiting: TASK_WAITS,
-      ...this.#options.taskInput,
+      ...taskInput,
+      // The longest sleep of a new task is its whole life.
+      waiting: { ...waiting, endsAt: this.#taskSince + (waiting.sleepMs ?? Infinity) },
     }
   }
 

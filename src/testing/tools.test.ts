@@ -339,6 +339,14 @@ describe('harsh on a registered tool', () => {
     await expect(harsh(app, 'ask')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
   })
 
+  test('finds the sleeps of a task that together take longer than it lives', async () => {
+    const app = newApp(true, { ttlMs: 5_000 })
+    app.tool('nap', { task: 'always' }, (_args, io) => nap(io, 2))
+    app.tool('doze', { task: 'always' }, (_args, io) => nap(io, 3))
+    expect((await harsh(app, 'nap')).result?.content).toEqual([{ type: 'text', text: 'rested' }])
+    await expect(harsh(app, 'doze')).rejects.toMatchObject({ code: 'WAIT_TOO_LONG' })
+  })
+
   test('says that a long sleep of a plain call cannot be waited for', async () => {
     const app = newApp()
     app.tool('nap', {}, async (_args, io) => {
