@@ -31,8 +31,8 @@ const BUSY_TIMEOUT_MS = 10_000
 const RETRY_MS = 10
 /** After so many transactions in a row with one write each, the writer is alone. */
 const ALONE_AFTER = 8
-/** One in so many writes of a lone writer waits for the turn to end all the same. That shows whether there are others by now. */
-const ALONE_CHECK = 16
+/** For so long after a turn, the writes of a lone writer do not wait. Then one does: others may write by now, and timers are due. */
+const ALONE_MS = 2
 
 export class GroupCommit {
   readonly #database: SqliteDatabase
@@ -42,6 +42,8 @@ export class GroupCommit {
   #isClosed = false
   /** How many transactions in a row had one write. */
   #single = 0
+  /** When the last turn of the event loop was waited for. */
+  #turnedAt = 0
   #onEmpty: (() => void) | undefined
 
   /** `check` throws if the file must not be used now. Default: it may always be used. */
@@ -58,12 +60,19 @@ export class GroupCommit {
       if (this.#isScheduled) return
       this.#isScheduled = true
       if (this.#isAlone) process.nextTick(() => this.#commit('together'))
-      else setImmediate(() => this.#commit('together'))
+      else this.#commitAfterTurn()
     })
   }
 
   get #isAlone(): boolean {
-    return this.#single >= ALONE_AFTER && this.#single % ALONE_CHECK !== 0
+    return this.#single >= ALONE_AFTER && performance.now() - this.#turnedAt < ALONE_MS
+  }
+
+  #commitAfterTurn(): void {
+    setImmediate(() => {
+      this.#turnedAt = performance.now()
+      this.#commit('together')
+    })
   }
 
   /** Runs the function on what has been committed. */
@@ -163,7 +172,7 @@ export class GroupCommit {
     this.#single = writes.length === 1 ? this.#single + 1 : 0
     settle()
     this.#isScheduled = this.#pending.length > 0
-    if (this.#isScheduled) setImmediate(() => this.#commit('together'))
+    if (this.#isScheduled) this.#commitAfterTurn()
     else this.#onEmpty?.()
   }
 }
