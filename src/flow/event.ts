@@ -84,8 +84,7 @@ function tokenOf(host: EventHost, events: EventSource, key: string, schema: Sche
     throw eventInvalid(key, `its JSON Schema has ${bytes} bytes, and the limit is ${MAX_SCHEMA_BYTES}`)
   }
   const what = `The deadline of the event "${key}"`
-  const endless = event === undefined ? Infinity : carriedDueAt
-  const dueAt = within === undefined ? endless : waits.dueAt(key, within.withinMs, 'ask', what)
+  const dueAt = within === undefined ? Infinity : waits.dueAt(key, within.withinMs, 'ask', what)
   const token = event?.token ?? events.mint(key, dueAt)
   waits.carry(key, { dueAt, event: { token, schema: json } })
   return token

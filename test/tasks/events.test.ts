@@ -50,6 +50,39 @@ function invoice(post: Post, withinMs?: number): (app: Rally) => void {
   }
 }
 
+/** Quotes the token in a question, and asks another one after the event. */
+function quoting(version: string, hasDeadline: boolean, tokens: string[] = []): (app: Rally) => void {
+  return (app) => {
+    app.tool('quotes', { task: 'always', version }, async (_args, io) => {
+      const paid = hasDeadline
+        ? io.event('paid', PAID, { withinMs: HOUR, otherwise: { amount: 0 } })
+        : io.event('paid', PAID)
+      tokens.push(paid.token)
+      await io.confirm('told', `Pay with ${paid.token}?`)
+      const { amount } = await paid
+      await io.confirm('sure', 'Sure?')
+      return `${amount} ${version}`
+    })
+  }
+}
+
+/** The task has asked everything in the first version, after the event expired. */
+async function expiredInFirstVersion(): Promise<{ office: Office; id: string; token: string }> {
+  const office = new Office()
+  office.shareClock()
+  const tokens: string[] = []
+  const first = office.instance(quoting('1', true, tokens))
+  const caller = new Caller(office, first.app)
+  const id = await caller.begin('quotes')
+  await caller.asked(id, 'told')
+  await caller.update(id, { told: accept({ confirm: true }) })
+  await caller.until(id, ({ status }) => status === 'working')
+  office.elapse(HOUR + 1)
+  await caller.asked(id, 'sure')
+  first.view.kill()
+  return { office, id, token: tokens[0] ?? '' }
+}
+
 function opened(withinMs?: number): { office: Office; post: Post; app: Rally; caller: Caller; logged: string[] } {
   const office = new Office()
   office.shareClock()
@@ -387,32 +420,23 @@ describe('an event in a task', () => {
     await expect(app.signal(token, { amount: 7 })).rejects.toMatchObject({ code: 'EVENT_REFUSED' })
   })
 
-  test('that has expired has the same token in another version of the tool, so a question that quotes it is not asked again', async () => {
-    const office = new Office()
-    office.shareClock()
-    const quotes =
-      (version: string) =>
-      (app: Rally): void => {
-        app.tool('quotes', { task: 'always', version }, async (_args, io) => {
-          const paid = io.event('paid', PAID, { withinMs: HOUR, otherwise: { amount: 0 } })
-          await io.confirm('told', `Pay with ${paid.token}?`)
-          const { amount } = await paid
-          await io.confirm('sure', 'Sure?')
-          return `${amount} ${version}`
-        })
-      }
-    const first = office.instance(quotes('1'))
-    const caller = new Caller(office, first.app)
-    const id = await caller.begin('quotes')
-    await caller.asked(id, 'told')
-    await caller.update(id, { told: accept({ confirm: true }) })
-    await caller.until(id, ({ status }) => status === 'working')
-    office.elapse(HOUR + 1)
-    await caller.asked(id, 'sure')
-    first.view.kill()
-    const next = new Caller(office, office.instance(quotes('2')).app)
-    await next.update(id, { sure: accept({ confirm: true }) })
-    expect(await next.said(id)).toBe('0 2')
+  describe('that has expired, in another version of the tool', () => {
+    test('has the same token, so a question that quotes it is not asked again', async () => {
+      const { office, id } = await expiredInFirstVersion()
+      const next = new Caller(office, office.instance(quoting('2', true)).app)
+      await next.update(id, { sure: accept({ confirm: true }) })
+      expect(await next.said(id)).toBe('0 2')
+    })
+
+    test('is open again if it has no deadline there', async () => {
+      const { office, id, token } = await expiredInFirstVersion()
+      const { app } = office.instance(quoting('2', false))
+      const next = new Caller(office, app)
+      await next.update(id, { sure: accept({ confirm: true }) })
+      // Until this version has reached it, it counts as expired.
+      await expect.poll(() => app.signal(token, { amount: 7 }).catch(({ code }) => code)).toBe('accepted')
+      expect(await next.said(id)).toBe('7 2')
+    })
   })
 
   test('that was received until its deadline counts, even if no worker looked at it before', async () => {
