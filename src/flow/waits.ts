@@ -88,7 +88,8 @@ export class Waits {
       throw waitInvalid(what, shown(until instanceof Date ? ms : until))
     const { waiting, limits } = this.#input
     const limitMs = waiting === undefined ? Infinity : (waiting[`${kind}Ms`] ?? limits.passMs)
-    const leftMs = Math.min(limitMs, this.#leftMs)
+    // A question may be answered before the flow is given up. A sleep that ends later never ends.
+    const leftMs = kind === 'ask' ? limitMs : Math.min(limitMs, this.#leftMs)
     if (waiting !== undefined && ms > leftMs) {
       const { advice = plainWaitAdvice(this.#input, kind) } = waiting
       throw waitTooLong(what, ms, { limitMs, leftMs }, advice)
