@@ -29,7 +29,7 @@ export class Engine {
   #versions = new Map()
   #waiting = new Map()
   #poll = setInterval(() => {
-    for (const wake of [...this.#waiting.values()]) wake(true)
+    for (const wake of this.#waiting.values()) wake(true)
   }, pollMilliseconds)
 
   constructor(store, tasks = {}) {
