@@ -208,7 +208,7 @@ test('whatever its workers come to, a task comes to what one straight run comes 
       const handler = (_args: object, io: Io): Promise<number> =>
         interpret(io, program, (key) => void expected.add(key))
       const subject = { ...handlerSubject(handler, {}), task: fromTheStart ? 'always' : 'never' } as const
-      const once = await inOnePass(subject, answerer(seed), sentEvents)
+      const once = await inOnePass(subject, answerer(seed), { events: sentEvents })
       const [random, world] = [seeded(seed), new World()]
       const signaller = { app: undefined as Rally | undefined }
       const send: Sending = (key, token) => {
