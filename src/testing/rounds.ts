@@ -109,7 +109,7 @@ export class Rounds {
   #running: Pass | undefined
   /** When the time limit of the pass has passed, by the clock of the flow. */
   #passEndsAt = Infinity
-  /** When the flow became a task, by its own clock. `undefined` if it is none. */
+  /** When the flow became a task, by its own clock. `undefined` in a plain call. */
   #taskSince: number | undefined
   readonly #clock = new VirtualClock()
   readonly #logger: Logger = {
