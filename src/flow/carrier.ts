@@ -176,7 +176,7 @@ export interface WaitLimits {
   readonly sleepMs?: number
   /** The longest deadline of a question, in milliseconds. */
   readonly askMs: number
-  /** When the carrier gives the flow up, in milliseconds since 1970. No wait is due later. Default: never. */
+  /** When the carrier gives the flow up, in milliseconds since 1970. No sleep ends later. Default: never. */
   readonly endsAt?: number
   /** What to do about a longer wait. Default: to become a task, if the call can. */
   readonly advice?: string

@@ -88,7 +88,7 @@ export class Waits {
       throw waitInvalid(what, shown(until instanceof Date ? ms : until))
     const { waiting, limits } = this.#input
     const limitMs = waiting === undefined ? Infinity : (waiting[`${kind}Ms`] ?? limits.passMs)
-    // A question may be answered before the flow is given up. A sleep that ends later never ends.
+    // An answer or an event may come before the flow is given up. A sleep that is longer would never end.
     const leftMs = kind === 'ask' ? limitMs : Math.min(limitMs, this.#leftMs)
     if (waiting !== undefined && ms > leftMs) {
       const { advice = plainWaitAdvice(this.#input, kind) } = waiting
@@ -169,7 +169,7 @@ export class Waits {
     return this.releases(nextDueAt)
   }
 
-  /** True if the pass ends rather than waits until then. A wait that is short may not use the half of its time that is left for work. */
+  /** True if the pass ends rather than waits until then: a short wait too, if less than half of its time limit would be left after it. */
   releases(dueAt: number): boolean {
     const { waiting, limits } = this.#input
     if (waiting === undefined || waiting.releaseFromMs === Infinity) return false

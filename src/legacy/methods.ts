@@ -206,12 +206,12 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
     wish === undefined ? known : { ...known, capabilities: withTasks(known.capabilities), taskTtlMs: wish.ttlMs }
   if (rounds !== undefined) {
     const text = await serveSessionRound(host, incoming, rounds, info)
-    return text === undefined || wish === undefined ? text : withProgress(host, incoming, JSON.parse(text) as Result)
+    return text === undefined || wish === undefined ? text : tellingProgress(host, incoming, JSON.parse(text) as Result)
   }
   // This revision cannot make a task of a running call. A client that asks for a task gets one from the start.
   if (wish !== undefined) {
     const result = await createTask(host, target, readRound(request, info, { caller }, NO_RETRY))
-    return typeof result === 'string' ? result : withProgress(host, incoming, result)
+    return typeof result === 'string' ? result : tellingProgress(host, incoming, result)
   }
   const running = new Call(host, session, outlet, suspender?.segment)
   const notify = (text: string): boolean => outlet.notify(text)
@@ -233,8 +233,8 @@ async function call(host: LegacyHost, incoming: SessionRequest): Promise<Served>
   }
 }
 
-/** If the call has become a task, and has a token, tells the client the progress of the task. */
-function withProgress(host: LegacyHost, { request, session, outlet }: SessionRequest, result: Result): Result {
+/** Returns the result. If the call has a token and has become a task, the client is told the progress of the task. */
+function tellingProgress(host: LegacyHost, { request, session, outlet }: SessionRequest, result: Result): Result {
   const token = progressTokenOf(request)
   const { resultType, taskId } = result
   if (token !== undefined && resultType === 'task' && typeof taskId === 'string') {

@@ -64,17 +64,6 @@ export class GroupCommit {
     })
   }
 
-  get #isAlone(): boolean {
-    return this.#single >= ALONE_AFTER && performance.now() - this.#turnedAt < ALONE_MS
-  }
-
-  #commitAfterTurn(): void {
-    setImmediate(() => {
-      this.#turnedAt = performance.now()
-      this.#commit('together')
-    })
-  }
-
   /** Runs the function on what has been committed. */
   async read<T>(run: () => T): Promise<T> {
     const requestedAt = Date.now()
@@ -94,6 +83,17 @@ export class GroupCommit {
   async close(): Promise<void> {
     this.#isClosed = true
     if (this.#pending.length > 0) await new Promise<void>((resolve) => (this.#onEmpty = resolve))
+  }
+
+  get #isAlone(): boolean {
+    return this.#single >= ALONE_AFTER && performance.now() - this.#turnedAt < ALONE_MS
+  }
+
+  #commitAfterTurn(): void {
+    setImmediate(() => {
+      this.#turnedAt = performance.now()
+      this.#commit('together')
+    })
   }
 
   #commit(mode: Mode): void {
